@@ -31,6 +31,7 @@ def verify(pki: Pki, host: str) -> None:
         "storage.googleapis.com",
         "us-central1-aiplatform.googleapis.com",
         "dataflow.us-east4.rep.googleapis.com",
+        "a-bucket.storage.googleapis.com",
     ],
 )
 def test_the_certificate_is_good_for_googles_hosts(pki, host):
@@ -67,3 +68,14 @@ def test_files_stay_until_they_are_about_to_expire(pki, monkeypatch, tmp_path):
     assert pki.ca.read_bytes() != before[pki.ca]
     assert pki.service_account.read_bytes() == before[pki.service_account]
     verify(pki, "storage.googleapis.com")
+
+
+def test_a_certificate_for_fewer_hosts_is_made_anew(tmp_path, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(certificates, "_hosts", lambda: ["googleapis.com", "*.googleapis.com"])
+        Pki(tmp_path).ensure("local-gcp")
+    pki = Pki(tmp_path)
+    with pytest.raises(VerificationError):
+        verify(pki, "a-bucket.storage.googleapis.com")
+    pki.ensure("local-gcp")
+    verify(pki, "a-bucket.storage.googleapis.com")

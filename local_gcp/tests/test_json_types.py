@@ -16,7 +16,6 @@ def test_values_are_converted_as_by_googles_parser():
         "labels": {"team": "vision"},
         "queryParameters": [{"parameterType": {"type": "INT64"}}],
         "location": None,
-        "newer": 1,
     }
     assert checked(sent, "QueryRequest", "bigquery") == {
         **sent,
@@ -31,6 +30,8 @@ def test_values_are_converted_as_by_googles_parser():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        ({"newer": 1}, 'Unknown name "newer": Cannot find field'),
+        ({"defaultDataset": {"a": 1}}, "Unknown name \"a\" at 'defaultDataset': Cannot find field"),
         ({"query": 1}, r"Invalid value at 'query' \(TYPE_STRING\), 1"),
         ({"query": ["a", "b"]}, "Unknown name 'query': Proto field is not repeating"),
         ({"useLegacySql": "no"}, r"'useLegacySql' \(TYPE_BOOL\)"),

@@ -54,7 +54,7 @@ class Pki:
 
     def ensure(self, project: str) -> None:
         """Create what is missing or about to expire; clients may have loaded the rest."""
-        if not (self.server.exists() and self.ca.exists()) or _expires_soon(self.server):
+        if not (self.server.exists() and self.ca.exists()) or _is_outdated(self.server):
             authority, server = _certificates()
             _write_private(self.server, server)
             _write_private(self.ca, authority)
@@ -65,9 +65,22 @@ class Pki:
             _write_private(self.tenant, _service_account(project, TENANT))
 
 
-def _expires_soon(path: Path) -> bool:
+def _is_outdated(path: Path) -> bool:
+    """Whether a certificate expires soon, or an earlier version made it for fewer hosts."""
     certificate = x509.load_pem_x509_certificate(path.read_bytes())
-    return certificate.not_valid_after_utc - dt.datetime.now(dt.UTC) < RENEW_BEFORE
+    if certificate.not_valid_after_utc - dt.datetime.now(dt.UTC) < RENEW_BEFORE:
+        return True
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return not set(_hosts()) <= set(names.get_values_for_type(x509.DNSName))
+
+
+def _hosts() -> list[str]:
+    """What the server's certificate is valid for; a wildcard covers one label only.
+
+    BUCKET.storage.googleapis.com is the XML API's address of a bucket, which is refused by name.
+    """
+    names = [DOMAIN, f"*.{DOMAIN}", f"*.storage.{DOMAIN}", f"*.rep.{DOMAIN}"]
+    return [*names, *(f"*.{location}.rep.{DOMAIN}" for location in _REP_LOCATIONS.split())]
 
 
 def _certificates() -> tuple[bytes, bytes]:
@@ -75,8 +88,6 @@ def _certificates() -> tuple[bytes, bytes]:
     authority_key = ec.generate_private_key(ec.SECP256R1())
     server_key = ec.generate_private_key(ec.SECP256R1())
     authority_name, server_name = _name("local_gcp authority"), _name("local_gcp")
-    names = [DOMAIN, f"*.{DOMAIN}", f"*.rep.{DOMAIN}"]
-    names += [f"*.{location}.rep.{DOMAIN}" for location in _REP_LOCATIONS.split()]
 
     authority = (
         _builder(authority_name, authority_name, authority_key)
@@ -91,7 +102,7 @@ def _certificates() -> tuple[bytes, bytes]:
     server = (
         _builder(server_name, authority_name, server_key)
         .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False
+            x509.SubjectAlternativeName([x509.DNSName(name) for name in _hosts()]), critical=False
         )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(digital_signature=True), critical=True)

@@ -4,7 +4,8 @@ request_types/API.json holds them as facts of Google's discovery documents: for 
 fields, each "string", "int64" (a string that is a number), "integer", "number", "boolean", "any", a
 message's name, or one of these as "[...]" (repeated) or "{...}" (a map). Conversions are those of
 Google's JSON parser, which takes "1" for 1 and, for a field that is not repeated, a list of one.
-Unknown fields stay, so that callers can refuse those that are not emulated.
+A field that is not emulated is refused by name (`emulated_fields`), and one that Google does not
+know as Google refuses it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from local_gcp.rest import ApiError
+from local_gcp.emulated_fields import MESSAGES
+from local_gcp.rest import ApiError, not_emulated
 
 _RANGES = {"integer": (-(2**31), 2**32 - 1), "int64": (-(2**63), 2**64 - 1)}
+_LENIENT = {("QueryParameterValue", "value")}
+"""Texts for which Google's clients send numbers and booleans, and BigQuery takes them."""
 _NAMES = {
     "boolean": "TYPE_BOOL",
     "int64": "TYPE_INT64",
@@ -49,12 +53,21 @@ def _messages(api: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _message(value: Mapping[str, Any], message: str, api: str, path: str) -> dict[str, Any]:
-    types = fields_of(message, api)
+    types, emulated = fields_of(message, api), MESSAGES[api].get(message)
     result = dict(value)
     for name, given in value.items():
-        if given is not None:  # null deletes a field in a PATCH
-            where = f"{path}.{name}" if path else name
-            result[name] = _value(given, types.get(name, "any"), api, where)
+        where = f"{path}.{name}" if path else name
+        if types and name not in types:
+            at = f" at '{path}'" if path else ""
+            text = f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.'
+            raise ApiError(400, text, "badRequest")
+        if given is None:  # it deletes a field in a PATCH
+            continue
+        if (message, name) in _LENIENT and isinstance(given, bool | int | float):
+            given = json.dumps(given)
+        result[name] = _value(given, types.get(name, "any"), api, where)
+        if emulated and not emulated.takes(name, result[name]):
+            raise not_emulated(f"the field {where} ({_short(given)})")
     return result
 
 
@@ -113,7 +126,10 @@ def _text(given: Any) -> bool:
 
 
 def _wrong(given: Any, kind: str, path: str) -> ApiError:
-    shown = json.dumps(given)
-    shown = shown if len(shown) <= 100 else f"{shown[:100]}..."
     name = _NAMES.get(kind, kind)
-    return ApiError(400, f"Invalid value at '{path}' ({name}), {shown}", "invalid")
+    return ApiError(400, f"Invalid value at '{path}' ({name}), {_short(given)}", "invalid")
+
+
+def _short(given: Any) -> str:
+    shown = json.dumps(given)
+    return shown if len(shown) <= 100 else f"{shown[:100]}..."

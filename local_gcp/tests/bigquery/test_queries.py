@@ -274,3 +274,31 @@ def test_each_statement_of_a_script_has_a_time_of_its_own(run, dataset):
         f"SELECT a = b, began < a, a < c FROM {dataset}.first, {dataset}.second"
     )
     assert (same, later, latest) == (True, True, True)
+
+
+def test_the_fields_of_a_tuple_have_no_names_of_columns(client):
+    query = "SELECT (t.a, t.b) AS pair, STRUCT(t.a, t.b) AS named FROM (SELECT 1 AS a, 'x' AS b) t"
+    pair, named = client.query(query).result().schema
+    assert [f.name for f in pair.fields] == ["_field_1", "_field_2"]
+    assert [f.name for f in named.fields] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(1.25, "FLOAT64"), (-3, "INT64"), (True, "BOOL"), (1e300, "FLOAT64")]
+)
+def test_a_parameter_may_come_as_a_number_of_json(client, value, kind):
+    """Google's client sends FLOAT64 so, and BigQuery takes it."""
+    body = {
+        "query": "SELECT @x AS x",
+        "useLegacySql": False,
+        "parameterMode": "NAMED",
+        "queryParameters": [
+            {"name": "x", "parameterType": {"type": kind}, "parameterValue": {"value": value}}
+        ],
+    }
+    call = client._connection.api_request
+    answer = call(method="POST", path=f"/projects/{client.project}/queries", data=body)
+    assert float(answer["rows"][0]["f"][0]["v"].replace("true", "1")) == float(value)
+    parameter = ScalarQueryParameter("x", kind, value)
+    config = QueryJobConfig(query_parameters=[parameter])
+    assert [tuple(r) for r in client.query("SELECT @x", job_config=config).result()] == [(value,)]

@@ -1,11 +1,12 @@
 """Streamed rows: checked one by one, remembered by their ids."""
 
 import datetime
+import io
 from decimal import Decimal
 
 import pytest
 from google.api_core import exceptions
-from google.cloud.bigquery import SchemaField, Table
+from google.cloud.bigquery import LoadJobConfig, SchemaField, Table
 
 
 @pytest.fixture
@@ -169,3 +170,34 @@ def test_the_buffer_ends_with_a_partition_that_goes(client, dataset, run):
     truncate = {"destination": part, "write_disposition": "WRITE_TRUNCATE"}
     run("SELECT 2 AS x, DATE '2024-01-02' AS day", **truncate)
     run(f"DELETE {dataset}.u WHERE TRUE")
+
+
+def test_a_column_that_a_row_leaves_out_gets_its_default(client, dataset, run):
+    run(
+        f"CREATE TABLE {dataset}.d (n INT64, ts TIMESTAMP DEFAULT CURRENT_TIMESTAMP(), "
+        "word STRING NOT NULL DEFAULT 'none', list ARRAY<INT64> DEFAULT [1, 2])"
+    )
+    (refused,) = client.insert_rows_json(f"{dataset}.d", [{"word": None}])
+    assert refused["errors"][0]["location"] == "word"
+    rows = [{"n": 1}, {"n": 2, "ts": None, "word": "given", "list": []}, {}]
+    assert client.insert_rows_json(f"{dataset}.d", rows) == []
+    found = run(f"SELECT n, ts IS NULL, word, list FROM {dataset}.d ORDER BY n")
+    assert found == [
+        (None, False, "none", [1, 2]),
+        (1, False, "none", [1, 2]),
+        (2, True, "given", []),
+    ]
+
+
+def test_an_appended_column_that_is_left_out_gets_its_default(client, dataset, run):
+    run(f"CREATE TABLE {dataset}.e (n INT64, word STRING DEFAULT 'none')")
+    job = client.load_table_from_file(
+        io.BytesIO(b'{"n": 1}\n{"n": 2}\n'),
+        f"{dataset}.e",
+        job_config=LoadJobConfig(
+            source_format="NEWLINE_DELIMITED_JSON",
+            schema=[SchemaField("n", "INTEGER")],
+        ),
+    )
+    job.result()
+    assert run(f"SELECT n, word FROM {dataset}.e ORDER BY n") == [(1, "none"), (2, "none")]

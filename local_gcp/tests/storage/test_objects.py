@@ -3,7 +3,9 @@
 import concurrent.futures
 import datetime as dt
 import json
+import re
 import urllib.request
+import uuid
 
 import pytest
 from google.api_core import exceptions
@@ -196,7 +198,7 @@ def test_what_a_file_system_cannot_hold_is_refused(bucket):
     bucket.blob("d/e").upload_from_string("x")
     with pytest.raises(exceptions.Conflict, match=r"beside the objects .*/d/\.\.\."):
         bucket.blob("d").upload_from_string("x")
-    with pytest.raises(exceptions.BadRequest, match="plain files"):
+    with pytest.raises(storage.exceptions.InvalidResponse, match="501"):
         bucket.blob("a//b").upload_from_string("x")
 
 
@@ -241,9 +243,9 @@ def test_what_is_not_emulated_is_named(client, bucket):
         "/iam": bucket.get_iam_policy,
         "notificationConfigs": lambda: list(bucket.list_notifications()),
         "hmacKeys": lambda: list(client.list_hmac_keys()),
-        "'temporaryHold'": lambda: hold(blob),
-        "'versioning'": lambda: versioned(bucket),
-        "'contexts'": lambda: in_context(blob),
+        "the field temporaryHold": lambda: hold(blob),
+        "the field versioning": lambda: versioned(bucket),
+        "the field contexts": lambda: in_context(blob),
         "enableObjectRetention": lambda: client.create_bucket(
             "retained", enable_object_retention=True
         ),
@@ -302,3 +304,61 @@ def test_bad_requests_say_what_was_wrong(client, bucket):
         error = json.load(refused.value)["error"]
         assert (refused.value.code, error["code"]) == (400, 400)
         assert message in error["message"]
+
+
+def test_an_object_has_its_bucket_s_class_and_key(client, bucket):
+    """The class of the target's bucket is that of a copy too."""
+    key = "projects/local-gcp/locations/us/keyRings/r/cryptoKeys/k"
+    bucket.storage_class, bucket.default_kms_key_name = "NEARLINE", key
+    bucket.patch()
+    blob = bucket.blob("a")
+    blob.upload_from_string("a")
+    blob.reload()
+    assert (blob.storage_class, blob.kms_key_name) == ("NEARLINE", key)
+    other = bucket.blob("b")
+    other.storage_class = "COLDLINE"
+    other.upload_from_string("b")
+    assert other.storage_class == "COLDLINE"
+    plain = client.create_bucket(f"{bucket.name}-plain")
+    try:
+        copied = bucket.copy_blob(blob, plain)
+        assert (copied.storage_class, copied.kms_key_name) == ("STANDARD", None)
+    finally:
+        plain.delete(force=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("location", "nowhere-1"),
+        ("storage_class", "FOO"),
+        ("iam_configuration.public_access_prevention", "maybe"),
+    ],
+)
+def test_a_bucket_s_settings_are_those_that_exist(client, field, value):
+    body = {"name": f"refused-{uuid.uuid4().hex[:8]}"}
+    camel = re.sub("_([a-z])", lambda m: m[1].upper(), field).split(".")
+    inner = value
+    for name in reversed(camel):
+        inner = {name: inner}
+    with pytest.raises(exceptions.BadRequest, match=value):
+        client._connection.api_request(
+            method="POST", path="/b", data={**body, **inner}, query_params={"project": "local-gcp"}
+        )
+
+
+def test_autoclass_keeps_the_times_of_its_changes(client):
+    bucket = client.bucket(f"auto-{uuid.uuid4().hex[:8]}")
+    bucket.autoclass_enabled = True
+    bucket.create()
+    try:
+        began = bucket.autoclass_toggle_time
+        bucket.autoclass_terminal_storage_class = "ARCHIVE"
+        bucket.patch()
+        assert bucket.autoclass_toggle_time == began
+        assert bucket.autoclass_terminal_storage_class_update_time > began
+        bucket.autoclass_enabled = False
+        bucket.patch()
+        assert bucket.autoclass_toggle_time > began
+    finally:
+        bucket.delete()

@@ -27,9 +27,6 @@ class CopyWork:
 
     def __call__(self, job: Job) -> dict[str, Any]:
         configuration = job.configuration["copy"]
-        operation = configuration.get("operationType") or "COPY"
-        if operation not in ("COPY", "OPERATION_TYPE_UNSPECIFIED"):
-            raise not_emulated(f"copy jobs of the operation type {operation}")
         given = configuration.get("sourceTables") or [configuration.get("sourceTable")]
         if not given[0]:
             raise invalid("Required parameter is missing: sourceTable")

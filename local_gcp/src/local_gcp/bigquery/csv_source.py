@@ -54,8 +54,6 @@ class CsvSource:
         if encoding not in ("UTF-8", "ISO-8859-1"):
             raise not_emulated(f"CSV files in the encoding {encoding}")
         self.encoding = {"UTF-8": "utf-8", "ISO-8859-1": "latin-1"}[encoding]
-        if configuration.get("preserveAsciiControlCharacters"):
-            raise not_emulated("preserveAsciiControlCharacters")
 
     def detect(self) -> list[Field]:
         """Names and types of the columns from the first rows, as `autodetect` does.

@@ -13,6 +13,7 @@ from .jobs import Job
 from .partition_times import appending, touch
 from .refs import TableRef
 from .schema import Field, fields_to_api
+from .sql import default_sql
 
 _DISPOSITIONS = ("WRITE_TRUNCATE", "WRITE_TRUNCATE_DATA", "WRITE_APPEND", "WRITE_EMPTY")
 
@@ -109,6 +110,11 @@ def insert(
         f"coalesce({v}, [])" if f.repeated else v for v, f in zip(values, fields, strict=True)
     ]
     names = list(columns)
+    given = {f.name.lower() for f in fields}
+    for left in record.fields:
+        if left.default and left.name.lower() not in given:
+            names.append(quoted(left.name))
+            values.append(default_sql(left, record.ref.project))
     source = f"({query}) AS s({', '.join(columns)})" if columns else f"({query}) AS s"
     if record.by_ingestion_time:
         begin, _ = partitions.bounds(record, decorator or partitions.current(record))

@@ -53,8 +53,6 @@ class ExtractWork:
 
     def __call__(self, job: Job) -> dict[str, Any]:
         configuration = job.configuration["extract"]
-        if configuration.get("sourceModel"):
-            raise not_emulated("extract jobs of models")
         uris = configuration.get("destinationUris") or [configuration.get("destinationUri")]
         if not all(isinstance(uri, str) for uri in uris):
             raise invalid("Required parameter is missing: destinationUris")

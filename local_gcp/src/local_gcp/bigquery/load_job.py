@@ -30,25 +30,6 @@ _FORMATS = {
     "PARQUET": ParquetSource,
     "AVRO": AvroSource,
 }
-_NOT_EMULATED = (
-    "decimalTargetTypes",
-    "hivePartitioningOptions",
-    "rangePartitioning",
-    "referenceFileSchemaUri",
-    "projectionFields",
-    "jsonExtension",
-    "connectionProperties",
-    "fileSetSpecType",
-    "sourceColumnMatch",
-    "nullMarkers",
-    "dateFormat",
-    "timestampFormat",
-    "datetimeFormat",
-    "timeFormat",
-    "timeZone",
-)
-# Names of columns stay as they are; V1 and V2 replace what they do not know.
-_NAMES_KEPT = (None, "", "STRICT", "COLUMN_NAME_CHARACTER_MAP_UNSPECIFIED")
 _MOST_ERRORS = 5
 
 Source = CsvSource | JsonSource | ParquetSource | AvroSource
@@ -62,11 +43,6 @@ class LoadWork:
 
     def __call__(self, job: Job) -> dict[str, Any]:
         configuration = job.configuration["load"]
-        for name in _NOT_EMULATED:
-            if configuration.get(name):
-                raise not_emulated(f"load jobs with {name}")
-        if configuration.get("columnNameCharacterMap") not in _NAMES_KEPT:
-            raise not_emulated("load jobs that replace characters of names")
         target = TableRef.from_api(configuration["destinationTable"])
         paths = self._paths(job, configuration)
         kind = (configuration.get("sourceFormat") or "CSV").upper()

@@ -164,9 +164,14 @@ class QueryApi:
 
 def _as_job(body: dict[str, Any]) -> dict[str, Any]:
     """REST Job of a QueryRequest."""
-    same = ("query", "defaultDataset", "useQueryCache", "useLegacySql", "parameterMode")
-    same += ("queryParameters", "maximumBytesBilled", "connectionProperties", "createSession")
-    same += ("destinationEncryptionConfiguration", "writeIncrementalResults")
+    same: tuple[str, ...] = (
+        "query",
+        "defaultDataset",
+        "useQueryCache",
+        "useLegacySql",
+        "parameterMode",
+    )
+    same += ("queryParameters", "maximumBytesBilled", "destinationEncryptionConfiguration")
     query = {name: body[name] for name in same if name in body}
     configuration: dict[str, Any] = {"query": query}
     for name in ("labels", "dryRun", "jobTimeoutMs"):

@@ -23,15 +23,6 @@ from .sql.statements import SCRIPT_KINDS
 from .statements import Statements
 from .translation import Translation
 
-_NOT_EMULATED = (
-    "tableDefinitions",
-    "connectionProperties",
-    "rangePartitioning",
-    "continuous",
-    "userDefinedFunctionResources",
-    "createSession",
-    "writeIncrementalResults",
-)
 _BATCH_ROWS = 10_000
 
 Query = dict[str, Any]
@@ -187,9 +178,6 @@ def check(configuration: Query) -> None:
         raise BigQueryError("invalid", "Required parameter is missing: query")
     if configuration.get("useLegacySql", True):
         raise not_emulated("legacy SQL (useLegacySql is true unless it is set to false)")
-    for name in _NOT_EMULATED:
-        if configuration.get(name):
-            raise not_emulated(f"query jobs with {name}")
     Disposition.of(configuration, write="WRITE_EMPTY")
 
 

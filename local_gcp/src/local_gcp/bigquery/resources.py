@@ -129,8 +129,8 @@ def dataset_resource(ref: DatasetRef, stored: dict[str, Any]) -> dict[str, Any]:
 def new_dataset(body: dict[str, Any]) -> dict[str, Any]:
     """The stored fields of a new dataset."""
     kept = ("friendlyName", "description", "labels", "access", "defaultTableExpirationMs")
-    kept += ("defaultPartitionExpirationMs", "defaultCollation", "maxTimeTravelHours")
-    kept += ("isCaseInsensitive", "storageBillingModel", "resourceTags")
+    kept += ("defaultPartitionExpirationMs", "maxTimeTravelHours", "storageBillingModel")
+    kept += ("resourceTags",)
     now = str(now_ms())
     resource = {name: body[name] for name in kept if body.get(name) is not None}
     resource.setdefault("access", _default_access())

@@ -21,7 +21,7 @@ from . import streaming_buffer
 from .catalog import TableRecord
 from .database import Database, lend, quoted
 from .destination import insert
-from .errors import invalid, not_emulated
+from .errors import invalid
 from .jobs import Job
 from .locks import TableLocks
 from .refs import TableRef
@@ -42,8 +42,6 @@ class Streaming:
 
     def insert_all(self, ref: TableRef, body: dict[str, Any]) -> dict[str, Any]:
         """Run a TableDataInsertAllRequest; `insertErrors` of the response name rows and fields."""
-        if body.get("templateSuffix"):
-            raise not_emulated("insertAll with templateSuffix")
         rows = body.get("rows") or []
         if not rows:
             raise invalid("No rows present in the request.")
@@ -57,7 +55,7 @@ class Streaming:
             if record.view_query is not None:
                 raise invalid(f"Cannot add rows to a table of type VIEW: {record.ref}.")
             fields = record.fields
-            good: list[dict[str, Any]] = []
+            good: list[tuple[dict[str, Any], frozenset[str]]] = []
             errors: dict[int, dict[str, Any]] = {}
             known = self._recent(ref)
             ids: list[str] = []
@@ -69,14 +67,14 @@ class Streaming:
                     continue
                 name = row.get("insertId")
                 if name is None or (name not in known and name not in ids):
-                    good.append(values)
+                    good.append((values, _left_to_defaults(row.get("json") or {}, fields)))
                     ids += [name] if name is not None else []
             if errors and not skip:
                 stopped = {"reason": "stopped", "location": "", "debugInfo": "", "message": ""}
                 errors = {i: errors.get(i, stopped) for i in range(len(rows))}
                 good, ids = [], []
-            if good:
-                _add(job, record, good, ref.partition)
+            for left in {left for _, left in good}:
+                _add(job, record, [v for v, own in good if own == left], left, ref.partition)
         with self._guard:
             now = time.monotonic()
             self._seen.setdefault(ref.whole, {}).update(dict.fromkeys(ids, now))
@@ -95,12 +93,29 @@ class Streaming:
             return set(kept)
 
 
-def _add(job: Job, record: TableRecord, rows: list[dict[str, Any]], decorator: str | None) -> None:
-    lend(job.cursor, "streamed_rows", pa.Table.from_pylist(rows, arrow_schema(record.fields)))
-    columns = ", ".join(quoted(f.name) for f in record.fields)
+def _left_to_defaults(row: dict[str, Any], fields: list[Field]) -> frozenset[str]:
+    """Names of the columns with a default that a row does not have; null is a value."""
+    given = {name.lower() for name in row}
+    return frozenset(f.name for f in fields if f.default and f.name.lower() not in given)
+
+
+def _add(
+    job: Job,
+    record: TableRecord,
+    rows: list[dict[str, Any]],
+    left: frozenset[str],
+    decorator: str | None,
+) -> None:
+    """`left`: columns that get their defaults."""
+    fields = [f for f in record.fields if f.name not in left]
+    table = pa.Table.from_pylist(rows, arrow_schema(fields))
+    # A row may have no column at all, and all defaults.
+    table = table if fields else pa.table({"row": range(len(rows))})
+    lend(job.cursor, "streamed_rows", table)
+    columns = ", ".join(quoted(f.name) for f in fields) or "row"
     with streaming_buffer.noting(job.cursor, record):
         query = f"SELECT {columns} FROM streamed_rows"
-        insert(job, record, record.fields, query, decorator)
+        insert(job, record, fields, query, decorator)
     job.catalog.save(record.changed())
 
 
@@ -124,8 +139,10 @@ def _record(
     result: dict[str, Any] = {}
     for field in fields:
         where = f"{path}{field.name}"
+        absent = field.name.lower() not in given
         _, value = given.pop(field.name.lower(), (None, None))
-        if value is None and field.mode == "REQUIRED":
+        has_default = absent and field.default is not None
+        if value is None and field.mode == "REQUIRED" and not has_default:
             raise _RowError(where, f"Missing required field: {where}.")
         result[field.name] = _value(value, field, ignore, where)
     if given and not ignore:

@@ -26,17 +26,8 @@ from .translation import Translation
 
 _KEPT = (
     *("friendlyName", "description", "labels", "expirationTime", "requirePartitionFilter"),
-    *("timePartitioning", "clustering", "schema", "view", "defaultCollation", "resourceTags"),
+    *("timePartitioning", "clustering", "schema", "view", "resourceTags"),
     "encryptionConfiguration",
-)
-_NOT_EMULATED = (
-    "externalDataConfiguration",
-    "materializedView",
-    "rangePartitioning",
-    "biglake",
-    "snapshotDefinition",
-    "cloneDefinition",
-    "tableConstraints",
 )
 
 
@@ -126,7 +117,6 @@ class TableApi:
             record = catalog.get(ref)
             check_etag(call, etag(record.resource))
             body = dict(call.body)
-            _refuse(body)
             changes = {name: body.get(name) for name in _KEPT if replace or name in body}
             if not replace and "labels" in body:
                 labels = merged_labels(record.resource.get("labels"), body["labels"])
@@ -174,7 +164,6 @@ class TableApi:
         changes["timePartitioning"] = new
 
     def _stored(self, catalog: Catalog, body: dict[str, Any], ref: TableRef) -> dict[str, Any]:
-        _refuse(body)
         resource = {name: body[name] for name in _KEPT if body.get(name) is not None}
         if "view" in resource:
             if resource.pop("encryptionConfiguration", None):
@@ -269,9 +258,3 @@ def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:
 def _ref(call: Call) -> TableRef:
     project = checked_project(call.params["project"])
     return TableRef(project, call.params["dataset"], call.params["table"])
-
-
-def _refuse(body: dict[str, Any]) -> None:
-    for name in _NOT_EMULATED:
-        if body.get(name):
-            raise not_emulated(f"tables with {name}")

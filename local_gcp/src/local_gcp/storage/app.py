@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from local_gcp.rest import ApiError, EncodedPath, not_emulated
+from local_gcp.rest import ApiError, EncodedPath, as_api_error, not_emulated
 from local_gcp.storage.batch import Batch
 from local_gcp.storage.bucket_api import BucketApi
 from local_gcp.storage.call import endpoint
@@ -95,7 +95,7 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
             Route("/{bucket}/{object:path}", media.download, methods=["GET"]),
             Route("/{path:path}", _refuse, methods=_ALL),
         ],
-        exception_handlers={ApiError: _on_error},
+        exception_handlers={ApiError: _on_error, Exception: _on_error},
     )
     single = EncodedPath(calls)
     batch = Batch(single)
@@ -105,17 +105,17 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
             Route("/batch", batch.run, methods=["POST"]),
             Mount("", single),
         ],
-        exception_handlers={ApiError: _on_error},
+        exception_handlers={ApiError: _on_error, Exception: _on_error},
     )
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
     """The error as Cloud Storage sends it: without `status`; as text for a download."""
-    assert isinstance(error, ApiError)
+    said = as_api_error(request, error)
     path, media = request.url.path, request.query_params.get("alt") == "media"
-    if request.method == "GET" and error.code != 501 and (media or path.startswith("/download/")):
-        return PlainTextResponse(error.message, error.code, media_type="text/html")
-    return JSONResponse({"error": error.json(status=False)}, error.code)
+    if request.method == "GET" and said.code != 501 and (media or path.startswith("/download/")):
+        return PlainTextResponse(said.message, said.code, media_type="text/html")
+    return JSONResponse({"error": said.json(status=False)}, said.code)
 
 
 async def _refuse(request: Request) -> Response:

@@ -14,7 +14,12 @@ from local_gcp.storage import listing
 from local_gcp.storage.call import Call
 from local_gcp.storage.catalog import BucketRow
 from local_gcp.storage.naming import bucket_path
-from local_gcp.storage.resources import bucket_resource, patched, writable_bucket_fields
+from local_gcp.storage.resources import (
+    bucket_resource,
+    patched,
+    with_autoclass_times,
+    writable_bucket_fields,
+)
 from local_gcp.storage.store import ObjectStore
 
 
@@ -119,6 +124,7 @@ class BucketApi:
         with self._lock:
             row = self._row(call)
             fields = change(row.fields)
+            fields = with_autoclass_times(row.fields, fields, time.time_ns() // 1000)
             if fields == row.fields:
                 return bucket_resource(row, call.base_url)
             changed = dataclasses.replace(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from local_gcp.rest import ApiError
+from local_gcp.rest import ApiError, not_emulated
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9_.-]{1,220}[a-z0-9]")
 _MAX_OBJECT_BYTES = 1024
@@ -38,12 +38,14 @@ def object_path(root: Path, bucket: str, name: str) -> Path:
             problem = f"the path segment {segment!r}"
         elif len(segment.encode("utf-8", "surrogatepass")) > _MAX_SEGMENT_BYTES:
             problem = f"a path segment longer than {_MAX_SEGMENT_BYTES} bytes"
-    if any(character in name for character in "\0\r\n"):
+    if any(character in name for character in "\r\n"):
+        raise ApiError(400, f"Object names have no line breaks, not {name!r}.")
+    if "\0" in name:
         problem = "a control character"
     if problem:
-        raise ApiError(
-            400,
-            f"local_gcp keeps objects as plain files and cannot store {name!r}: it has {problem}.",
+        # Cloud Storage has such names.
+        raise not_emulated(
+            f"objects with {problem} in their names ({name!r}): they are plain files"
         )
     return bucket_path(root, bucket) / name
 

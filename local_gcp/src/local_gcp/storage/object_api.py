@@ -129,7 +129,9 @@ class ObjectApi:
         Preconditions.of(call.query, prefix="ifSource").check(source)
         source = self.store.summed(source)
         # Metadata in the request replaces all of the source's; else that is copied.
-        fields = writable_object_fields(call.body) or source.fields
+        # Class and key are those of the target's bucket, in any case.
+        kept = {n: v for n, v in source.fields.items() if n not in ("kmsKeyName", "storageClass")}
+        fields = writable_object_fields(call.body) or kept
         target_bucket = call.params.get("target_bucket", call.bucket)
         self.store.need_bucket(target_bucket)
         temporary = self.store.copy(source)

@@ -9,8 +9,8 @@ import datetime as dt
 from typing import Any
 from urllib.parse import quote
 
-from local_gcp.project import PROJECT_NUMBER
-from local_gcp.rest import ApiError, not_emulated
+from local_gcp.project import PROJECT_NUMBER, REGIONS
+from local_gcp.rest import ApiError
 from local_gcp.storage.catalog import BucketRow
 from local_gcp.storage.stored_object import StoredObject
 
@@ -26,8 +26,6 @@ _OBJECT_FIELDS = (
     "storageClass",
 )
 """Fields of an object that are stored as sent."""
-
-_OBJECT_FIELDS_NOT_EMULATED = ("acl", "contexts", "eventBasedHold", "retention", "temporaryHold")
 
 _BUCKET_FIELDS = (
     "autoclass",
@@ -45,19 +43,6 @@ _BUCKET_FIELDS = (
 )
 """The same for a bucket. Lifecycle rules, which act after days, are not executed."""
 
-_BUCKET_FIELDS_NOT_EMULATED = (
-    "acl",
-    "billing",
-    "defaultObjectAcl",
-    "defaultEventBasedHold",
-    "hierarchicalNamespace",
-    "ipFilter",
-    "logging",
-    "objectRetention",
-    "retentionPolicy",
-    "website",
-)
-
 _MULTI_REGIONS = ("ASIA", "EU", "US")
 _DUAL_REGIONS: dict[str, tuple[str, ...]] = {
     "ASIA1": ("ASIA-NORTHEAST1", "ASIA-NORTHEAST2"),
@@ -68,6 +53,20 @@ _DUAL_REGIONS: dict[str, tuple[str, ...]] = {
     "NAM4": ("US-CENTRAL1", "US-EAST1"),
 }
 """https://cloud.google.com/storage/docs/locations#location-dr"""
+
+_ONLY_STORAGE = {"asia-southeast3", "europe-west10", "northamerica-south1", "us-central2"}
+"""Regions of Cloud Storage where Vertex AI is not."""
+_CLASSES = (
+    "STANDARD",
+    "NEARLINE",
+    "COLDLINE",
+    "ARCHIVE",
+    "MULTI_REGIONAL",
+    "REGIONAL",
+    "DURABLE_REDUCED_AVAILABILITY",
+)
+"""https://cloud.google.com/storage/docs/storage-classes; the last three are former names."""
+_PUBLIC_ACCESS = ("inherited", "enforced", "unspecified")
 
 _MAX_METADATA_BYTES = 8192
 
@@ -82,11 +81,9 @@ _UNQUOTED = "'(),"
 
 
 def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a client's object resource that are stored.
-
-    Raises ApiError 501 for a field whose effect is not emulated.
-    """
-    _refuse(resource, _OBJECT_FIELDS_NOT_EMULATED, "object")
+    """The fields of a client's object resource that are stored."""
+    if (resource.get("storageClass") or "STANDARD").upper() not in _CLASSES:
+        raise ApiError(400, f"Invalid storage class: {resource['storageClass']!r}.")
     metadata = resource.get("metadata")
     if metadata is not None:
         if not isinstance(metadata, dict):
@@ -98,12 +95,24 @@ def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
 
 def writable_bucket_fields(resource: dict[str, Any]) -> dict[str, Any]:
     """The same for a bucket resource."""
-    _refuse(resource, _BUCKET_FIELDS_NOT_EMULATED, "bucket")
-    if (resource.get("versioning") or {}).get("enabled"):
-        raise not_emulated("the bucket field 'versioning'")
-    encryption = resource.get("encryption") or {}
-    _refuse(encryption, tuple(encryption.keys() - {"defaultKmsKeyName"}), "bucket's encryption")
+    location = resource.get("location")
+    if location is not None and location.upper() not in _locations():
+        raise ApiError(400, f"The specified location constraint is not valid: {location!r}.")
+    if (resource.get("storageClass") or "STANDARD").upper() not in _CLASSES:
+        raise ApiError(400, f"Invalid storage class: {resource['storageClass']!r}.")
+    access = resource.get("iamConfiguration") or {}
+    if (access.get("publicAccessPrevention") or "inherited") not in _PUBLIC_ACCESS:
+        raise ApiError(
+            400,
+            "Invalid value for iamConfiguration.publicAccessPrevention: "
+            f"{access['publicAccessPrevention']!r}.",
+        )
     return {key: value for key, value in resource.items() if key in _BUCKET_FIELDS}
+
+
+def _locations() -> set[str]:
+    regions = {region.upper() for region in REGIONS | _ONLY_STORAGE}
+    return {*_MULTI_REGIONS, *_DUAL_REGIONS, *regions}
 
 
 def patched(fields: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -203,6 +212,19 @@ def _defaults(row: BucketRow) -> dict[str, Any]:
     return fields
 
 
+def with_autoclass_times(old: dict[str, Any], new: dict[str, Any], now: int) -> dict[str, Any]:
+    """A bucket's new fields; each setting of Autoclass that changes gets its time, `now`."""
+    before, after = old.get("autoclass") or {}, new.get("autoclass")
+    if not after:
+        return new
+    after = {**before, **after}
+    if bool(before.get("enabled")) != bool(after.get("enabled")):
+        after["toggleTime"] = _time(now)
+    if before.get("terminalStorageClass") != after.get("terminalStorageClass"):
+        after["terminalStorageClassUpdateTime"] = _time(now)
+    return {**new, "autoclass": after}
+
+
 def _self_link(base_url: str, path: str) -> str:
     # Links to resources still have the API's first host; those to bytes have the new one.
     return base_url.replace("//storage.googleapis.com", "//www.googleapis.com") + path
@@ -225,14 +247,6 @@ def bucket_places(fields: dict[str, Any]) -> tuple[str, list[str]]:
     location = _place(fields)["location"]
     custom = (fields.get("customPlacementConfig") or {}).get("dataLocations")
     return location, list(custom or _DUAL_REGIONS.get(location, (location,)))
-
-
-def _refuse(resource: dict[str, Any], names: tuple[str, ...], kind: str) -> None:
-    for name in names:
-        value = resource.get(name)
-        # {"enabled": false} etc. request the default.
-        if any(value.values()) if isinstance(value, dict) else value:
-            raise not_emulated(f"the {kind} field {name!r} ({value!r})")
 
 
 def _time(microseconds: int) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from local_gcp.rest import ApiError
+from local_gcp.rest import ApiError, not_emulated
 from local_gcp.storage.catalog import Catalog, ObjectRow
 from local_gcp.storage.checksums import Checksums, checksums
 from local_gcp.storage.naming import bucket_path, is_placeholder, object_path
@@ -120,7 +120,7 @@ class ObjectStore:
         """
         size = source.stat().st_size
         if is_placeholder(name) and size:
-            raise ApiError(400, f"local_gcp stores {name!r} as a folder: it cannot hold bytes.")
+            raise not_emulated(f"objects with bytes whose names end with a slash ({name!r})")
         with self._lock:
             current = self.find(bucket, name)
             conditions.check(current)
@@ -128,6 +128,7 @@ class ObjectStore:
             self._make_room(bucket, name, path)
             live = current.generation if current else None
             generation = max(_now(), (live or 0) + 1)
+            fields = {**self._inherited(bucket), **fields}
             new = StoredObject(bucket, name, generation, 1, size, fields, generation, sums)
             if is_placeholder(name):
                 self.catalog.put_object(_row(new, upload), live=None)
@@ -137,6 +138,18 @@ class ObjectStore:
                 os.utime(source, ns=(generation * 1000, generation * 1000))
                 source.replace(path)
             return new
+
+    def _inherited(self, bucket: str) -> dict[str, Any]:
+        """What an object has from its bucket, unless its request says otherwise."""
+        row = self.catalog.bucket(bucket)
+        found = row.fields if row else {}
+        inherited = {
+            "kmsKeyName": (found.get("encryption") or {}).get("defaultKmsKeyName"),
+            "storageClass": found.get("storageClass"),
+        }
+        if (found.get("autoclass") or {}).get("enabled"):
+            inherited["storageClass"] = "STANDARD"
+        return {name: value for name, value in inherited.items() if value}
 
     def update(
         self,

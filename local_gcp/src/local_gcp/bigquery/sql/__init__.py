@@ -19,6 +19,7 @@ others are refused, so that no SQL reaches DuckDB that has another meaning there
 
 from . import script
 from .catalog import Catalog, Partition, Table
+from .dml import default_sql
 from .macros import register
 from .messages import of_duckdb
 from .partitioning import Partitioning
@@ -41,6 +42,7 @@ __all__ = [
     "Translated",
     "Variable",
     "datasets_named",
+    "default_sql",
     "of_duckdb",
     "register",
     "schema_location",

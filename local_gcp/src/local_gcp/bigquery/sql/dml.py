@@ -6,19 +6,21 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/dml-syntax
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from sqlglot import exp
 
 from local_gcp.bigquery.schema import Field, quoted
 
 from . import queries, sources
-from .catalog import Table
-from .context import Context
+from .catalog import Catalog, Table
+from .context import Context, Job
 from .dispatch import query, translate_as
 from .dispatch import translate as value_of
 from .names import table_text
 from .parsing import parse
 from .scopes import Relation, Scope
+from .settings import Settings
 from .translated import Translated
 from .types import BOOL, Type, Value, coerce, literal
 
@@ -86,6 +88,12 @@ def assigned(
         empty = f"CAST([] AS {field.duckdb})"
         return f"coalesce(bq_no_nulls({sql}, {literal(field.name)}), {empty})"
     return sql
+
+
+def default_sql(field: Field, project: str) -> str:
+    """The DuckDB expression of a column's default, which names no table."""
+    no_tables = cast(Catalog, None)
+    return _default(Context(Job("", Settings(project), no_tables, {}), Scope()), field)
 
 
 def _default(ctx: Context, field: Field) -> str:
