@@ -7,13 +7,18 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+from google.rpc import code_pb2
 
 from local_gcp.wire import (
+    RpcError,
     ServiceHandler,
+    as_rpc_error,
     failed_precondition,
     invalid_argument,
     method_table,
     not_found,
+    refuse_unread,
+    status_of,
 )
 
 JOBS = "google.cloud.aiplatform_v1.services.job_service"
@@ -87,6 +92,30 @@ def test_an_unsupported_method_is_named(client):
 
 
 def test_a_bug_is_no_silence(client, caplog):
-    with pytest.raises(exceptions.InternalServerError, match="KeyError: 'oops'"):
+    with pytest.raises(exceptions.MethodNotImplemented, match="KeyError: 'oops'"):
         client.get_custom_job(name="j/broken")
     assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (api.CopyModelRequest(encryption_spec={"kms_key_name": "k"}), "encryption_spec"),
+        (api.UploadModelRequest(service_account="a@b"), "service_account"),
+        (api.PredictRequest(labels={"a": "b"}), "labels"),
+    ],
+)
+def test_a_field_that_no_method_reads_is_refused_by_name(request_, field):
+    with pytest.raises(RpcError, match=field) as caught:
+        refuse_unread(request_)
+    assert caught.value.code is grpc.StatusCode.UNIMPLEMENTED
+    refuse_unread(type(request_)())
+
+
+def test_an_internal_error_is_unimplemented_with_its_text():
+    """INTERNAL is retried, and blames Google Cloud for what local_gcp does not do."""
+    error = as_rpc_error(ZeroDivisionError("by 0"), "google.x.Y.Z")
+    assert error.code is grpc.StatusCode.UNIMPLEMENTED
+    assert "google.x.Y.Z" in error.message
+    assert "ZeroDivisionError: by 0" in error.message
+    assert status_of(KeyError("a")).code == code_pb2.UNIMPLEMENTED

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from local_gcp import variants
 from local_gcp.chaos.storm import Storm
-from local_gcp.rest import ApiError, on_api_error
+from local_gcp.rest import HANDLERS, ApiError
 from local_gcp.service import Context, Service
 
 
@@ -42,7 +42,7 @@ def admin_app(
             Route("/local_gcp/preempt", preempt, methods=["POST"]),
             Mount("", storage),
         ],
-        exception_handlers={ApiError: on_api_error},
+        exception_handlers=HANDLERS,
     )
 
 

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from local_gcp import rights
 from local_gcp.project import PROJECT_NUMBER
-from local_gcp.rest import ApiError, json_object, not_emulated, on_api_error
+from local_gcp.rest import HANDLERS, ApiError, json_object, not_emulated
 from local_gcp.service import Context, Service
 
 TOKEN_SECONDS = 3600
@@ -50,7 +50,7 @@ class Identity(Service):
                 Route(f"{account}:generateAccessToken", _generate_access_token, methods=["POST"]),
                 Route("/{path:path}", _refuse, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
             ],
-            exception_handlers={ApiError: on_api_error},
+            exception_handlers=HANDLERS,
         )
         self.grpc_handlers = (self._projects_handler(),)
 

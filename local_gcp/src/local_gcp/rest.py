@@ -56,6 +56,14 @@ def not_emulated(what: str) -> ApiError:
     return ApiError(501, message, "notImplemented")
 
 
+def internal_error(error: Exception) -> str:
+    """What to say of an error of local_gcp's own, whose traceback the caller logs."""
+    return (
+        f"{type(error).__name__}: {error}. This is a gap in local_gcp, and no error of Google "
+        "Cloud's: another attempt ends alike; server.log has the traceback"
+    )
+
+
 def json_object(body: bytes) -> dict[str, Any]:
     """The JSON object in a request's body, {} if it is empty; else raises ApiError 400."""
     if not body.strip():
@@ -76,10 +84,25 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number in JSON")
 
 
-async def on_api_error(request: Request, error: Exception) -> Response:
-    """Exception handler for Starlette applications: `exception_handlers={ApiError: ...}`."""
-    assert isinstance(error, ApiError)
-    return error.response()
+def as_api_error(request: Request, error: Exception) -> ApiError:
+    """The error to report for one of any kind, which ended `request`.
+
+    One of local_gcp's own is 501 with its text: clients retry 500, which would blame Google Cloud
+    for what it does and local_gcp does not.
+    """
+    if isinstance(error, ApiError):
+        return error
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return not_emulated(f"{request.method} {request.url.path}: {internal_error(error)}")
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Exception handler for Starlette applications, see `HANDLERS`."""
+    return as_api_error(request, error).response()
+
+
+HANDLERS = {ApiError: on_error, Exception: on_error}
+"""`exception_handlers` of a service's Starlette application."""
 
 
 class HostDispatch:

@@ -8,7 +8,7 @@ How to plug in a service: write a class that derives from `service.Service` and 
 `service.Context`, and add it to `services()` below. All of its attributes are optional:
 
 - `hosts` and `rest`: an ASGI application (Starlette) for HTTP/1.1 requests to these host patterns.
-  Register `exception_handlers={ApiError: on_api_error}` (module `rest`) and raise
+  Register `exception_handlers=HANDLERS` (module `rest`) and raise
   `rest.ApiError` or `rest.not_emulated(...)` for answers in Google's error format.
 - `grpc_handlers`: `grpc.GenericRpcHandler`s, asked in turn; methods run in a pool of threads.
 - `start()`: recover what a killed server left behind, start threads. Health turns true after it.

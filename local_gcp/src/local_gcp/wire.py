@@ -29,6 +29,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from local_gcp.calls import log_rpc
+from local_gcp.rest import internal_error
 
 log = logging.getLogger(__name__)
 
@@ -116,16 +117,21 @@ def not_emulated(what: str, instead: str = "") -> RpcError:
     )
 
 
+def as_rpc_error(error: Exception, what: str = "this request") -> RpcError:
+    """The error to report for one of any kind, which ended `what`.
+
+    One of local_gcp's own is UNIMPLEMENTED with its text: clients retry an INTERNAL one, which
+    would blame Google Cloud for what it does and local_gcp does not.
+    """
+    if isinstance(error, RpcError):
+        return error
+    return not_emulated(f"{what}: {internal_error(error)}")
+
+
 def status_of(error: Exception) -> status_pb2.Status:
     """The google.rpc.Status of a caller's error, or of an internal error of local_gcp."""
-    if isinstance(error, RpcError):
-        code, message = getattr(code_pb2, error.code.name), error.message
-    else:
-        code = code_pb2.INTERNAL
-        message = (
-            f"local_gcp failed: {type(error).__name__}: {error}; server.log has the traceback."
-        )
-    return status_pb2.Status(code=code, message=message)
+    reported = as_rpc_error(error)
+    return status_pb2.Status(code=getattr(code_pb2, reported.code.name), message=reported.message)
 
 
 def method_table(services: str) -> dict[str, Method]:
@@ -180,6 +186,24 @@ class _Recorder(grpc.Channel):
     def __exit__(self, *_: Any) -> None: ...
 
 
+_NOT_EMULATED = {
+    "CopyModelRequest": ("encryption_spec", "custom_service_account"),
+    "GetJobRequest": ("view",),
+    "PredictRequest": ("labels",),
+    "UploadModelRequest": ("service_account",),
+}
+"""Fields of requests that no method reads; those of resources are kept and returned, or checked by
+the methods."""
+
+
+def refuse_unread(request: Any) -> None:
+    """Raise UNIMPLEMENTED for a field of the request that would be ignored."""
+    kind = type(request).__name__
+    for name in _NOT_EMULATED.get(kind, ()):
+        if getattr(request, name):
+            raise not_emulated(f"the field {name} of {kind}")
+
+
 class ServiceHandler(grpc.GenericRpcHandler):
     """One service, emulated by the first of `implementations` that has a method of the name.
 
@@ -204,20 +228,17 @@ class ServiceHandler(grpc.GenericRpcHandler):
             try:
                 if function is None:
                     raise not_emulated(path.removeprefix("/").replace("/", "."))
+                refuse_unread(request)
                 response = function(request, context)
                 log_rpc(path, "OK", (request_class, request), (response_class, response))
                 return response
-            except RpcError as error:
-                log.info("%s: %s: %s", path, error.code.name, error.message)
-                log_rpc(path, error.code.name, (request_class, request))
-                context.abort_with_status(error.status())
             except Exception as error:
-                log.exception("%s failed", path)
-                context.abort(
-                    grpc.StatusCode.INTERNAL,
-                    f"local_gcp failed in {path}: {type(error).__name__}: {error}. "
-                    "This is a bug in local_gcp; server.log has the traceback.",
-                )
+                if not isinstance(error, RpcError):
+                    log.exception("%s failed", path)
+                reported = as_rpc_error(error, path.removeprefix("/").replace("/", "."))
+                log.info("%s: %s: %s", path, reported.code.name, reported.message)
+                log_rpc(path, reported.code.name, (request_class, request))
+                context.abort_with_status(reported.status())
 
         return grpc.unary_unary_rpc_method_handler(
             call, _deserializer(request_class), _serializer(response_class)

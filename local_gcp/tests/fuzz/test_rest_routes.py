@@ -184,5 +184,6 @@ def test_no_input_gives_500(session, api, method, path, message):
         headers = {"Content-Type": "application/json"}
         answer = session.request(method, url, params=query, data=data, headers=headers, timeout=20)
         assert answer.status_code < 500 or answer.status_code == 501, answer.text
+        assert "gap in local_gcp" not in answer.text  # what an unexpected exception becomes
 
     ask()

@@ -7,6 +7,7 @@ import time
 
 import psutil
 import pytest
+from google.rpc import code_pb2
 
 from local_gcp.jobs.run import Replica
 from local_gcp.jobs.supervisor import lifetime
@@ -257,7 +258,9 @@ def test_the_environment_of_a_replica(runner, shell, final):
 def test_an_error_of_local_gcp_itself_ends_the_run_and_not_the_runner(runner, shell, final):
     (runner.home.jobs / "1").write_text("a file where the run's folder should be")
     runner.submit("1", shell("true"))
-    assert "local_gcp failed to run this job" in final(runner, "1").error["message"]
+    error = final(runner, "1").error
+    assert error["code"] == code_pb2.UNIMPLEMENTED  # a client would submit it again after INTERNAL
+    assert "local_gcp does not emulate" in error["message"]
     runner.submit("2", shell("true"))
     assert final(runner, "2").state == "succeeded"
 

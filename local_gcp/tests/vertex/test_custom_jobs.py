@@ -85,7 +85,9 @@ def log(runner):
 def test_a_job_from_creation_to_deletion(client, create, over, log):
     created = create("sleep 0.2; echo trained", labels={"dag": "digits"})
     assert created.name.startswith(JOBS)
-    assert created.state is api.JobState.JOB_STATE_QUEUED
+    assert created.state is api.JobState.JOB_STATE_PENDING
+    disk = created.job_spec.worker_pool_specs[0].disk_spec
+    assert (disk.boot_disk_type, disk.boot_disk_size_gb) == ("pd-ssd", 100)
     done = over(created.name)
     assert done.state is api.JobState.JOB_STATE_SUCCEEDED
     assert done.create_time <= done.start_time < done.end_time <= done.update_time

@@ -19,7 +19,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from local_gcp.json_types import checked
-from local_gcp.rest import ApiError, EncodedPath, json_object, not_emulated, on_api_error
+from local_gcp.rest import HANDLERS, ApiError, EncodedPath, json_object, not_emulated
 from local_gcp.storage.call import Call, decoded
 
 from .errors import BigQueryError
@@ -102,7 +102,7 @@ def bigquery_app(
         ),
         Route("/{path:path}", _refuse, methods=_ALL),
     ]
-    handlers = {ApiError: on_api_error, BigQueryError: on_bigquery_error}
+    handlers = {**HANDLERS, BigQueryError: on_bigquery_error}
     return EncodedPath(Starlette(routes=routes, exception_handlers=handlers))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 
 import duckdb
-import pyarrow as pa
 
-from local_gcp.rest import ApiError
+from local_gcp.rest import ApiError, internal_error
 
-from .errors import BigQueryError
+from .errors import BigQueryError, not_emulated
 from .sql import of_duckdb
 
 log = logging.getLogger(__name__)
@@ -23,24 +23,21 @@ def as_bigquery_error(error: Exception, why_stopped: str = "local_gcp stopped") 
     if isinstance(error, BigQueryError):
         return error
     if isinstance(error, ApiError):  # from Cloud Storage, about a source or destination
-        return BigQueryError("notFound" if error.code == 404 else "invalid", error.message)
+        reason = {404: "notFound", 501: "notImplemented"}.get(error.code, "invalid")
+        return BigQueryError(reason, error.message)
     if isinstance(error, duckdb.InterruptException):
         return BigQueryError("stopped", f"Job execution was cancelled: {why_stopped}")
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
-        log.exception("DuckDB failed", exc_info=error)
-        return BigQueryError("internalError", f"local_gcp failed: {_first_line(error)}")
+        return _gap(error)
     if isinstance(error, duckdb.Error):
         return of_duckdb(error)
-    if isinstance(error, pa.ArrowException):
-        return BigQueryError("invalid", _first_line(error))
-    log.exception("local_gcp failed", exc_info=error)
-    return BigQueryError(
-        "internalError",
-        f"local_gcp failed: {type(error).__name__}: {error}. This is a bug in local_gcp; "
-        "server.log has the traceback.",
-    )
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOSPC:
+        message = f"local_gcp has not enough memory or disk space: {error}"
+        return BigQueryError("resourcesExceeded", message)
+    return _gap(error)
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+def _gap(error: Exception) -> BigQueryError:
+    """notImplemented: clients retry the reasons of internal errors, and would blame BigQuery."""
+    log.error("local_gcp failed", exc_info=error)
+    return not_emulated(f"this: {internal_error(error)}")

@@ -40,7 +40,7 @@ _CODES = {
     "notFound": grpc.StatusCode.NOT_FOUND,
     "accessDenied": grpc.StatusCode.PERMISSION_DENIED,
     "notImplemented": grpc.StatusCode.UNIMPLEMENTED,
-    "internalError": grpc.StatusCode.INTERNAL,
+    "resourcesExceeded": grpc.StatusCode.RESOURCE_EXHAUSTED,
 }
 _MOST_STREAMS = 100
 _DEFAULT_STREAMS = 4

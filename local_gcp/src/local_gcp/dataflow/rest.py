@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from local_gcp.dataflow.jobs import Jobs
-from local_gcp.rest import ApiError, not_emulated, on_api_error
+from local_gcp.rest import HANDLERS, ApiError, not_emulated
 from local_gcp.wire import RpcError
 
 _REGIONAL = "/v1b3/projects/{project_id}/locations/{location}"
@@ -56,7 +56,7 @@ def rest_app(jobs: Jobs) -> Starlette:
     aggregated = f"{_GLOBAL}/jobs:aggregated"
     routes.insert(0, _route("GET", aggregated, jobs.aggregated_list_jobs, api.ListJobsRequest))
     routes.append(Route("/{path:path}", _not_emulated, methods=["GET", "POST", "PUT", "DELETE"]))
-    return Starlette(routes=routes, exception_handlers={ApiError: on_api_error})
+    return Starlette(routes=routes, exception_handlers=HANDLERS)
 
 
 def _route(verb: str, path: str, method: Any, request_class: Any) -> Route:

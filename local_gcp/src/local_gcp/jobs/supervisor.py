@@ -23,6 +23,7 @@ from local_gcp.jobs.logs import append_line, failure_message
 from local_gcp.jobs.machine import Machine, free_addresses
 from local_gcp.jobs.run import Ending, Replica, Run
 from local_gcp.jobs.variables import environment, expand
+from local_gcp.wire import status_of
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +125,8 @@ class Supervisor:
         for replica in run.replicas:
             if replica.running:
                 self._attempt(run, replica).kill()
-        message = f"local_gcp failed to run this job: {error!r}; server.log has the traceback."
-        run.error = {"code": code_pb2.INTERNAL, "message": message}
+        status = status_of(error)
+        run.error = {"code": status.code, "message": status.message}
         self.finish(run, "failed")
 
     def finish(self, run: Run, state: str) -> None:

@@ -16,7 +16,7 @@ from local_gcp.monitoring import query, series
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.project_apis import facts
 from local_gcp.project_apis.app import check_enabled
-from local_gcp.rest import ApiError, not_emulated, on_api_error
+from local_gcp.rest import HANDLERS, ApiError, not_emulated
 from local_gcp.vertex.endpoints.usage import Usage
 
 PERMISSION = "monitoring.timeSeries.list"
@@ -45,5 +45,5 @@ def monitoring_app(project: str, file: Path, usage: Usage) -> Starlette:
             Route("/v3/projects/{project}/timeSeries", time_series, methods=["GET"]),
             Route("/{rest:path}", refuse, methods=methods),
         ],
-        exception_handlers={ApiError: on_api_error},
+        exception_handlers=HANDLERS,
     )

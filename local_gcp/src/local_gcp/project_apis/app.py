@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.project_apis import facts, usage
 from local_gcp.project_apis.resources import Resources
-from local_gcp.rest import ApiError, EncodedPath, json_object, not_emulated, on_api_error
+from local_gcp.rest import HANDLERS, ApiError, EncodedPath, json_object, not_emulated
 
 _MOST_SKUS = 5000
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -51,7 +51,7 @@ class ProjectApp:
             Route("/storage/v1/b/{bucket}/iam/testPermissions", self._bucket, methods=["GET"]),
             Route("/{path:path}", _refuse, methods=_ALL),
         ]
-        app = Starlette(routes=routes, exception_handlers={ApiError: on_api_error})
+        app = Starlette(routes=routes, exception_handlers=HANDLERS)
         self.asgi = EncodedPath(app)
 
     def _route(self, path: str, answer: Answer, method: str = "GET") -> Route:

@@ -23,6 +23,7 @@ from local_gcp.state import State
 from local_gcp.vertex import validation
 from local_gcp.vertex.resources import (
     JOB_FIELDS,
+    PENDING,
     check_cancellable,
     check_deletable,
     deletion_metadata,
@@ -72,10 +73,13 @@ class CustomJobs:
         )
         if "encryption_spec" in sent:
             job.encryption_spec = sent.encryption_spec
+        add_disks(job.job_spec)
         with self._state.transaction():
             self._table.put(job.name, job)
             run = self.runner.submit(job_id, spec)
-        return _view(job, run)
+        job = _view(job, run)
+        job.state = PENDING  # until it is known whether it must wait
+        return job
 
     def get_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
         return self._get(request.name)
@@ -148,3 +152,10 @@ def check_size(spec: Spec, runner: Runner) -> None:
             f"The job asks for {spec.cores} replicas. They all run at once, and local_gcp starts "
             f"at most {most} ({REPLICAS_PER_CORE} for each of {runner.machine.cores} core slots).",
         )
+
+
+def add_disks(spec: api.CustomJobSpec) -> None:
+    """Give each pool without a disk the default one, as real jobs show it."""
+    for pool in spec.worker_pool_specs:
+        if pool.machine_spec.machine_type and not pool.disk_spec:
+            pool.disk_spec = api.DiskSpec(boot_disk_type="pd-ssd", boot_disk_size_gb=100)

@@ -14,7 +14,9 @@ def split(vertex, endpoint):
 def test_an_endpoint_is_created_listed_updated_and_deleted(vertex):
     def create(name, **labels):
         sent = {"display_name": name, "labels": labels}
-        return vertex.endpoints.create_endpoint(parent=vertex.parent, endpoint=sent).result()
+        made = vertex.endpoints.create_endpoint(parent=vertex.parent, endpoint=sent).result()
+        assert made == api.Endpoint(name=made.name), "as real responses"
+        return vertex.endpoints.get_endpoint(name=made.name)
 
     first, second = create("a", team="vision"), create("b")
 

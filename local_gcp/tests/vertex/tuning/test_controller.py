@@ -259,4 +259,4 @@ def test_a_bug_of_ours_fails_the_job_and_not_the_server(house, monkeypatch):
     job = house.tune("", trials=1)
     assert job.state.name == "JOB_STATE_FAILED"
     assert job.error.code == 13
-    assert "local_gcp failed: ZeroDivisionError" in job.error.message
+    assert "local_gcp does not emulate this request: ZeroDivisionError" in job.error.message

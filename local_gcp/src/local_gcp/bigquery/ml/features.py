@@ -33,6 +33,7 @@ NULL_CATEGORY = "_null_filler"
 LARGEST_MATRIX = 4 * 1024**3
 """Bytes of a transformed matrix; string features with many categories exceed it."""
 
+LARGEST = 1e150
 _NUMBERS = {"INT64", "FLOAT64", "NUMERIC"}
 _CATEGORIES = {"BOOL", "STRING", "BYTES", "DATE", "DATETIME", "TIME"}
 # Types that BigQuery coerces implicitly, by the type in the training data:
@@ -153,6 +154,11 @@ class _Column:
     derived: bool = False  # a part of a timestamp
 
 
+def as_floats(array: Any) -> Any:
+    """The numbers as float64, rounded where it has fewer digits: INT64 from 2^53, NUMERIC."""
+    return pc.cast(array, pa.float64(), safe=False)
+
+
 def _expand(name: str, of: Field, array: pa.Array) -> list[_Column]:
     """Processed inputs of one feature; a STRUCT or TIMESTAMP has several."""
     if of.repeated:
@@ -170,7 +176,7 @@ def _expand(name: str, of: Field, array: pa.Array) -> list[_Column]:
             columns += _expand(f"{name}_{inner.name}", inner, part)
         return columns
     if of.type in _NUMBERS:
-        return [_Column(name, name, "number", pc.cast(array, pa.float64()))]
+        return [_Column(name, name, "number", as_floats(array))]
     if of.type in _CATEGORIES:
         return [_Column(name, name, "category", _as_text(array, of.type))]
     if of.type == "TIMESTAMP":
@@ -180,7 +186,7 @@ def _expand(name: str, of: Field, array: pa.Array) -> list[_Column]:
 
 def _timestamp(name: str, array: pa.Array) -> list[_Column]:
     utc = pc.cast(array, pa.timestamp("us", tz="UTC"))
-    seconds = pc.divide(pc.cast(pc.cast(utc, pa.int64()), pa.float64()), 1e6)
+    seconds = pc.divide(as_floats(pc.cast(utc, pa.int64())), 1e6)
     year, days = pc.year(utc), pc.day_of_year(utc)
     sunday = pc.day_of_week(utc, week_start=7)  # 0 is Sunday
     week = pc.divide(pc.add(pc.subtract(days, sunday), 6), 7)  # weeks begin on Sunday
@@ -260,7 +266,7 @@ def _fit(column: _Column, recipe: Recipe) -> tuple[Slot, dict[str, Any]]:
             f"Arrays of column {name} have different lengths ({min(lengths)} to {max(lengths)}); "
             "an ARRAY feature of numbers needs the same length in all rows"
         )
-    _refuse_infinite(name, pc.cast(pc.list_flatten(array), pa.float64()).to_numpy(False))
+    _refuse_infinite(name, as_floats(pc.list_flatten(array)).to_numpy(False))
     width = lengths.pop() if lengths else 0
     return Slot(name, feature, width, encoding="vector"), {"dimension": width, **nulls}
 
@@ -299,13 +305,20 @@ def _write(slot: Slot, column: _Column, into: np.ndarray) -> None:
             raise invalid_query(
                 f"Arrays of column {slot.name} must have {slot.width} elements, as in training"
             )
-        flat = pc.cast(pc.list_flatten(array), pa.float64()).to_numpy(False)
+        flat = as_floats(pc.list_flatten(array)).to_numpy(False)
         into[lengths > 0] = np.nan_to_num(flat, nan=0.0).reshape(-1, slot.width or 1)
 
 
 def _refuse_infinite(name: str, values: np.ndarray) -> None:
     if np.isinf(values).any():
         raise invalid_query(f"Input data contains infinite values in column {name}")
+    refuse_large(name, values)
+
+
+def refuse_large(name: str, values: np.ndarray) -> None:
+    """Raise notImplemented for numbers whose squares, as in deviations and losses, overflow."""
+    if (np.abs(values) > LARGEST).any():
+        raise not_emulated(f"numbers beyond {LARGEST:g} in BigQuery ML (column {name})")
 
 
 def _coerced(array: pa.ChunkedArray, wanted: Field, given: Field, function: str) -> pa.ChunkedArray:
@@ -314,7 +327,7 @@ def _coerced(array: pa.ChunkedArray, wanted: Field, given: Field, function: str)
         return array
     widened = given.type in _COERCED.get(wanted.type, set()) and not given.fields
     if given.repeated == wanted.repeated and widened:
-        return array.cast(wanted.arrow)
+        return as_floats(array) if wanted.type == "FLOAT64" else array.cast(wanted.arrow)
     raise invalid_query(
         f"Invalid table-valued function ML.{function}\nColumn {wanted.name} has type "
         f"{given.data_type} in the input data to the {function} function, which cannot be coerced "

@@ -18,9 +18,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.bigquery.errors import BigQueryError, not_emulated
 from local_gcp.bigquery.refs import ModelRef
 from local_gcp.bigquery.schema import Field
 
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from local_gcp.bigquery.sql.translated import CreateModel
 
     from .training import Trained
+
+log = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = 8
@@ -225,10 +229,19 @@ def _train(
     if found.exists():
         reason, message = json.loads(found.read_text())
         raise BigQueryError(reason, message, "query")
-    words = (folder / "stderr").read_text(errors="replace").strip().splitlines() or ["no words"]
-    raise BigQueryError(
-        "jobInternalError",
-        f"The training process ended with exit code {process.returncode}: {words[-1]}",
+    words = (folder / "stderr").read_text(errors="replace").strip()
+    log.error("The training process ended with exit code %s:\n%s", process.returncode, words)
+    if process.returncode == -signal.SIGKILL:
+        raise BigQueryError(
+            "resourcesExceeded",
+            "local_gcp's training process was killed, probably because this machine's memory is "
+            "full: train on fewer rows or columns.",
+            "query",
+        )
+    last = (words.splitlines() or ["no words"])[-1]
+    raise not_emulated(
+        f"this CREATE MODEL: its training ended with exit code {process.returncode}: {last}; "
+        "server.log has the traceback"
     )
 
 

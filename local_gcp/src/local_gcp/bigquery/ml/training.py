@@ -14,7 +14,7 @@ from local_gcp.bigquery.errors import invalid_query
 from local_gcp.bigquery.schema import Field, field_from_arrow
 
 from . import linear, metrics, network, trees
-from .features import Encoder, Recipe
+from .features import Encoder, Recipe, as_floats, refuse_large
 from .learning import Iteration, Predictor, Problem, Progress
 from .options import Options
 from .split import column_named, ordered, split
@@ -116,6 +116,11 @@ def train(rows: pa.Table, options: Options, report: Callable[[Iteration], None])
         judged = (problem.eval_labels, predictor.scores(problem.eval_x))
     else:
         judged = (problem.labels, predictor.scores(problem.x))
+    if not np.isfinite(judged[1]).all():
+        raise invalid_query(
+            "The training diverged: predictions are NaN or infinite. Use a lower learning rate, or "
+            "scale the label."
+        )
     return Trained(
         options,
         encoder,
@@ -165,16 +170,17 @@ def label_values(column: pa.ChunkedArray, classes: list[Any], label: Field) -> n
     if classes:
         index = pc.index_in(column, pa.array(classes, label.arrow))
         return pc.fill_null(index, -1).to_numpy().astype(np.int64)
-    values = pc.cast(column, pa.float64()).to_numpy()
+    values = as_floats(column).to_numpy()
     if not np.isfinite(values).all():
         raise invalid_query(f"The label column {label.name} contains NaN or infinite values.")
+    refuse_large(label.name, values)
     return values
 
 
 def _instance_weights(rows: pa.Table, name: str) -> np.ndarray:
     if field_from_arrow(rows.schema.field(name)).data_type not in _LABEL_TYPES:
         raise invalid_query(f"INSTANCE_WEIGHT_COL {name} must be a numerical column")
-    weights = pc.fill_null(pc.cast(rows[name], pa.float64()), 0.0).to_numpy()
+    weights = pc.fill_null(as_floats(rows[name]), 0.0).to_numpy()
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise invalid_query(f"INSTANCE_WEIGHT_COL {name} has values that are not weights")
     return weights

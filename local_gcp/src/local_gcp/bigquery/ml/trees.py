@@ -8,12 +8,13 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.bigquery.errors import BigQueryError, not_emulated
 
 from .learning import SEED, Problem, Progress
 from .options import Options
@@ -67,6 +68,8 @@ def fit(problem: Problem, options: Options, progress: Progress) -> Boosted:
     """Train. The losses of an iteration are those that XGBoost reports, with the rows' weights."""
     import xgboost
 
+    if not problem.classes and (np.abs(problem.labels) > math.sqrt(_LARGEST)).any():
+        raise not_emulated("labels of boosted trees beyond 1.8e19, whose squares have no 32 bits")
     training = _matrix(problem.x, problem.labels, problem.weights)
     watched = [(training, "training")]
     # A label of -1 is a class that the training rows lack, which XGBoost cannot represent.
@@ -124,13 +127,15 @@ def _parameters(problem: Problem, options: Options) -> dict[str, Any]:
     }
 
 
+_LARGEST = float(np.finfo(np.float32).max)
 _SHARES = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
 
 
 def _matrix(x: np.ndarray, labels: Any = None, weights: Any = None) -> xgboost.DMatrix:
     import xgboost
 
-    return xgboost.DMatrix(x, labels, weight=weights, nthread=1)
+    # XGBoost's numbers have 32 bits. Splits see the order of values, which the bounds keep.
+    return xgboost.DMatrix(np.clip(x, -_LARGEST, _LARGEST), labels, weight=weights, nthread=1)
 
 
 def _losses(line: str, classes: int) -> dict[str, float]:

@@ -109,18 +109,22 @@ def _parentheses(ctx: Context, node: exp.Paren) -> Value:
 
 @handles(exp.Tuple, exp.Struct)
 def _tuple(ctx: Context, node: exp.Expression) -> Value:
-    return struct(ctx, node.expressions)
+    return struct(ctx, node.expressions, named=isinstance(node, exp.Struct))
 
 
-def struct(ctx: Context, nodes: Sequence[exp.Expression]) -> Value:
-    """STRUCT(a, b AS c): names from aliases and from column names."""
+def struct(ctx: Context, nodes: Sequence[exp.Expression], named: bool = True) -> Value:
+    """STRUCT(a, b AS c): names from aliases and from column names.
+
+    Without `named` the fields have none, as those of a tuple (a, b):
+    https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types#tuple_syntax
+    """
     fields, values = [], []
     for node in nodes:
         name = ""
         if isinstance(node, exp.Alias | exp.PropertyEQ):
             name = node.alias if isinstance(node, exp.Alias) else node.this.name
             node = node.this if isinstance(node, exp.Alias) else node.expression
-        elif isinstance(node, exp.Column | exp.Dot):
+        elif named and isinstance(node, exp.Column | exp.Dot):
             name = node.name
         values.append(translate(ctx, node))
         fields.append((name, values[-1].type))

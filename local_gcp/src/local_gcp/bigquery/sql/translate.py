@@ -27,6 +27,18 @@ from .statements import SCRIPT_KINDS, Statement, split
 from .translated import Translated
 from .types import Type, coerce
 
+_STATEMENTS = frozenset(
+    [
+        *("ALTER", "ANALYZE", "ASSERT", "BEGIN", "BREAK", "CALL", "CASE", "CLONE", "COMMIT"),
+        *("CONTINUE", "CREATE", "DECLARE", "DEFINE", "DELETE", "DESCRIBE", "DROP", "EXECUTE"),
+        *("EXPLAIN", "EXPORT", "FOR", "FROM", "GRANT", "GRAPH", "IF", "INSERT", "ITERATE"),
+        *("LEAVE", "LOAD", "LOOP", "MERGE", "RAISE", "RENAME", "REPEAT", "RETURN", "REVOKE"),
+        *("ROLLBACK", "SELECT", "SET", "SHOW", "START", "TABLE", "TRUNCATE", "UNDROP", "UPDATE"),
+        *("WHILE", "WITH"),
+    ]
+)
+"""First words of GoogleSQL's statements; a text with another one is wrong in BigQuery too."""
+
 
 def translate(
     statement: Statement | str,
@@ -107,4 +119,7 @@ def _translate(
         return queries.finish(job, "SELECT", output)
     if statement.kind in dml.KINDS:
         return dml.translate(ctx, statement.kind, tree)
-    raise not_emulated(f"statement {statement.text.split()[0].upper()}")
+    first = statement.text.split()[0]
+    if first.upper() in _STATEMENTS:
+        raise not_emulated(f"the statement {first.upper()}")
+    raise ctx.error(f'Syntax error: Unexpected identifier "{first}"', tree)

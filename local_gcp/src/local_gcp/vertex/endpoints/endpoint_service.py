@@ -104,7 +104,7 @@ class Endpoints:
 
     def _create(self, _name: str, endpoint: api.Endpoint) -> api.Endpoint:
         self._change(endpoint)
-        return endpoint
+        return api.Endpoint(name=endpoint.name)  # real responses have no more
 
     def get_endpoint(self, request_: Any, _context: Any) -> api.Endpoint:
         return self._view(self._find(request_.name))
@@ -322,7 +322,7 @@ class Endpoints:
         endpoint.deployed_models.append(deployed)
         self._change(endpoint)
         self._requests.delete(deployment.operation)
-        response = api.DeployModelResponse(deployed_model=deployed)
+        response = api.DeployModelResponse(deployed_model={"id": deployed.id})
         self._operations.finish(deployment.operation, response)
 
     def _fail(self, operation: str, why: str | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,9 @@ from starlette.routing import Route
 from local_gcp.regions import NoSuchRegionError
 from local_gcp.vertex.endpoints import values
 from local_gcp.vertex.endpoints.prediction import LARGEST_REQUEST, Predictions, check_size
-from local_gcp.wire import RpcError
+from local_gcp.wire import RpcError, as_rpc_error
+
+log = logging.getLogger(__name__)
 
 THREADS = 128
 _NAME = re.compile(r"(?P<endpoint>projects/[^/]+/locations/[^/]+/endpoints/[^/:]+):(?P<verb>\w+)")
@@ -94,8 +97,10 @@ def _answer(
 ) -> Response:
     try:
         return verb(name, body, kind)
-    except RpcError as error:
-        return _error(error)
+    except Exception as error:
+        if not isinstance(error, RpcError):
+            log.exception("REST prediction at %s failed", name)
+        return _error(as_rpc_error(error, "this prediction"))
 
 
 def _predict(predictions: Predictions, name: str, body: bytes) -> Response:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from google.cloud import aiplatform_v1 as api
-from google.rpc import code_pb2
 
 from local_gcp.jobs.run import Run, Spec
 from local_gcp.jobs.runner import Runner
@@ -29,6 +28,7 @@ from local_gcp.vertex.tuning.spec import Study, read_study
 from local_gcp.vertex.tuning.store import Store, timestamp
 from local_gcp.vertex.tuning.suggest import suggest
 from local_gcp.vertex.tuning.trials import State, Trial
+from local_gcp.wire import status_of
 
 log = logging.getLogger(__name__)
 
@@ -118,8 +118,8 @@ class Controller:
     def _fail(self, name: str, error: Exception) -> None:
         progress = self.store.progress(name)
         if not progress.failure:
-            progress.failure = f"local_gcp failed: {error!r}; server.log has the traceback."
-            progress.failure_code = code_pb2.INTERNAL
+            status = status_of(error)
+            progress.failure, progress.failure_code = status.message, status.code
             self.store.put_progress(name, progress)
 
     def _advance(self, name: str, now: float) -> None:

@@ -14,8 +14,10 @@ from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
+from local_gcp.vertex.custom_jobs import add_disks
 from local_gcp.vertex.resources import (
     JOB_FIELDS,
+    PENDING,
     check_cancellable,
     check_deletable,
     deletion_metadata,
@@ -75,7 +77,9 @@ class TuningJobs:
         job.update_time = job.create_time
         if "encryption_spec" in sent:
             job.encryption_spec = sent.encryption_spec
+        add_disks(job.trial_job_spec)
         self._controller.submit(job)
+        job.state = PENDING  # as real responses, until it is queued
         return job
 
     def get_hyperparameter_tuning_job(

@@ -92,6 +92,10 @@ def call(ctx: Context, node: exp.Anonymous, over: str = "") -> Value:
     else:
         inner = ctx.inside(no_windows="analytic function")
     nodes, modifiers = unwrap(ctx, node)
+    if not nodes:
+        raise ctx.error(
+            f"No matching signature for aggregate function {name} with no arguments", node
+        )
     if len(nodes) == 1 and isinstance(nodes[0], exp.Star):
         if name != "COUNT" or modifiers.distinct:
             raise ctx.error(f"Argument * can only be used in COUNT(*), not in {name}", node)

@@ -293,6 +293,8 @@ def last_day(ctx: Context, node: exp.Anonymous) -> Value:
 def generate(ctx: Context, node: exp.Anonymous) -> Value:
     """GENERATE_DATE_ARRAY and GENERATE_TIMESTAMP_ARRAY."""
     kind = Type(node.name.upper().split("_")[1])
+    if len(node.expressions) not in (2, 3):
+        raise ctx.error(f"No matching signature for function {node.name.upper()}", node)
     first, last = (coerce(_operand(ctx, n, kind), kind) for n in node.expressions[:2])
     if first is None or last is None:
         raise ctx.error(f"No matching signature for function {node.name.upper()}", node)
