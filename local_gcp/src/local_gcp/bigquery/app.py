@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import duckdb
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -37,7 +39,8 @@ _JOBS = f"{_PROJECT}/jobs"
 _JOB = f"{_JOBS}/{{job}}"
 _QUERIES = f"{_PROJECT}/queries"
 _LOCATION = re.compile(r" was not found in location \S+$")
-_ROWS = "TableDataInsertAllRequest"
+MEMORY_WAITS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between the attempts of a request that finds no memory."""
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 _STATUS = {
@@ -141,12 +144,25 @@ async def answer(function: Handler, call: Call) -> Response:
 
 
 def _guarded(function: Handler, call: Call) -> Mapping[str, Any] | None:
-    try:
-        return function(call)
-    except (ApiError, BigQueryError):
-        raise
-    except Exception as error:
-        raise as_bigquery_error(error) from error
+    """Call `function`; while the queries of others take all memory, again after their ends.
+
+    A request that fails has changed nothing: its transaction is rolled back.
+    """
+    for seconds in (*MEMORY_WAITS, None):
+        try:
+            return function(call)
+        except (ApiError, BigQueryError):
+            raise
+        except duckdb.OutOfMemoryException as error:
+            if seconds is None:
+                raise BigQueryError(
+                    "backendError",
+                    f"Other queries take all of local_gcp's memory for BigQuery; retry: {error}",
+                ) from error
+            time.sleep(seconds)
+        except Exception as error:
+            raise as_bigquery_error(error) from error
+    raise AssertionError("unreachable")
 
 
 async def wait_for(done: Any, seconds: float) -> bool:

@@ -246,8 +246,8 @@ class Models:
             model.supported_deployment_resources_types = [_resources(model)]
             if not model.model_source_info.source_type:
                 model.model_source_info = api.ModelSourceInfo(source_type="CUSTOM")
-                model.supported_input_storage_formats = CONTAINER_INPUTS
-                model.supported_output_storage_formats = CONTAINER_OUTPUTS
+                model.supported_input_storage_formats = list(CONTAINER_INPUTS)
+                model.supported_output_storage_formats = list(CONTAINER_OUTPUTS)
             model.version_id = str(1 + max((int(v.version_id) for v in versions), default=0))
             model.create_time = model.version_create_time = now
             model.update_time = model.version_update_time = now

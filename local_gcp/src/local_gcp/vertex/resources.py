@@ -109,7 +109,7 @@ def shown(job: Any, kind: str, cores: int, replicas: list[dict[str, Any]]) -> di
     }
 
 
-PENDING = api.JobState["JOB_STATE_PENDING"]
+PENDING: Any = api.JobState.JOB_STATE_PENDING
 
 
 def job_state(run: Run) -> api.JobState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Problem:
     eval_weights: np.ndarray
     classes: int
 
-    def losses(self, scores: np.ndarray, eval_scores: np.ndarray) -> dict[str, float | None]:
+    def losses(self, scores: np.ndarray, eval_scores: np.ndarray) -> dict[str, Any]:
         """Arguments of `Progress.add`: the losses to report, and the one that may stop training.
 
         ML.TRAINING_INFO has losses without weights, equal to log_loss of ML.EVALUATE. A training

@@ -58,9 +58,9 @@ class Boosted:
 
         Cover is the sum of hessians, as XGBoost defines it. Columns without a split are left out.
         """
-        weight, gain, cover = (
-            self.booster.get_score(importance_type=kind) for kind in ("weight", "gain", "cover")
-        )
+        kinds = ("weight", "gain", "cover")
+        found: list[Any] = [self.booster.get_score(importance_type=kind) for kind in kinds]
+        weight, gain, cover = found
         return {int(name[1:]): (weight[name], gain[name], cover[name]) for name in weight}
 
 

@@ -85,6 +85,7 @@ def _answers(
 ) -> list[tuple[Any, str | None]]:
     """(prediction, problem) of each instance; those of a request that fails all fail."""
     sent = [instance for instance in batch if not isinstance(instance, InstanceError)]
+    answers: list[tuple[Any, str | None]]
     try:
         answers = [(prediction, None) for prediction in send(sent)] if sent else []
     except RequestError as error:

@@ -111,6 +111,7 @@ def _images(platform: Platform, output: str) -> dict[str, Any]:
         statistics = "errors" in blob.name.rpartition("/")[2]
         with blob.open("rt", encoding="utf-8") as lines:
             for line in filter(str.strip, lines):
+                text: str | None
                 if statistics:
                     text, count = _statistic(line)
                     name = f"{count:,} instances"
