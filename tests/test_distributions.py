@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from trellis_contracts import VERSION
+
 ROOT = Path(__file__).resolve().parents[1]
 # The folder with pyproject.toml, and the package that the distribution consists of.
 DISTRIBUTIONS = {
@@ -69,3 +71,9 @@ def test_no_other_folder_says_that_it_can_be_installed():
     files = [ROOT / "pyproject.toml", *ROOT.glob("*/pyproject.toml")]
     installable = {f.parent.name for f in files if "project" in tomllib.loads(f.read_text())}
     assert installable == set(DISTRIBUTIONS)
+
+
+def test_the_contracts_know_their_own_version():
+    """Documents name it."""
+    project = tomllib.loads((ROOT / "contracts/pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION

@@ -84,7 +84,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     selected = selected_training(scored, run.dataset.family)
     others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
     scores = Scoreboard(outcomes, primary, others, classes)
-    deploy = run.plan.deploy
+    deploy = run.plan.configuration.get("deploy")
     promotion, challenging = None, None
     if deploy is not None:
         promotion = decide(Gate.of(deploy), run, scores, selected, failures)

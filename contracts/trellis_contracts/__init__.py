@@ -2,3 +2,6 @@
 
 Pure Python: standard library and jsonschema. Neither side imports the other; both import this.
 """
+
+VERSION = "0.1.0"
+"""Of this distribution. A document that names another first number is refused."""

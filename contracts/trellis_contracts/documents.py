@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from trellis_contracts import VERSION
+
 if TYPE_CHECKING:
     import jsonschema
 
@@ -40,7 +42,11 @@ def schema(name: str) -> Mapping[str, Any]:
 
 
 def check(name: str, document: object, where: str) -> None:
-    """Raise ContractError unless a document is as its schema says. where: the file's address."""
+    """Raise ContractError unless a document is as its schema says, and of a version that this
+    program knows. where: the file's address.
+    """
+    if skew := _other_version(document):
+        raise ContractError(f"{where} {skew}")
     errors = sorted(_validator(name).iter_errors(document), key=lambda error: list(error.path))
     if errors:
         problems = list(dict.fromkeys(text for error in errors for text in _problems(error)))
@@ -68,6 +74,17 @@ def to_json(name: str, document: Mapping[str, Any], where: str) -> str:
         raise ContractError(f"{where} cannot be written as JSON: {error}") from error
     check(name, json.loads(text), where)
     return text
+
+
+def _other_version(document: object) -> str | None:
+    """Why a document of another first number cannot be read; None for all others."""
+    written = document.get("contracts") if isinstance(document, Mapping) else None
+    if not isinstance(written, str) or written.partition(".")[0] == VERSION.partition(".")[0]:
+        return None
+    return (
+        f"was written with trellis-contracts {written}, and this program has {VERSION}: deploy "
+        "DAGs and job images of one release"
+    )
 
 
 @functools.cache

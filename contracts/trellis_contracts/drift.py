@@ -134,7 +134,7 @@ def _feature(before: Mapping[str, Any], now: Mapping[str, Any], rows: tuple[int,
         return _categories(before, now, missing)
     if kind == "boolean":
         counts = [statistics["count"] * statistics["mean"] for statistics in (one, two)]
-        true = _share("true", *counts, one["count"], two["count"])
+        true = _share("true", counts[0], counts[1], one["count"], two["count"])
         return Drift(name, kind, "categories", true, missing=missing)
     if not (one["count"] and two["count"]):
         return Drift(name, kind, missing=missing, remark="has no values in one of the datasets")

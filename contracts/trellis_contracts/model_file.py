@@ -196,6 +196,8 @@ def _imports(tree: ast.Module) -> Iterator[Mistake]:
                 "everything into it"
             )  # fmt: skip
             continue
+        if not isinstance(node, ast.stmt | ast.expr):
+            continue
         for name in dict.fromkeys(_imported(node)):
             if name not in known:
                 yield Mistake(

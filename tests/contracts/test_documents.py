@@ -5,7 +5,7 @@ import json
 import jsonschema
 import pytest
 
-from trellis_contracts import documents
+from trellis_contracts import VERSION, documents
 from trellis_contracts.documents import ContractError
 
 SERVED = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None, "traffic": 0}
@@ -69,3 +69,14 @@ def test_a_document_that_violates_its_schema_is_not_written():
         documents.to_json("served", SERVED | {"traffic": -1}, "served.json")
     with pytest.raises(ContractError, match="cannot be written as JSON"):
         documents.to_json("served", SERVED | {"traffic": float("nan")}, "served.json")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("0.9.3", True), (f"{int(VERSION[0]) + 1}.0.0", False)]
+)
+def test_a_document_of_another_first_number_is_refused_in_one_sentence(written, read):
+    """Of the same first number the schema decides."""
+    with pytest.raises(ContractError) as refused:
+        documents.check("plan", {"contracts": written}, "gs://b/plan.json")
+    assert ("deploy DAGs and job images of one release" in str(refused.value)) != read
+    assert (len(str(refused.value).splitlines()) == 1) != read

@@ -15,6 +15,7 @@ from trainer.dataset_description import Counts, DatasetDescription, Shard, Split
 from trainer.dataset_features import Feature
 from trainer.exporting import tfrecord
 from trainer.predictions import Predictions
+from trellis_contracts import VERSION
 
 # On a busy machine, how long an example took says nothing about the code.
 hypothesis.settings.register_profile("trainer", deadline=None)
@@ -97,6 +98,7 @@ class RunFolder:
         """Write plan.json, with some fields changed; of an object the fields that are named."""
         document = {
             "schema": 1,
+            "contracts": VERSION,
             "experiment": "digits",
             "description": "",
             "run": "gs://research/digits/runs/manual__2026-01-01/",

@@ -57,7 +57,7 @@ def document(
     failed = [_failed(contenders[name], reason) for name, reason in failures.items()]
     groups = next(iter(outcomes.values())).groups
     remarks = [run.served.remark] if run.served and run.served.remark else []
-    remarks += reused(plan.reused)
+    remarks += reused(plan.reuse.steps)
     return {
         "schema": SCHEMA_VERSION,
         "experiment": plan.experiment,

@@ -110,7 +110,7 @@ def of_data(warnings: Sequence[str]) -> list[str]:
 
 
 def reused(steps: Mapping[str, str]) -> list[str]:
-    """A sentence for each earlier run of which this one has taken something, as Plan.reused."""
+    """A sentence for each earlier run of which this one has taken something, as Reuse.steps."""
     by_run: dict[str, list[str]] = {}
     for step, source in steps.items():
         run = source.rstrip("/").partition("/runs/")[2].partition("/")[0]

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from trainer import storage
 from trainer.comparison.metric import Metric
-from trainer.comparison.run_folder import Plan, read_training
+from trainer.comparison.run_folder import read_training
 from trainer.comparison.scoreboard import Scoreboard, decimals
 from trainer.comparison.test_split import TestSplit, TestSplitError
+from trellis_contracts.plan import PlanFile
 
 _SEEDS = 2**31
 
@@ -47,7 +48,7 @@ class Repeats:
     failed: Mapping[int, str]
 
 
-def seeds_of(plan: Plan) -> list[int]:
+def seeds_of(plan: PlanFile) -> list[int]:
     """All seeds that the experiment asks for, its own first."""
     configuration = plan.configuration
     first, count = configuration.get("seed", 0), configuration["train"].get("seeds", 1)
@@ -55,7 +56,7 @@ def seeds_of(plan: Plan) -> list[int]:
 
 
 def read_repeats(
-    run_uri: str, plan: Plan, selected: str | None, split: TestSplit, scores: Scoreboard
+    run_uri: str, plan: PlanFile, selected: str | None, split: TestSplit, scores: Scoreboard
 ) -> Repeats | None:
     """Those of the selected training; None if the experiment asks for none, or there is none."""
     own, *others = seeds_of(plan)

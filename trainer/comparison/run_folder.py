@@ -24,6 +24,7 @@ from trainer.dataset_description import DatasetDescription, DatasetError
 from trainer.predictions import AnyPredictions, PredictionsError
 from trellis_contracts import documents
 from trellis_contracts.documents import ContractError
+from trellis_contracts.plan import PlanFile
 
 
 class RunError(ValueError):
@@ -113,48 +114,6 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The part of plan.json that the comparison needs (plan.schema.json of trellis_contracts).
-
-    configuration: the experiment file with defaults filled in and the run's parameters applied.
-    deploy: its deploy section, None if there is none. previous: folder of the dataset that the
-    experiment used before, None if there is none. training_rate: USD per hour of one training.
-    reused: folders of earlier runs, by the folder below this run that was copied from there.
-    """
-
-    experiment: str
-    run_id: str
-    created: str
-    data_interval: Mapping[str, str | None]
-    configuration: Mapping[str, Any]
-    model_file: Mapping[str, Any] | None
-    deploy: Mapping[str, Any] | None
-    dataset_uri: str
-    previous: str | None
-    baselines: Sequence[str]
-    training_rate: float
-    reused: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Plan":
-        """From a checked plan.json."""
-        return cls(
-            experiment=document["experiment"],
-            run_id=document["run_id"],
-            created=document["created"],
-            data_interval=document["data_interval"],
-            configuration=document["configuration"],
-            model_file=document["model_file"],
-            deploy=document["configuration"].get("deploy"),
-            dataset_uri=document["dataset"]["uri"],
-            previous=document["dataset"]["previous"],
-            baselines=document["baselines"],
-            training_rate=document["rates"]["training"],
-            reused=document["reuse"]["steps"],
-        )
-
-
-@dataclass(frozen=True)
 class Run:
     """A run, as far as the comparison needs it.
 
@@ -164,7 +123,7 @@ class Run:
     """
 
     uri: str
-    plan: Plan
+    plan: PlanFile
     dataset: DatasetDescription
     tuning: Tuning | None
     contenders: Sequence[Contender]
@@ -183,7 +142,7 @@ class Run:
     @property
     def dataset_uri(self) -> str:
         """Folder of the dataset."""
-        return self.plan.dataset_uri
+        return self.plan.dataset.uri
 
     @property
     def name(self) -> str:
@@ -203,7 +162,7 @@ def read_run(uri: str) -> Run:
         raise RunError(
             f"there is no {where}: is --run the folder of a run (gs://BUCKET/EXPERIMENT/runs/RUN/)?"
         )
-    plan = Plan.of(document)
+    plan = PlanFile.from_json(document)
     tuning = _tuning(uri, "tuning", "trials.json")
     others = {
         model: _tuning(uri, f"tuning/{model}", f"tuning/{model}/trials.json")
@@ -214,10 +173,10 @@ def read_run(uri: str) -> Run:
     return Run(
         uri=uri,
         plan=plan,
-        dataset=dataset_description.load(plan.dataset_uri),
+        dataset=dataset_description.load(plan.dataset.uri),
         tuning=tuning,
-        contenders=_trainings(uri, every, plan.training_rate),
-        previous=_previous(plan.previous),
+        contenders=_trainings(uri, every, plan.rates["training"]),
+        previous=_previous(plan.dataset.previous),
         changes=read_document("changes", storage.join(uri, "changes.json")),
         other_tunings=other_tunings,
     )

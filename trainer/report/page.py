@@ -88,7 +88,7 @@ def render(
             **_predictions(outcomes, ranked, split, run),
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),
-            previous=run.plan.previous,
+            previous=run.plan.dataset.previous,
             drift=_drift(run),
             configuration=_yaml(configuration),
             commands=[

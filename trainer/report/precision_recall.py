@@ -8,7 +8,7 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison import chance
 from trainer.comparison.outcome import ClassOutcome
-from trainer.dataset_description import MULTILABEL
+from trellis_contracts.tasks import MULTILABEL
 from trainer.report.contenders import ContenderStyle
 from trainer.report.discrimination import CLASSES_APART, HEIGHT, WIDTH, affordable, told
 from trainer.report.planes import Line, Plane, axes, polyline

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from trainer import hyperparameters
+from trellis_contracts import hyperparameters
 from trainer.models import MODELS, endings
 from trainer.models import build as build_model
 from trainer.training import objectives, records, sample

@@ -2,10 +2,11 @@
 
 import datetime
 
-from trellis.workflow.contracts.plan import Dataset, Plan
+from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.pricing import cost
 from trellis.workflow.stages import plan
+from trellis_contracts.plan import PlannedDataset
 
 CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 
@@ -26,7 +27,7 @@ def plan_run(experiment, platform, run_id, interval=(None, None), **conf):
 def a_plan(experiment, run, table=None):
     """The plan of a run at these addresses; table: None for images."""
     fingerprint = "3f2a"
-    dataset = Dataset(
+    dataset = PlannedDataset(
         uri=f"gs://{run.bucket}/{run.experiment}/datasets/{fingerprint}/",
         fingerprint=fingerprint,
         exists=False,

@@ -14,7 +14,7 @@ from google.cloud.exceptions import Forbidden, NotFound
 
 from trellis.workflow.contracts import layout, run_params
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.contracts.plan import Dataset, Plan
+from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.contracts.table import Table
 from trellis.workflow.lookups import (
@@ -36,6 +36,7 @@ from trellis.workflow.validation import group
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
+from trellis_contracts.plan import PlannedDataset
 from trellis_contracts.tasks import MULTILABEL
 
 
@@ -194,7 +195,7 @@ def describe(found: Found) -> str:
     return f"{rows}{which}, {len(found.table.features)} features, {found.bytes:,} bytes to read"
 
 
-def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Dataset:
+def _dataset(experiment: Experiment, platform: Platform, found: Found) -> PlannedDataset:
     """The source's dataset, and whether it exists."""
     uri = layout.dataset(platform.bucket, experiment.name, found.fingerprint)
     # A dataset that was refused, or whose run came to nothing, is no measure for the next.
@@ -205,7 +206,7 @@ def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Datase
     exists, previous = storage.newest_before(
         platform, layout.dataset_mark(uri), layout.dataset_marks(experiment.name), used
     )
-    return Dataset(
+    return PlannedDataset(
         uri=uri,
         fingerprint=found.fingerprint,
         exists=exists,

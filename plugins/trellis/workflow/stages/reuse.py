@@ -14,12 +14,13 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts import digests
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.contracts.plan import Plan, Reuse
+from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import documents, images, pretrained, records, reused, storage
 from trellis.workflow.pricing.cost import Cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import choose, repeat, train, tune
+from trellis_contracts.plan import Reuse
 
 _LOOKED_AT = 50
 """Latest finished runs on the dataset; each costs a request."""

@@ -1,0 +1,108 @@
+"""plan.json: what one run is to do. The stage `plan` writes it, every later stage and job reads it.
+
+plan.schema.json describes each field.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from trellis_contracts import VERSION
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class PlannedDataset:
+    """The dataset that a run trains on.
+
+    uri: of its folder; fingerprint: the folder's name. exists: whether an earlier run created it.
+    source: the manifest, table or query. statement: the SQL that freezes the rows; None for images.
+    partition: {"column", "from", "to"}; None for images, and for the rows of all times. examples,
+    classes: None where only reading would tell, or there are none. previous: the folder of the
+    newest dataset before this one that a run of the experiment has trained on; None if there is
+    none.
+    """
+
+    uri: str
+    fingerprint: str
+    exists: bool
+    source: str
+    statement: str | None
+    partition: Mapping[str, str] | None
+    examples: int | None
+    classes: Mapping[str, int] | None
+    previous: str | None
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """What a run takes from earlier ones, and by what later ones find it.
+
+    digests: of the steps `tune` and `train`, without those whose image has no known digest; a
+    training's is that of its job without the parameters of its trial. steps: folders of earlier
+    runs by what they stand in for, as folders below the run: tuning, training/1,
+    training/1/seeds/8. remark: why nothing more is reused, if that was asked for.
+    """
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    steps: Mapping[str, str] = field(default_factory=dict)
+    remark: str | None = None
+
+    def lines(self) -> list[str]:
+        """What is reused, a line each, and why nothing more; none if nothing was asked for."""
+        found = [f"Reused, no job: {step} from {source}" for step, source in self.steps.items()]
+        if self.remark is not None:
+            found.append(f"Nothing {'more ' if found else ''}is reused: {self.remark}")
+        return found
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """The content of a plan.json.
+
+    run: folder of the run. created: when the run was triggered, ISO 8601, as are start and end of
+    the data_interval. configuration: the experiment file with its defaults filled in and the run's
+    parameters applied. model_file: the experiment's own model; None for one of the trainer's.
+    table: what the dataset is made of; None for images. baselines: their names. jobs: how many, by
+    kind. rates: US dollars an hour. cost: the limit that was checked against the budget.
+    """
+
+    experiment: str
+    description: str
+    run: str
+    run_id: str
+    created: str
+    data_interval: Mapping[str, str | None]
+    configuration: Mapping[str, Any]
+    model_file: Mapping[str, Any] | None
+    dataset: PlannedDataset
+    table: Mapping[str, Any] | None
+    baselines: Sequence[str]
+    jobs: Mapping[str, int]
+    rates: Mapping[str, float]
+    cost: Mapping[str, Any]
+    reuse: Reuse
+
+    def to_json(self) -> dict[str, Any]:
+        """The document."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            "schema": SCHEMA,
+            "contracts": VERSION,
+            **fields,
+            "dataset": asdict(self.dataset),
+            "reuse": asdict(self.reuse),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "PlanFile":
+        """From a document that fits its schema."""
+        fields = {name: document[name] for name in cls.__dataclass_fields__}
+        return cls(
+            **{
+                **fields,
+                "dataset": PlannedDataset(**document["dataset"]),
+                "reuse": Reuse(**document["reuse"]),
+            }
+        )
