@@ -8,10 +8,10 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison import chance
 from trainer.comparison.outcome import ClassOutcome
-from trellis_contracts.tasks import MULTILABEL
 from trainer.report.contenders import ContenderStyle
 from trainer.report.discrimination import CLASSES_APART, HEIGHT, WIDTH, affordable, told
 from trainer.report.planes import Line, Plane, axes, polyline
+from trellis_contracts.tasks import MULTILABEL
 
 # Recalls at which the curves of many classes are averaged.
 _GRID = np.linspace(0, 1, 201)[1:]
