@@ -238,7 +238,7 @@ def from_json(content: dict[str, Any]) -> Table:
         content["regression"],
         Column(**split_by) if split_by else None,
         Column(**weight) if weight else None,
-        [Kept(**column) for column in content.get("kept", ())],
+        tuple(Kept(**column) for column in content.get("kept", ())),
     )
 
 
