@@ -108,10 +108,14 @@ def clear_and_run(dag: Any, run: Any) -> dict[str, str]:
     return _run_again(dag, run, clear_task_instances)
 
 
-def clear_and_go_on(dag: Any, run: Any, task_id: str | None = None) -> Any:
+def clear_and_go_on(
+    dag: Any, run: Any, task_id: str | None = None, alone: bool = False, marked: str | None = None
+) -> Any:
     """Clear a task and all that follows it, or all tasks, and let the run go on: the DagRun.
 
-    Other than with `clear_and_run`, what runs follows from states and trigger rules.
+    Other than with `clear_and_run`, what runs follows from states and trigger rules. alone: what
+    follows the task stays, and of a mapped task only the first copy is cleared. marked: a state
+    that the task gets by hand, in place of running again.
     """
     from airflow.models.taskinstance import clear_task_instances
     from airflow.sdk.definitions.dag import _run_task
@@ -119,13 +123,18 @@ def clear_and_go_on(dag: Any, run: Any, task_id: str | None = None) -> Any:
     from airflow.utils.session import create_session
     from airflow.utils.state import DagRunState, TaskInstanceState
 
-    following = dag.get_task(task_id).get_flat_relative_ids(upstream=False) if task_id else ()
+    follows = task_id and not alone
+    following = dag.get_task(task_id).get_flat_relative_ids(upstream=False) if follows else ()
     wanted = {task_id, *following} if task_id else set(dag.task_ids)
     with create_session() as session, _logged():
         run = session.merge(run)
         run.dag = DagSerialization.from_dict(DagSerialization.to_dict(dag))
         tasks = run.get_task_instances(session=session)
-        clear_task_instances([ti for ti in tasks if ti.task_id in wanted], session)
+        cleared = [ti for ti in tasks if ti.task_id in wanted and (ti.map_index < 1 or not alone)]
+        clear_task_instances(cleared, session)
+        for ti in cleared:
+            if marked and ti.task_id == task_id:
+                ti.state = marked
         run.state = DagRunState.RUNNING
         while run.state == DagRunState.RUNNING:
             ready, _ = run.update_state(session=session)

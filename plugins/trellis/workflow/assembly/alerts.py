@@ -34,6 +34,8 @@ ADVICE = {
     "choose": "The search found nothing to train: see the stage `tune`.",
     "train": "Clear this task to continue the training from its last checkpoint. The other "
     "trainings, and their leaderboard, do not wait for it.",
+    "trained": "The message names the task to clear; the comparison follows.",
+    "repeated": "The message names the task to clear; the comparison follows.",
     "select": "The trainings are safe. Clear this task; the repeats and the comparison follow.",
     "repeat": "Clear this task to continue the repeat from its last checkpoint; the comparison "
     "follows. The leaderboard that exists by then shows this seed as failed.",

@@ -31,7 +31,7 @@ from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.short_source import short
 from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.lookups import documents
+from trellis.workflow.lookups import documents, left
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy import messages
@@ -50,8 +50,8 @@ _ENDPOINT = returned(f"{GROUP}.endpoint", "endpoint")
 
 def _kept(context: Any, jinja_env: Any) -> list[str]:
     """The challenger, and the version that was the champion before, if there was one."""
-    registered = context["ti"].xcom_pull(task_ids=f"{GROUP}.register")
-    previous = context["ti"].xcom_pull(task_ids=f"{GROUP}.champion")["previous"]
+    registered = left.returned(context["ti"], f"{GROUP}.register", "version")
+    previous = left.returned(context["ti"], f"{GROUP}.champion", "champion")["previous"]
     return [registered["name"], *([f"{registered['model']}@{previous}"] if previous else [])]
 
 
@@ -78,6 +78,11 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         "on_failure_callback": [hooks.failed, on_failure],
     }
     challenger = {**common, "endpoint_id": _ENDPOINT, "model": _MODEL}
+    # What did not begin is not taken back.
+    perhaps = {
+        "endpoint_id": returned(f"{GROUP}.endpoint", "endpoint", required=False),
+        "model": returned(f"{GROUP}.register", "name", required=False),
+    }
     field = functools.partial(planned, experiment, platform)
 
     def promoted(context: Any) -> Any:
@@ -142,7 +147,8 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             trigger_rule="one_failed",
             pre_execute=short(hooks.deployed_anything),
             post_execute=short(hooks.retreated),
-            **challenger,
+            **common,
+            **perhaps,
         )
     return group
 

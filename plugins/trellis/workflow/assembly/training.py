@@ -39,6 +39,7 @@ from trellis.workflow.stages import (
     train,
     tune,
 )
+from trellis.workflow.stages.ended import EndedOperator
 
 # A schedule needs a first day. `catchup` is off, so an old one makes no run but the latest.
 _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
@@ -57,6 +58,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     the run; their record is what the comparison waits for. The comparison
     decides whether the best training is promoted; `promote` lets its deployment begin, or skips it.
     """
+    alert = on_failure(platform, record=failed.recorder(experiment, platform))
     with DAG(
         dag_id=platform.dag_id(experiment.name),
         description=experiment.about.partition("\n")[0],
@@ -73,15 +75,19 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         deadline=deadline(experiment, platform),
         default_args={
             "owner": experiment.owner,
-            **arguments(
-                platform, on_failure(platform, record=failed.recorder(experiment, platform))
-            ),
+            **arguments(platform, alert),
         },
     ) as dag:
         planned = plan.task(experiment, platform)
         exported = export.task(experiment, platform)
         # At least one training has succeeded, and all have ended.
-        trained = EmptyOperator(task_id="trained", trigger_rule="all_done_min_one_success")
+        trained = EndedOperator(
+            task_id="trained",
+            of="train",
+            made_by=None if experiment.tune is None else "choose",
+            one_succeeded=True,
+            on_failure=alert,
+        )
         compared = compare.task(experiment, platform)
 
         changed = changes.task(experiment, platform).operator
@@ -105,7 +111,13 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         if experiment.train.seeds > 1:
             selected, repeat_ = repeat.tasks(experiment, platform, chosen)
             # A repeat that failed is in the report.
-            repeated = EmptyOperator(task_id="repeated", trigger_rule="all_done")
+            repeated = EndedOperator(
+                task_id="repeated",
+                of="repeat",
+                made_by="select",
+                one_succeeded=False,
+                on_failure=alert,
+            )
             trained >> selected >> repeat_ >> repeated >> compared
 
         if experiment.source.kind == "image":

@@ -7,6 +7,7 @@ from google.cloud.exceptions import NotFound
 
 from trellis import lineage
 from trellis.workflow.lookups import storage
+from trellis.workflow.lookups.left import NothingLeftError
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.documents import ContractError, check
 
@@ -42,11 +43,21 @@ def find(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any 
     return content
 
 
+# By kind of document, the task that writes it.
+_WRITERS = {
+    "challenger": "compare",
+    "dataset": "export",
+    "deployment": "deploy.endpoint",
+    "leaderboard": "compare",
+    "prediction_plan": "plan",
+    "rollback": "resolve",
+    "run_plan": "plan",
+}
+
+
 def read(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any:
     """The document. Raises AirflowFailException if it is missing or does not fit its schema."""
     content = find(platform, kind, uri, remedy)
     if content is None:
-        raise AirflowFailException(
-            f"There is no {uri}, which an earlier task of this run writes: clear that task."
-        )
+        raise NothingLeftError(_WRITERS[kind], uri)
     return content

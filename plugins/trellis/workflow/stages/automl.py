@@ -16,6 +16,7 @@ from trellis.vertex.operators import (
     AutoMLTabularOperator,
     BatchPredictionJobOperator,
 )
+from trellis.workflow.lookups import left
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl_images, automl_tables
@@ -44,11 +45,13 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             ready = automl_images.task(experiment, platform)
         else:
             ready = BigQueryJobOperator(
-                task_id="views", configuration=field(automl_tables.views), **in_bigquery
+                task_id="views",
+                configuration=field(automl_tables.views, needs=left.snapshot),
+                **in_bigquery,
             )
         dataset = DatasetOperator(
             task_id="dataset",
-            dataset=field(messages.dataset),
+            dataset=field(messages.dataset, needs=left.automl_input),
             import_configs=field(automl_images.imports) if of_images else None,
             **in_vertex,
         )

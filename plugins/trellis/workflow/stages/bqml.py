@@ -13,6 +13,7 @@ from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.identity import label_value
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import left
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -31,7 +32,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
                 project_id=platform.project,
                 location=platform.location,
                 gcp_conn_id=platform.connection,
-                configuration=planned(experiment, platform, job, _given(name)),
+                configuration=planned(experiment, platform, job, _given(name), needs=left.snapshot),
                 generation=experiment.generation,
                 poll_interval=platform.poll_seconds,
             )

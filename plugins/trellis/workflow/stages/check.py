@@ -26,7 +26,7 @@ from trellis.workflow import sql
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.table import INFINITE, Table
-from trellis.workflow.lookups import documents, plans
+from trellis.workflow.lookups import documents, left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
@@ -101,7 +101,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         project_id=platform.project,
         location=platform.location,
         gcp_conn_id=platform.connection,
-        configuration=planned(experiment, platform, job),
+        configuration=planned(experiment, platform, job, needs=left.snapshot_to_check),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         # The snapshot is skipped if it exists.

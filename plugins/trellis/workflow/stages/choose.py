@@ -20,10 +20,10 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import documents, plans
+from trellis.workflow.lookups import documents, left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import train
+from trellis.workflow.stages import train, tune
 from trellis.workflow.validation.file import known_to
 from trellis_contracts.catalog import Hyperparameter
 
@@ -38,25 +38,31 @@ def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
     @airflow_task(task_id="choose")
     def choose(tunings, run_id=None):
         plan = plans.load(experiment, platform, run_id)
-        left = list(tunings)
+        searches = list(tunings)
         chosen: list[dict[str, Any]] = []
         for model, one in plan.experiment.by_model.items():
             if one.tune is None:
                 chosen.append(train.untuned(model, len(chosen) + 1))
             else:
-                chosen += _best(left.pop(0), plan, platform, model, len(chosen) + 1)
+                chosen += _best(searches.pop(0), plan, platform, model, len(chosen) + 1)
         return chosen
 
     return choose(tunings)
 
 
 def _best(
-    tuning: dict[str, Any], plan: Plan, platform: Platform, model: str | None, first: int
+    tuning: dict[str, Any] | None,
+    plan: Plan,
+    platform: Platform,
+    model: str | None,
+    first: int,
 ) -> list[dict[str, Any]]:
     """The best trials of one model, ranked from `first` on. Writes its trials.json.
 
     Raises AirflowFailException if there is none.
     """
+    if not tuning:
+        raise left.NothingLeftError(tune.task_id(model), "trials")
     losses = validation_losses(tuning, plan, platform, model)
     own = plan.of(model).experiment
     content = rank(tuning, own, losses, first)
@@ -109,10 +115,10 @@ def rank(
 
     losses: by trial id, as `validation_losses` returns them. first: rank of the best.
     """
-    tune = experiment.tuning
+    search = experiment.tuning
     known = known_to(experiment)
     trials = [
-        _trial(trial, tune.metric, known, losses.get(trial["id"])) for trial in tuning["trials"]
+        _trial(trial, search.metric, known, losses.get(trial["id"])) for trial in tuning["trials"]
     ]
     candidates = [
         trial
@@ -121,7 +127,7 @@ def rank(
         and trial["final"] is not None
         and math.isfinite(trial["final"]["value"])
     ]
-    sign = -1 if tune.goal == "maximize" else 1
+    sign = -1 if search.goal == "maximize" else 1
 
     def order(trial: dict[str, Any]) -> tuple[float, float, int]:
         final = trial["final"]
@@ -132,8 +138,8 @@ def rank(
     return {
         "schema": SCHEMA,
         "job": tuning["name"],
-        "metric": tune.metric,
-        "goal": tune.goal,
+        "metric": search.metric,
+        "goal": search.goal,
         "trials": trials,
         "chosen": [
             {

@@ -12,6 +12,7 @@ from typing import Any
 from trellis.vertex.operators import CustomJobOperator
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import left
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
@@ -62,7 +63,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
-        custom_job=planned(experiment, platform, job),
+        custom_job=planned(experiment, platform, job, needs=left.trainings),
         reads=_folders,
         writes=_leaderboard(experiment, platform),
         generation=experiment.generation,

@@ -10,6 +10,7 @@ from typing import Any
 from trellis.dataflow.operators import FlexTemplateOperator
 from trellis.workflow.contracts import assets, layout
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import left
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import (
@@ -43,7 +44,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         project_id=platform.project,
         location=platform.region,
         gcp_conn_id=platform.connection,
-        body=planned(experiment, platform, body),
+        body=planned(experiment, platform, body, needs=left.rows),
         commit_mark=planned(experiment, platform, job_messages.dataset_mark),
         outlets=[assets.dataset(experiment.name, platform)],
         outlet_extra=planned(experiment, platform, announcement),

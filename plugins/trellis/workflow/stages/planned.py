@@ -9,7 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from trellis.workflow.lookups import plans
+from trellis.workflow.lookups import left, plans
+from trellis.workflow.lookups.left import Need
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 
@@ -20,17 +21,20 @@ def planned(
     make: Callable[..., Any],
     given: Callable[[Any], Any] | None = None,
     load: Callable[[Experiment, Platform, str], Any] = plans.load,
+    needs: Need | None = None,
 ) -> Any:
     """A field computed from the run's plan: what `make(plan, platform)` returns.
 
     given: reads from the task's context a third argument for `make`. load: loads the plan; depends
-    on the kind of DAG.
+    on the kind of DAG. needs: looks first for what earlier tasks must have left.
     """
 
     # The serialized DAG shows this function's name: that of each stage's own.
     @functools.wraps(make)
     def render(context: Any, jinja_env: Any) -> Any:
         plan = load(experiment, platform, context["run_id"])
+        if needs is not None:
+            needs(plan, platform)
         return make(plan, platform, *([given(context)] if given else []))
 
     # Of a mapped task's fields it has the whole source: that of these lines, not of the stage.
@@ -38,11 +42,14 @@ def planned(
     return render
 
 
-def returned(task_id: str, name: str) -> Any:
-    """A function of the context: an entry of another task's result; None if it has none."""
+def returned(task_id: str, name: str, required: bool = True) -> Any:
+    """A function of the context: an entry of another task's result. Of no result, None, or the
+    error of `left.returned` if it is required.
+    """
 
     def pull(context: Any, jinja_env: Any = None) -> Any:
-        content = context["ti"].xcom_pull(task_ids=task_id)
+        ti = context["ti"]
+        content = left.returned(ti, task_id, name) if required else ti.xcom_pull(task_ids=task_id)
         return content[name] if content else None
 
     return pull

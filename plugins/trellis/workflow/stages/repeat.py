@@ -10,7 +10,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import documents, plans
+from trellis.workflow.lookups import documents, left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import train
@@ -27,6 +27,8 @@ def tasks(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
     @airflow_task(task_id="select")
     def select(chosen, run_id=None):
         plan = plans.load(experiment, platform, run_id)
+        if not chosen:
+            raise left.NothingLeftError("choose", "chosen trials")
         best = best_of(chosen, plan, platform)
         seeds = further_seeds(plan.experiment)
         print(f"training/{best['rank']} is repeated with the seeds {', '.join(map(str, seeds))}")

@@ -10,6 +10,7 @@ from typing import Any
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.lookups import left
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -32,7 +33,7 @@ def extract_task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task that writes them to Parquet; skipped if the dataset exists."""
     return BigQueryJobOperator(
         task_id="extract",
-        configuration=planned(experiment, platform, extract_job),
+        configuration=planned(experiment, platform, extract_job, needs=left.snapshot_to_extract),
         product=planned(experiment, platform, extracted),
         unless=planned(experiment, platform, job_messages.dataset_mark),
         **_common(experiment, platform),

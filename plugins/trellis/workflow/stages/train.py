@@ -9,7 +9,7 @@ from typing import Any
 from trellis.vertex.operators import CustomJobOperator
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import reused
+from trellis.workflow.lookups import left, reused
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -75,7 +75,9 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
         task_id=task_id,
         project_id=platform.project,
         region=platform.region,
-        custom_job=planned(experiment, platform, job, lambda context: context["task"].chosen),
+        custom_job=planned(
+            experiment, platform, job, lambda context: context["task"].chosen, needs=left.dataset
+        ),
         reused=planned(experiment, platform, copied, lambda context: context["task"].chosen),
         gcp_conn_id=platform.connection,
         generation=experiment.generation,

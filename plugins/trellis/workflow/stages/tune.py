@@ -5,7 +5,7 @@ from typing import Any
 
 from trellis.vertex.operators import HyperparameterTuningJobOperator
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import reused
+from trellis.workflow.lookups import left, reused
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.tuning import Range, Span
@@ -59,7 +59,9 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
-        hyperparameter_tuning_job=planned(experiment, platform, job, lambda context: model),
+        hyperparameter_tuning_job=planned(
+            experiment, platform, job, lambda context: model, needs=left.dataset
+        ),
         reused=planned(experiment, platform, copied, lambda context: model),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,

@@ -84,8 +84,8 @@ def test_there_is_advice_for_every_stage():
     table = with_changes(table, {("train", "seeds"): 2})
     stages = set(training.build(table, load_platform(ROOT / "dags")).task_ids)
     grouped = {stage for stage in stages if stage.startswith(("bqml.", "automl.", "deploy."))}
-    # These only wait.
-    assert set(ADVICE) == stages - grouped - {"trained", "repeated", "settled"}
+    # It only waits.
+    assert set(ADVICE) == stages - grouped - {"settled"}
 
 
 def test_a_step_of_a_deployment_is_no_baseline():

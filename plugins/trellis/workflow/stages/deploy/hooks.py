@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.aliases import CHAMPION, PREVIOUS
-from trellis.workflow.lookups import documents
+from trellis.workflow.lookups import documents, left
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
@@ -27,7 +27,7 @@ class DeploymentHooks:
 
     def begin(self, context: Any, result: Any) -> None:
         """After `endpoint`: the deployment starts."""
-        model = context["ti"].xcom_pull(task_ids="deploy.register")["name"]
+        model = left.returned(context["ti"], "deploy.register", "version")["name"]
         challenger = documents.read(self._platform, "challenger", self._run(context).challenger)
         before = self._before(model)
         self.record(context).begin(challenger["contender"], result["endpoint"], model, before)

@@ -16,6 +16,7 @@ from trellis.vertex.deployments import version_at
 from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import CHAMPION
+from trellis.workflow.lookups.left import NothingLeftError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
@@ -70,7 +71,9 @@ class TriggerUndeployPreviousOperator(TriggerDagRunOperator):
         content = self.hooks.record(context).read()
         if content["previous"] is None:
             raise AirflowSkipException("There was no champion before.")
-        replaced = next(s["at"] for s in content["steps"] if s["step"] == "champion")
+        replaced = next((s["at"] for s in content["steps"] if s["step"] == "champion"), None)
+        if replaced is None:
+            raise NothingLeftError("deploy.champion", "champion")
         due = datetime.fromisoformat(replaced) + self.experiment.deployment.keep_previous
         self.run_after = due
         self.trigger_run_id = f"{self.experiment.name}__{replaced}"

@@ -4,7 +4,7 @@ from typing import Any
 
 from trellis.vertex.operators import BatchPredictionJobOperator
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.lookups import plans
+from trellis.workflow.lookups import left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -19,7 +19,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns {"name", "console", "output"}."""
     return BatchPredictionJobOperator(
         task_id="predict",
-        batch_prediction_job=planned(experiment, platform, job, load=plans.load_prediction),
+        batch_prediction_job=planned(
+            experiment, platform, job, load=plans.load_prediction, needs=left.rows_to_predict
+        ),
         limit=experiment.prediction.timeout.total_seconds(),
         # A few refused instances must not fail the others; `result` counts them.
         partly=True,

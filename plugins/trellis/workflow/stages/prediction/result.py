@@ -17,7 +17,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts.prediction_layout import Prediction
-from trellis.workflow.lookups import bigquery_source, documents, plans, storage
+from trellis.workflow.lookups import bigquery_source, documents, left, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 
@@ -32,7 +32,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
     @airflow_task(task_id="result")
     def result(ti=None, run_id=None):
-        predicted = ti.xcom_pull(task_ids="predict")
+        predicted = left.returned(ti, "predict", "predictions")
         return make(experiment, platform, run_id, predicted)
 
     return result()

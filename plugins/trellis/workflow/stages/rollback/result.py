@@ -7,7 +7,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import CHAMPION
-from trellis.workflow.lookups import records
+from trellis.workflow.lookups import left, records
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.rollback import resolve
@@ -18,8 +18,8 @@ def task(platform: Platform) -> Any:
 
     @airflow_task(task_id="result")
     def result(ti=None, dag_run=None):
-        resolved = ti.xcom_pull(task_ids="resolve")
-        endpoint = ti.xcom_pull(task_ids="endpoint")["endpoint"]
+        resolved = left.returned(ti, "resolve", "version")
+        endpoint = left.returned(ti, "endpoint", "endpoint")["endpoint"]
         check(platform, endpoint, resolved["version"])
         decided = resolve.conclude(platform, resolved["record"])
         user = dag_run.triggering_user_name
