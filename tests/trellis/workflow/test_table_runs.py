@@ -188,8 +188,10 @@ def test_rows_that_cannot_be_learned_from_stop_the_run_early(google, client, a_d
     assert planned["source"] == "table_runs.constant"
     assert planned["partition"] == {"column": "measured_on", **days}
     found = states(run)
-    done = {task: found.pop(task) for task in ("plan", "snapshot", "check", "baselines")}
-    assert list(done.values()) == ["success", "success", "failed", "skipped"]
+    stages = ("plan", "snapshot", "check", "baselines", "trained")
+    done = {task: found.pop(task) for task in stages}
+    # `trained` waits for all that happens before, and finds nothing.
+    assert list(done.values()) == ["success", "success", "failed", "skipped", "failed"]
     assert set(found.values()) == {"upstream_failed"}
     assert not (newest_run(google, dag) / "baselines").exists()
     assert {ti.try_number for ti in run.get_task_instances()} <= {0, 1}
@@ -202,5 +204,6 @@ def test_a_run_that_is_refused_is_not_tried_again(a_dag, capfd):
     assert said in capfd.readouterr().out
     found = states(run)
     assert (found.pop("plan"), found.pop("baselines")) == ("failed", "skipped")
+    assert found.pop("trained") == "failed"
     assert set(found.values()) == {"upstream_failed"}
     assert {ti.try_number for ti in run.get_task_instances()} <= {0, 1}
