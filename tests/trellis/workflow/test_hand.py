@@ -1,0 +1,127 @@
+"""A person's hand in the UI: the tasks of a DAG, after tasks that somebody marked.
+
+Each task before the deployment runs alone, after `plan`; all others are marked as success, as in
+the UI, and have left nothing. It then does what needs nothing of theirs, or says in one sentence
+which task to clear; it is not tried again, and nothing is paid for that cannot succeed. The tasks
+are those of the DAG: a new stage is walked, too.
+"""
+
+import re
+import shutil
+
+import pytest
+
+from tests.airflow_side import run_logs, store
+from trellis.workflow.assembly import training
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.validation.file import with_changes
+
+TABLE = "hand.cells"
+
+CHANGES = {
+    ("source", "bigquery"): TABLE,
+    ("source", "partition"): None,
+    ("source", "categorical"): [],
+    ("schedule",): "manual",
+    ("until",): None,
+    ("budget",): "900 USD",
+    ("train", "seeds"): 2,
+    ("baselines", "bqml"): ["logistic_reg"],
+    ("baselines", "options"): {},
+}
+"""The demo's experiment on a table, with every stage that it can have."""
+
+NEEDS_NOTHING = {
+    "plan": "it is the first",
+    "snapshot": "it reads the source",
+    "served": "it asks the endpoint",
+    "changes": "a first dataset has none before",
+    "baselines": "a baseline without a job has failed, and the run goes on",
+    "settled": "it waits for the others alone",
+}
+"""Tasks that may end well though the others left nothing, and why."""
+
+
+@pytest.fixture(scope="module")
+def client(google):
+    """BigQuery with a table of 200 rows, and a bucket."""
+    from google.cloud import bigquery
+
+    (google.buckets / "hand").mkdir(exist_ok=True)
+    client = bigquery.Client(project="local-gcp", location="US")
+    client.create_dataset("hand", exists_ok=True)
+    client.query_and_wait(
+        f"""
+        CREATE TABLE {TABLE} AS
+        SELECT CONCAT('s', CAST(n AS STRING)) AS sample_id, MOD(n, 2) = 0 AS malignant,
+          SIN(n) + MOD(n, 2) AS radius
+        FROM UNNEST(GENERATE_ARRAY(1, 200)) AS n
+        """
+    )
+    return client
+
+
+@pytest.fixture(scope="module")
+def dag(client, breast_cancer, group):
+    """A DAG with every stage that an experiment on a table can have."""
+    values = group.model_dump(mode="json", exclude_none=True)
+    own = {"bucket": "hand", "registry": "example.com/stand-in", "retry_seconds": 1}
+    experiment = with_changes(breast_cancer, CHANGES).model_copy(update={"name": "hand"})
+    return training.build(experiment, Platform.model_validate(values | own))
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(google, client):
+    """Removes what a task has left for the tasks of a later run on the same rows."""
+
+    def tables():
+        datasets = [each.reference for each in client.list_datasets()]
+        return {table.reference for each in datasets for table in client.list_tables(each)}
+
+    before = tables()
+    yield
+    for table in tables() - before:
+        client.delete_table(table)
+    for folder in (google.buckets / "hand").iterdir():
+        shutil.rmtree(folder)
+
+
+def run_alone(dag, *tasks, but=()):
+    """Runs these tasks and `plan`; marks the others as success. Their states and attempts."""
+    wanted = {"plan", *tasks}
+    others = "|".join(re.escape(name) for name in dag.task_ids if name not in {*wanted, *but})
+    store(dag)
+    run = dag.test(logical_date=None, mark_success_pattern=others)
+    return {ti.task_id: ti for ti in run.get_task_instances() if ti.task_id in wanted}
+
+
+def paid(google):
+    return [job for job in google.status()["jobs"] if job["labels"].get("airflow-dag") == "hand"]
+
+
+def stages():
+    """The ids of all tasks up to the deployment, without a local_gcp."""
+    from tests.airflow_side import ROOT
+    from trellis.workflow.spec import platform
+    from trellis.workflow.validation.file import load
+
+    group = platform.load(ROOT / "dags")
+    experiment = load(ROOT / "dags/experiments/breast-cancer.yaml")
+    task_ids = training.build(with_changes(experiment, CHANGES), group).task_ids
+    return [name for name in task_ids if not name.startswith("deploy.")]
+
+
+@pytest.mark.parametrize("stage", stages())
+def test_a_stage_after_stages_that_were_marked_as_success(google, dag, stage, capsys):
+    before = len(paid(google))
+    ti = run_alone(dag, stage)[stage]
+    said = capsys.readouterr()
+    text = "".join([said.out, said.err, *run_logs])
+    if ti.state in ("success", "skipped"):
+        assert stage in NEEDS_NOTHING, ti.state
+    else:
+        assert ti.state in ("failed", "upstream_failed")
+        assert ti.try_number <= 1
+        if ti.state == "failed":
+            assert re.search(r"`[a-z_.]+` left no .*: clear `[a-z_.]+`", text), text[-3000:]
+    assert len(paid(google)) == before
