@@ -294,7 +294,7 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
     taken = (*_reserved(split_by, weight), *(feature.column.lower() for feature in features))
     aliases = _aliases([column.name for column in kept], taken)
-    frozen = [Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True)]
+    frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
     return Table(key, label, partition, features, regression, split_by, weight, frozen)
 
 
