@@ -60,7 +60,7 @@ def translate(ctx: Context, statement: Statement) -> Translated:
 
 def _create(ctx: Context, statement: Statement, tree: exp.Create) -> Translated:
     if any(isinstance(p, exp.TemporaryProperty) for p in _properties(tree)):
-        raise ctx.not_emulated("temporary tables, views and models", tree)
+        raise ctx.not_emulated("TEMPORARY tables, views and models", tree)
     for key in ("clone", "begin", "end", "indexes", "no_schema_binding", "unique"):
         if tree.args.get(key):
             raise ctx.not_emulated(f"CREATE with {key.upper()}", tree)
