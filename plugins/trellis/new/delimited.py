@@ -157,15 +157,18 @@ def _sample(data: bytes, separator: str) -> list[list[str]]:
 
 
 def _separator(data: bytes) -> str:
-    """The separator that divides the first records evenly, and most finely."""
+    """The separator that divides the first records evenly, and most finely; if none is even, one
+    that divides the header as it does some record, so that the others are refused.
+    """
     ranks = []
     for order, candidate in enumerate(SEPARATORS):
         counts = [len(record) for record in _sample(data, candidate)]
         below = counts[1:] or counts
-        width = max(set(below), key=below.count)
+        width = max(set(below), key=lambda w: (below.count(w), w))
         even = sum(count == width for count in below) / len(below)
         fits = width > 1 and even > 0.9
-        ranks.append((fits, fits and counts[0] == width, width, even, -order, candidate))
+        matched = counts[0] == width if fits else counts[0] > 1 and counts[0] in below
+        ranks.append((fits, matched, width, even, -order, candidate))
     return max(ranks)[-1]
 
 

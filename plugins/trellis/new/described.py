@@ -15,14 +15,13 @@ class Reading:
 
     encoding: Python's name of it. decimal: the decimal mark, "." or ",". dates: the order of day
     and month, "day-first" or "month-first". missing: texts that stand for a missing value in every
-    column. sheet: of a workbook.
+    column.
     """
 
     encoding: str | None = None
     decimal: str | None = None
     dates: str | None = None
     missing: tuple[str, ...] = ()
-    sheet: str | None = None
 
     def options(self) -> list[str]:
         """The command's options that say the same."""
@@ -30,7 +29,6 @@ class Reading:
             "--encoding": self.encoding,
             "--decimal": self.decimal,
             "--dates": self.dates,
-            "--sheet": self.sheet,
         }
         found = [word for option, value in named.items() if value for word in (option, value)]
         return [*found, *(word for text in self.missing for word in ("--missing", text))]

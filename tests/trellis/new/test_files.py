@@ -278,6 +278,8 @@ ROWS = b"".join(b"%d,x\n" % n for n in range(30))
         ("d.csv", b"a,b\n,\n,\n", "has no rows below its header"),
         ("d.csv", b"# a\n# b\n", "has no header"),
         ("d.csv", b"a,b\n" + ROWS + b"7\n", "line 32 has 1 value, the header has 2 names: '7'"),
+        ("d.csv", b"a,b\n1,2\n3\n", "line 3 has 1 value, the header has 2 names: '3'"),
+        ("d.csv", b"a\tb\n1\n2\n3\t4\n", "line 2 has 1 value, the header has 2 names: '1'"),
         ("d.csv", b'a,b\n"1\n2",x\n' + ROWS + b"7,8,9\n", "line 34 has 3 values"),
         ("d.csv", b"a,b\n" + ROWS + b"# end\n", "line 32.*if it is a comment, remove it"),
         ("d.csv", b"a,b\n" + ROWS + b'"7,x\n8,y\n', "quotes that line 32 opens are never closed"),
