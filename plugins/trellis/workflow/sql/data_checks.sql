@@ -86,16 +86,48 @@ moved AS (
     AVG(IF(split = 'train', number, NULL)) AS train_mean,
     AVG(IF(split = 'test', number, NULL)) AS test_mean,
     STDDEV_POP(IF(split = 'train', number, NULL)) AS train_stddev,
-    CORR(number, target) AS correlation
+    CORR(number, target) AS correlation,
+    LOGICAL_AND(number = FLOOR(number)) AS whole
   FROM cells
   WHERE number IS NOT NULL AND NOT IS_INF(number)
   GROUP BY feature
 ),
+-- In the order of a feature whose values hardly repeat: the label of the next lower row of train,
+-- asked for the other rows. Of text without padding, s2 comes before s10.
+ordered AS (
+  SELECT
+    feature,
+    split,
+    label,
+    target,
+    LAST_VALUE(IF(split = 'train', label, NULL) IGNORE NULLS) OVER before AS label_before,
+    LAST_VALUE(IF(split = 'train', target, NULL) IGNORE NULLS) OVER before AS target_before
+  FROM cells
+  WHERE feature IN (SELECT feature FROM looked_up WHERE distinct_values >= 0.95 * examples)
+  WINDOW before AS (
+    PARTITION BY feature
+    ORDER BY number, REGEXP_REPLACE(value, r'[0-9]+', ''), LENGTH(value), value
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  )
+),
+by_order AS (
+  SELECT
+    feature,
+    COUNT(*) AS neighbours,
+    COUNTIF(label = label_before) AS neighbours_equal,
+    CORR(target, target_before) AS neighbours_correlation
+  FROM ordered
+  WHERE split != 'train' AND label_before IS NOT NULL
+  GROUP BY feature
+),
 features_alone AS (
-  SELECT looked_up.*, classes, auc, train_mean, test_mean, train_stddev, correlation
+  SELECT
+    looked_up.*, classes, auc, train_mean, test_mean, train_stddev, correlation, whole,
+    neighbours, neighbours_equal, neighbours_correlation
   FROM looked_up
   LEFT JOIN separated USING (feature)
   LEFT JOIN moved USING (feature)
+  LEFT JOIN by_order USING (feature)
 ),
 -- Rows that are equal in all features: the asked ones of which the train split has a copy.
 copies AS (

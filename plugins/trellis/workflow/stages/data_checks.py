@@ -25,6 +25,17 @@ _ORDERED = 0.995
 _CORRELATED = 0.999
 """The same of a regression: correlation of one number with the label, or of several together."""
 
+_NEIGHBOURS = 0.8
+"""Share of the rows with a rarer label than the most frequent one that an identifier's order tells:
+rows that were numbered class by class. An identifier should tell nothing."""
+
+_NEIGHBOURS_CORRELATED = 0.9
+"""The same of a regression: correlation of the label with that of the row before."""
+
+_BY_CHANCE = 10
+"""Rows that the most frequent label gets wrong, of a regression all rows: of fewer, an order may
+tell the labels by chance."""
+
 _FEW_VALUES = 20
 """Up to so many values are a category; rows that share one of more values may belong together."""
 
@@ -87,15 +98,17 @@ def divided(findings: Sequence[Finding], choice: str) -> tuple[list[str], list[s
 def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> Iterator[Finding]:
     title, rows = f"feature '{feature.name}'", entry["examples"]
     values, asked, known = entry["distinct_values"], entry["asked"], entry["known"]
-    if asked < _LEAST:
+    identifies = _identifies(feature, entry)
+    order = _told_by_order(entry, common) if identifies else None
+    if asked < _LEAST and not order:
         return
-    whole = feature.type in ("STRING", "INT64")
-    if (values == rows and whole) or (values >= 0.95 * rows and feature.type == "STRING"):
+    if order:
         text = (
-            f"{title} has {values:,} values in {rows:,} rows: it identifies rows, and tells "
-            "nothing of others; leave it out of source.features"
+            f"{title} has {values:,} values in {rows:,} rows: it identifies rows, and its order "
+            f"tells the label ({order}): the rows were sorted or collected by it; leave it out of "
+            "source.features"
         )
-        yield Finding("identifier", feature.name, text)
+        yield Finding("label", feature.name, text)
     elif known >= asked / 2 and 1 - entry["told"] / known <= (1 - _TOLD) * min(
         1, 10 * (1 - common)
     ):
@@ -126,12 +139,40 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
             "before the label? If not, leave it out of source.features"
         )
         yield Finding("label", feature.name, text)
+    elif identifies:
+        text = (
+            f"{title} has {values:,} values in {rows:,} rows: it identifies rows, and tells "
+            "nothing of others; leave it out of source.features"
+        )
+        yield Finding("identifier", feature.name, text)
     if values > 1 and entry["most"] >= _CONSTANT * rows:
         text = (
             f"{title} has one value in {entry['most']:,} of {rows:,} rows: it tells next to nothing"
         )
         yield Finding("constant", feature.name, text)
     yield from _shift(feature, entry)
+
+
+def _identifies(feature: Feature, entry: Mapping[str, Any]) -> bool:
+    """Whether each row has a value of its own: of text, and of whole numbers of any type."""
+    values, rows = entry["distinct_values"], entry["examples"]
+    if feature.type == "STRING":
+        return bool(values >= 0.95 * rows)
+    return bool(values == rows and feature.kind == "numeric" and entry["whole"])
+
+
+def _told_by_order(entry: Mapping[str, Any], common: float) -> str | None:
+    """What the row before, in an identifier's order, tells of the other splits; None if little."""
+    asked, correlation = entry["neighbours"] or 0, entry["neighbours_correlation"]
+    if correlation is not None:
+        if asked >= _BY_CHANCE and correlation >= _NEIGHBOURS_CORRELATED:
+            return f"in train, the label of the row before has a correlation of {correlation:.3f}"
+        return None
+    wrong = asked - (entry["neighbours_equal"] or 0)
+    by_chance = asked * (1 - common) if common else 0
+    if by_chance >= _BY_CHANCE and wrong <= (1 - _NEIGHBOURS) * by_chance:
+        return f"in train, the row before has that of {1 - wrong / asked:.1%} of the others"
+    return None
 
 
 def _together(

@@ -38,6 +38,7 @@ def plan(client, breast_cancer, group):
         changed = {("source", k): v for k, v in source.items()}
         if task != TASK:
             changed |= {("task",): task, ("baselines",): None, ("deploy",): None}
+        if task == "regression":
             changed |= {("tune", "maximize"): None, ("tune", "minimize"): "rmse"}
         return plan_run(with_changes(breast_cancer, changed), group, run_id)
 
@@ -316,6 +317,58 @@ def test_what_else_leaks_is_suspected(suspected):
         ("identifier", "record"),
         ("constant", "rare"),
     ]
+
+
+SHUFFLED = "FARM_FINGERPRINT(CAST(n AS STRING))"
+NUMBERED = f"""
+SELECT
+  FORMAT('p%05d', n) AS sample_id, {{label}} AS malignant,
+  n AS rownames, CAST(n - 1 AS FLOAT64) AS index, CAST(10 * n AS NUMERIC) AS accession,
+  FORMAT('s%05d', n) AS scan, FORMAT('s%d', n) AS sample, -n AS backwards,
+  {SHUFFLED} AS hashed, CAST(MOD({SHUFFLED}, 1000000000) AS FLOAT64) AS drawn,
+  FORMAT('%x', {SHUFFLED}) AS uuid,
+  MOD({SHUFFLED}, 1000000000) + 0.5 AS measured
+FROM UNNEST(GENERATE_ARRAY(1, {{rows}})) AS n
+"""
+IN_ORDER = {"rownames", "index", "accession", "scan", "sample", "backwards"}
+AT_RANDOM = {"hashed", "drawn", "uuid"}
+
+
+@pytest.mark.parametrize(
+    ("label", "rows", "task"),
+    [
+        ("n <= 1000", 2000, "binary_classification"),
+        ("DIV(n - 1, 60)", 180, "multiclass_classification"),  # as R's iris: 35 rows are asked
+        ("MOD(DIV(n, 100), 2) = 0", 2000, "binary_classification"),  # collected in blocks
+        ("n > 1900", 2000, "binary_classification"),  # 5 % of the rows
+        ("SQRT(n) + SIN(n)", 2000, "regression"),
+    ],
+)
+def test_an_identifier_whose_order_tells_the_label_is_a_leak(suspected, label, rows, task):
+    checks, findings = suspected(NUMBERED.format(label=label, rows=rows), task=task)
+    assert {feature for check, feature in checks if check == "label"} == IN_ORDER
+    expected = AT_RANDOM if rows > 1000 else set()
+    assert {feature for check, feature in checks if check == "identifier"} == expected
+    refused, warned = data_checks.divided(findings, "refuse")
+    assert (len(refused), warned) == (len(findings), [])
+
+
+@pytest.mark.parametrize(
+    ("label", "rows", "task"),
+    [
+        (f"MOD({SHUFFLED}, 3) = 0", 2000, "binary_classification"),
+        (f"MOD(ABS({SHUFFLED}), 7)", 2000, "multiclass_classification"),
+        # The most frequent label is right in nearly all rows, whatever the order.
+        (f"MOD({SHUFFLED}, 50) = 0", 300, "binary_classification"),
+        (f"MOD({SHUFFLED}, 1000) / 7", 2000, "regression"),
+    ],
+)
+def test_an_identifier_whose_order_tells_nothing_is_only_an_identifier(
+    suspected, label, rows, task
+):
+    checks, _ = suspected(NUMBERED.format(label=label, rows=rows), task=task)
+    assert {feature for check, feature in checks if check == "identifier"} == IN_ORDER | AT_RANDOM
+    assert {check for check, _ in checks} == {"identifier"}
 
 
 def test_copies_of_rows_in_two_splits_are_suspected(suspected):
