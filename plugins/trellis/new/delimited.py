@@ -64,8 +64,22 @@ class Texts:
         return compute.and_(nulls, has)
 
 
+class _StrayReturnError(Exception):
+    """A carriage return within an unquoted value. args: the line."""
+
+
 def read(path: Path, said: Reading) -> Texts:
     """The columns of a text file with a header. Raises DataError with line, column and remedy."""
+    try:
+        return _read(path, said)
+    except _StrayReturnError as error:
+        raise DataError(
+            f"{path}: line {error.args[0]} has a carriage return (byte 0x0D) within it; end all "
+            "lines in the same way, or put quotes around a value with a line break"
+        ) from None
+
+
+def _read(path: Path, said: Reading) -> Texts:
     from pyarrow import compute
 
     raw = contents.unpacked(path)
@@ -77,8 +91,7 @@ def read(path: Path, said: Reading) -> Texts:
         encoding = "utf-8"
     data = contents.in_utf8(path, raw, encoding)
     _check_text(path, data)
-    if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")
+    data = _line_ends(data)
     data, first, separator, notes = _without_preamble(path, data)
     separator = separator or _separator(data)
     start, header = next(_records(data, separator, first))
@@ -133,9 +146,17 @@ def _records(data: bytes, separator: str, first: int) -> Iterator[tuple[int, lis
     csv.field_size_limit(contents.MOST_BYTES)
     reader = csv.reader(_lines(data), delimiter=separator)
     line = first
-    for record in reader:
-        yield line, record
-        line = first + reader.line_num
+    try:
+        for record in reader:
+            yield line, record
+            line = first + reader.line_num
+    except csv.Error:
+        raise _StrayReturnError(first + reader.line_num - 1) from None
+
+
+def _line_ends(data: bytes) -> bytes:
+    """The data with \\n where lines end in \\r alone, as on an old Macintosh."""
+    return data if b"\n" in data else data.replace(b"\r", b"\n")
 
 
 def _lines(data: bytes) -> Iterator[str]:
@@ -269,6 +290,7 @@ def _drop_empty(found: Texts, compute: Any) -> None:
 
 def _check_utf8(path: Path, data: bytes) -> None:
     """Raises DataError that names the first value that is not UTF-8, and what it may be."""
+    data = _line_ends(data)
     try:
         data.decode("utf-8")
         return
