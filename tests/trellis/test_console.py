@@ -10,7 +10,8 @@ from google.cloud import aiplatform
 
 import trellis
 from trellis import console, vertex
-from trellis.vertex.base import VertexOperator
+from trellis.vertex.base import VertexTask
+from trellis.vertex.datasets import DatasetOperator
 from trellis.vertex.links import ConsoleLink
 
 ROOT = "https://console.cloud.google.com/"
@@ -59,17 +60,27 @@ def test_a_tasks_link_is_its_resources_page():
     assert link == console.vertex(f"{IN}customJobs/42")
 
 
-def operators(kind=VertexOperator):
-    return [kind, *(each for child in kind.__subclasses__() for each in operators(child))]
+def operators(kind=VertexTask):
+    """The operators that tasks are made of, with the provider's that each derives from."""
+    for base in kind.__mro__:
+        if base.__module__.startswith("airflow.providers.google.cloud.operators.vertex_ai"):
+            yield kind, base
+            break
+    for child in kind.__subclasses__():
+        yield from operators(child)
 
 
-def test_no_operator_has_a_link_of_the_former_console():
-    """The provider's links to Vertex AI lead below `vertex-ai/`."""
+def test_every_operator_links_to_the_present_console_beside_the_providers_links():
+    """The provider's lead below the former `vertex-ai/`; for a dataset there is no other page."""
     for module in pkgutil.iter_modules(vertex.__path__, f"{vertex.__name__}."):
         importlib.import_module(module.name)
-    links = {type(link) for kind in operators() for link in kind.operator_extra_links}
-    assert links == {ConsoleLink}
-    assert len(operators()) > 5
+    found = dict(operators())
+    assert len(found) > 10
+    for kind, provider in found.items():
+        wanted = [type(link) for link in getattr(provider, "operator_extra_links", ())]
+        if kind is not DatasetOperator:
+            wanted.append(ConsoleLink)
+        assert [type(link) for link in kind.operator_extra_links] == wanted, kind
 
 
 def test_no_other_module_forms_a_link_to_the_console():

@@ -1,23 +1,25 @@
 """What no stand-in for Google can be asked for: refusals, and operations that end badly."""
 
 import pytest
+from airflow.providers.google.cloud.operators.vertex_ai import endpoint_service as provider
 from google.api_core import exceptions
 from google.longrunning import operations_pb2
 from google.rpc import code_pb2
 
 from tests.trellis.vertex.deploying import PLACE, run
 from trellis.vertex import submission
+from trellis.vertex.endpoints import EndpointBaseOperator
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
-from trellis.vertex.stepwise import StepwiseOperator, unfinished
+from trellis.vertex.stepwise import unfinished
 
 
-class Steps(StepwiseOperator):
+class Steps(EndpointBaseOperator, provider.DeployModelOperator):
     """Does one thing after the other: raises it, waits for it, or returns it."""
 
     doing = "deploy the model"
 
     def __init__(self, *, things, began, **arguments):
-        super().__init__(**arguments)
+        super().__init__(endpoint_id="1", deployed_model={}, **arguments)
         self.things = list(things)
         self.began = began
 
