@@ -45,6 +45,24 @@ def texts():
     return [*found, *((path, path.read_text()) for path in [*PAGES, *TEMPLATES])]
 
 
+@pytest.fixture(scope="module")
+def tasks():
+    """Ids of the tasks of all DAGs."""
+    group = platform.load(ROOT / "dags")
+    shipped = [load(path) for path in sorted((ROOT / "dags/experiments").glob("*.yaml"))]
+    made = [
+        with_changes(one, {("train", "seeds"): 2, ("budget",): "9000 USD"})
+        for one in shipped
+        if one.own_model is None
+    ]
+    dags = [training.build(one, group) for one in made]
+    dags += [prediction.build(one, group) for one in shipped if one.predict is not None]
+    dags.append(rollback.build({e.name: e for e in shipped if e.deploy is not None}, group))
+    found = {task for dag in dags for task in dag.task_ids}
+    # `deploy.shift` is all its steps: deploy.shift_10, deploy.shift_50, ...
+    return found | {re.sub(r"_\d+$", "", task) for task in found}
+
+
 def pointers(texts, pattern):
     """(file, what the first group found), each once."""
     return sorted(
@@ -116,34 +134,23 @@ def test_keys_of_the_platform_exist(texts):
     assert wrong(found, known) == []
 
 
-def test_keys_of_an_experiment_exist(texts):
+def test_keys_of_an_experiment_exist(texts, tasks):
+    """Or a task of that name: `deploy.retreat`."""
     sections = "source|tune|train|baselines|deploy|predict"
     found = pointers(texts, rf"`((?:{sections})(?:\.[a-z_]+)+)(?:: [^`]*)?`")
     found = [pointer for pointer in found if not pointer[1].endswith((".py", ".yaml", ".json"))]
-    steps = {"deploy.retreat", "deploy.register", "deploy.endpoint"}
 
     def is_there(key):
         # What is searched has names that the author of a file chooses.
         parts = tuple(key.partition(".search.")[0].split("."))
-        return key in steps or field_of(Experiment, parts) is not None
+        return key in tasks or field_of(Experiment, parts) is not None
 
     assert wrong(found, is_there) == []
 
 
-def test_tasks_that_one_is_to_clear_exist(texts):
-    group = platform.load(ROOT / "dags")
-    shipped = [load(path) for path in sorted((ROOT / "dags/experiments").glob("*.yaml"))]
-    made = [
-        with_changes(one, {("train", "seeds"): 2, ("budget",): "9000 USD"})
-        for one in shipped
-        if one.own_model is None
-    ]
-    dags = [training.build(one, group) for one in made]
-    dags += [prediction.build(one, group) for one in shipped if one.predict is not None]
-    dags.append(rollback.build({e.name: e for e in shipped if e.deploy is not None}, group))
-    known = {task for dag in dags for task in dag.task_ids}
+def test_tasks_that_one_is_to_clear_exist(texts, tasks):
     found = pointers(texts, r"[Cc]lear `([a-z_.]+)`")
-    assert wrong(found, known.__contains__) == []
+    assert wrong(found, tasks.__contains__) == []
 
 
 def test_programs_exist(texts):

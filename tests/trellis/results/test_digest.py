@@ -38,7 +38,8 @@ def test_a_week_with_everything(digits, breast_cancer):
         text
     )
     assert "digits: version 1 in place of 2, rolled back by ada" in "\n".join(text)
-    assert "  breast-cancer/bad: training/2: out of memory" in text
+    # The whole cause, on one line.
+    assert "  breast-cancer/bad: training/2: out of memory Traceback" in text
     assert "  breast-cancer/stopped: tune: no quota" in text
     assert "  digits/open, at most 1.92 USD" in text
     assert text[-3:] == [

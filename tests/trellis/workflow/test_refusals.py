@@ -159,6 +159,8 @@ def problems(plan, group):
         for job in (snapshot.job(planned, group), check.job(planned, group)):
             statement = job["query"].pop("query")
             config = QueryJobConfig.from_api_repr(job)
+            if config.destination:  # an earlier case has had the same rows
+                client.delete_table(config.destination, not_found_ok=True)
             rows = list(client.query_and_wait(statement, job_config=config))
         return check.evaluate(dict(rows[0].items()), planned, group)[0]
 
