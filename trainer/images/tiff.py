@@ -98,6 +98,8 @@ def decode(data: bytes, samples: Samples) -> tuple[np.ndarray, np.ndarray | None
         raise ImageError("corrupt or truncated TIFF image") from error
     if found.ndim == 2:
         found = found[..., np.newaxis]
+    if not found.size or found.shape[-1] < samples.colours + samples.alpha:
+        raise ImageError("corrupt or truncated TIFF image")
     colours = found[..., : samples.colours]
     if inverted:
         colours = np.invert(colours)

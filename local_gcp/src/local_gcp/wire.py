@@ -188,7 +188,6 @@ class _Recorder(grpc.Channel):
 
 _NOT_EMULATED = {
     "CopyModelRequest": ("encryption_spec", "custom_service_account"),
-    "GetJobRequest": ("view",),
     "PredictRequest": ("labels",),
     "UploadModelRequest": ("service_account",),
 }

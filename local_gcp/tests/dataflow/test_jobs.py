@@ -256,3 +256,14 @@ def test_status_describes_the_job(house):
     assert entry["display_name"] == "export"
     assert entry["state"] == "JOB_STATE_DONE"
     assert entry["replicas"][0]["last_line"] == "hello"
+
+
+def test_the_view_that_airflow_asks_for_is_there_and_others_are_refused_by_name(house):
+    request = api.GetJobRequest(job_id="1", view=api.JobView.JOB_VIEW_SUMMARY, **WHERE)
+    with pytest.raises(RpcError) as refused:
+        house.jobs.get_job(request)
+    assert refused.value.code is grpc.StatusCode.NOT_FOUND
+    request.view = api.JobView.JOB_VIEW_DESCRIPTION
+    with pytest.raises(RpcError) as refused:
+        house.jobs.get_job(request)
+    assert refused.value.code is grpc.StatusCode.UNIMPLEMENTED

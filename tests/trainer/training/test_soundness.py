@@ -6,11 +6,12 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from trainer.models import MODELS, endings
 from trainer.models import build as build_model
+from trainer.models import endings
 from trainer.training import objectives, records, sample
 from trainer.training.soundness import FirstEpoch, dead_layers, findings, probabilities, unread
 from trellis_contracts import hyperparameters
+from trellis_contracts.models import MODELS
 
 TASKS = {
     "binary_classification": 2,
