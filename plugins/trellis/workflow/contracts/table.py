@@ -6,7 +6,7 @@ unusable source lists everything that is wrong with it.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -226,7 +226,7 @@ class Table:
         }
 
 
-def from_json(content: dict[str, Any]) -> Table:
+def from_json(content: Mapping[str, Any]) -> Table:
     """The table in a plan.json."""
     # The last three are absent where there are none, as in the plans of earlier versions.
     partition, split_by, weight = (content.get(k) for k in ("partition", "split_by", "weight"))
