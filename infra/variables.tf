@@ -216,7 +216,7 @@ variable "platform_file" {
 }
 
 variable "alert_emails" {
-  description = "Recipients of alerts about failed runs (TRELLIS FAILURE) and the budget."
+  description = "Recipients of all alerts: failed and late runs, Airflow, endpoints, the budget."
   type        = set(string)
   default     = []
 

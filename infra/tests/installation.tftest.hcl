@@ -58,13 +58,29 @@ run "defaults" {
   }
 
   assert {
-    condition     = strcontains(google_monitoring_alert_policy.failure.conditions[0].condition_matched_log[0].filter, "TRELLIS FAILURE")
-    error_message = "The alert looks for the words that a failed task logs."
+    condition = alltrue([
+      for key, words in { failure = "TRELLIS FAILURE", late = "TRELLIS LATE" } :
+      strcontains(google_monitoring_alert_policy.message[key].conditions[0].condition_matched_log[0].filter, words)
+    ])
+    error_message = "The alerts look for the words that a failed task and a late run log."
   }
 
   assert {
-    condition     = length(google_monitoring_alert_policy.failure.notification_channels) == 1
-    error_message = "The alert reaches someone."
+    condition = alltrue([
+      for policy in concat(
+        values(google_monitoring_alert_policy.message),
+        values(google_monitoring_alert_policy.threshold),
+        [google_monitoring_alert_policy.dag_processor],
+      ) : length(policy.notification_channels) == 1 && length(policy.documentation[0].content) > 0
+    ])
+    error_message = "Each alert reaches someone, and says what to do."
+  }
+
+  assert {
+    condition = toset(keys(google_monitoring_alert_policy.threshold)) == toset([
+      "import_errors", "triggerer", "environment", "endpoint_errors", "endpoint_latency"
+    ])
+    error_message = "What no run can report about itself has an alert."
   }
 
   assert {

@@ -220,11 +220,20 @@ def test_the_image_has_the_airflow_that_the_package_needs():
     assert f"| `apache-airflow-providers-google` | {provider} " in readme
 
 
-def test_the_alert_looks_for_what_a_failed_task_logs(plans):
-    logged = (terraform.ROOT / "plugins/trellis/workflow/assembly/alerts.py").read_text()
-    condition = first(plans["defaults"], "google_monitoring_alert_policy", "conditions")[0]
-    words = re.search(r'textPayload:"([A-Z ]+)"', condition["condition_matched_log"][0]["filter"])
-    assert f'f"{words[1]}: ' in logged
+def test_the_alerts_look_for_what_a_failed_task_and_a_late_run_log(plans):
+    assembly = terraform.ROOT / "plugins/trellis/workflow/assembly"
+    logged = (assembly / "alerts.py").read_text() + (assembly / "deadline.py").read_text()
+    filters = [
+        condition["condition_matched_log"][0]["filter"]
+        for _, kind, values, _ in planned(plans["defaults"])
+        if kind == "google_monitoring_alert_policy"
+        for condition in values["conditions"]
+        if condition["condition_matched_log"]
+    ]
+    assert len(filters) == 2
+    for text in filters:
+        words = re.search(r'textPayload:"([A-Z ]+)"', text)[1]
+        assert f'f"{words}: ' in logged
 
 
 def test_airflow_is_told_of_the_platform_file_by_the_name_it_looks_for(plans):

@@ -32,8 +32,21 @@ CHANGES = {
     ),
     "other words in the alert": (
         "alerts.tf",
-        '(textPayload:\\"TRELLIS FAILURE\\" OR jsonPayload.message:\\"TRELLIS FAILURE\\")',
-        'textPayload:\\"ERROR\\"',
+        'words = "TRELLIS LATE"',
+        'words = "ERROR"',
+        "defaults",
+    ),
+    "an alert that reaches nobody": (
+        "alerts.tf",
+        """  display_name          = "${var.name}: no DAG processor works"
+  combiner              = "OR"
+  severity              = "ERROR"
+  notification_channels = local.channels
+""",
+        """  display_name          = "${var.name}: no DAG processor works"
+  combiner              = "OR"
+  severity              = "ERROR"
+""",
         "defaults",
     ),
     "images that change": (
