@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import xgboost
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
@@ -164,6 +165,14 @@ def test_categories_are_learned_and_unseen_ones_predicted(encoding):
     important = model.ask("FEATURE_IMPORTANCE").to_pylist()
     weights = {row["feature"]: row["importance_weight"] for row in important}
     assert weights["x0"] == 0 < weights["word"]
+
+
+def test_a_feature_without_any_value_leaves_trees_without_splits():
+    """Its categories are none, and so the matrix has no column."""
+    rows = pa.table({"c": pa.array([None] * 8, pa.list_(pa.int64())), "label": list("aabbbbbb")})
+    model = train(rows, "BOOSTED_TREE_CLASSIFIER", early_stop=False, **NO_SPLIT)
+    found = model.ask("PREDICT", rows.drop("label"))["predicted_label"].to_pylist()
+    assert found == ["b"] * 8
 
 
 def test_importance_counts_splits_and_averages_gain_and_rows(cancer):

@@ -134,6 +134,8 @@ _SHARES = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_byno
 def _matrix(x: np.ndarray, labels: Any = None, weights: Any = None) -> xgboost.DMatrix:
     import xgboost
 
+    if not x.shape[1]:  # No feature has a value: XGBoost wants a column, and constants never split.
+        x = np.zeros((len(x), 1))
     # XGBoost's numbers have 32 bits. Splits see the order of values, which the bounds keep.
     return xgboost.DMatrix(np.clip(x, -_LARGEST, _LARGEST), labels, weight=weights, nthread=1)
 
