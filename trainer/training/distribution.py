@@ -83,7 +83,7 @@ class Distribution:
         )
         return self.strategy.gather(rows, axis=0).numpy()[:: self.local_replicas]
 
-    def part(self) -> None:
+    def barrier(self) -> None:
         """Wait until all processes have called it: afterwards, any may end.
 
         Two rounds: a process that ended after the first could be gone before a slower one has its
@@ -251,7 +251,7 @@ def check_equal_weights(model: keras.Model, distribution: Distribution, step: in
     differ = (rows != rows[0]).any(axis=(0, 2))
     names = [w.path for w, different in zip(model.weights, differ, strict=True) if different]
     if names:
-        distribution.part()
+        distribution.barrier()
         raise TrainingError(
             f"the processes hold different weights after step {step}: {', '.join(names[:5])}"
             f"{f' and {len(names) - 5} more' if len(names) > 5 else ''}. The layer changes them on "

@@ -9,24 +9,24 @@ from trainer.training import TrainingError
 from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
 from trainer.training.sums import Sums
-from trainer.training.trainee import Trainee
+from trainer.training.training_state import TrainingState
 
 
 def build(
-    distribution: Distribution, trainee: Trainee, data: Input
+    distribution: Distribution, state: TrainingState, data: Input
 ) -> Callable[[], dict[str, float]]:
     """A function () -> metrics over the validation split.
 
     It raises TrainingError if that was not each example of the description exactly once.
     """
-    strategy, objective = distribution.strategy, trainee.objective
+    strategy, objective = distribution.strategy, state.objective
     sums, columns = Sums(strategy, 3 + objective.tallies), 1 + objective.gathered
     batches = data.evaluation("validation")
     steps = tf.constant(data.evaluation_steps("validation"))
 
     def replica_step(batch):
         inputs, labels, weights = batch
-        outputs = trainee.model(inputs, training=False)
+        outputs = state.model(inputs, training=False)
         measures = objective.measures(labels, outputs)
         sums.add(
             *(tf.reduce_sum(v * weights) for v in (*measures, tf.ones_like(weights))),

@@ -19,9 +19,9 @@ from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
-from trainer.training.step import Made
+from trainer.training.step import StepSums
 from trainer.training.stop import StoppedError, StopRequest
-from trainer.training.trainee import Trainee
+from trainer.training.training_state import TrainingState
 
 # Checkpoints within an epoch, in addition to the one at its end.
 CHECKPOINT_SECONDS = 60.0
@@ -49,13 +49,13 @@ class Progress:
         self.examples = self.examples or [0] * self.replicas
         self.steps = self.steps or [0] * self.replicas
 
-    def add(self, made: Made, count: int, seconds: float) -> None:
-        """Add what a call of `count` steps made."""
+    def add(self, sums: StepSums, count: int, seconds: float) -> None:
+        """Add the sums of a call of `count` steps."""
         self.step += count
         self.seconds += seconds
-        self.sums = [old + float(new) for old, new in zip(self.sums, made.measures, strict=True)]
-        self.examples = [o + int(new) for o, new in zip(self.examples, made.examples, strict=True)]
-        self.steps = [old + int(new) for old, new in zip(self.steps, made.steps, strict=True)]
+        self.sums = [old + float(new) for old, new in zip(self.sums, sums.measures, strict=True)]
+        self.examples = [o + int(new) for o, new in zip(self.examples, sums.examples, strict=True)]
+        self.steps = [old + int(new) for old, new in zip(self.steps, sums.steps, strict=True)]
 
     def end_epoch(self, row: dict[str, float]) -> None:
         """End the current epoch with its row of the history."""
@@ -82,14 +82,14 @@ class Steps(Protocol):
     def begin(self, phase: Phase) -> None:
         """Prepare the steps of a phase."""
 
-    def make(self, done: int, count: int, stop: bool) -> Made:
+    def make(self, done: int, count: int, stop: bool) -> StepSums:
         """Make `count` steps after those `done`. stop: whether this process was asked to stop."""
 
     def check(self, done: int) -> None:
         """Raise TrainingError if the processes do not hold the same weights after these steps."""
 
-    def blame(self, number: int) -> str:
-        """What to look at if the loss of this step, from 0, was no number; prints it."""
+    def explain_nonfinite(self, number: int) -> str:
+        """Return advice on a loss of this step (from 0) that is not finite; print its examples."""
 
     def evaluate(self) -> dict[str, float]:
         """Metrics of the validation split."""
@@ -98,7 +98,7 @@ class Steps(Protocol):
 def fit(
     settings: Settings,
     distribution: Distribution,
-    trainee: Trainee,
+    state: TrainingState,
     data: Input,
     steps: Steps,
     callbacks: CallbackList,
@@ -116,56 +116,56 @@ def fit(
     saved = time.monotonic()
     while not progress.finished(settings.epochs):
         epoch = len(progress.history)
-        if (current := phases.at(trainee.phases, epoch)) is not phase:
+        if (current := phases.at(state.phases, epoch)) is not phase:
             phase = current
             steps.begin(phase)
         callbacks.on_epoch_begin(epoch)
         while left := (epoch + 1) * data.steps_per_epoch - progress.step:
             begun, count = time.monotonic(), min(steps.per_call, left)
-            made = steps.make(progress.step, count, stop.noted)
+            sums = steps.make(progress.step, count, stop.noted)
             # Some replicas may see it one step later than the others: rounded down.
-            if (good := made.finite // distribution.replicas) < count:
-                distribution.part()
-                hint = steps.blame(progress.step + good)
-                raise _diverged(settings, progress.step + good + 1, epoch + 1, trainee, hint)
-            progress.add(made, count, time.monotonic() - begun)
+            if (good := sums.finite // distribution.replicas) < count:
+                distribution.barrier()
+                hint = steps.explain_nonfinite(progress.step + good)
+                raise _diverged(settings, progress.step + good + 1, epoch + 1, state, hint)
+            progress.add(sums, count, time.monotonic() - begun)
             steps.check(progress.step)
-            if made.stop:
+            if sums.stop:
                 save()
-                distribution.part()
+                distribution.barrier()
                 raise StoppedError(f"asked to stop after step {progress.step} (epoch {epoch + 1})")
             if count < left and time.monotonic() - saved > CHECKPOINT_SECONDS:
                 save()
                 saved = time.monotonic()
         begun = time.monotonic()
-        with trainee.in_use():
+        with state.in_use():
             validation = steps.evaluate()
             if not math.isfinite(validation["loss"]):
-                distribution.part()
+                distribution.barrier()
                 hint = "look at the examples of the validation split"
-                raise _diverged(settings, progress.step, epoch + 1, trainee, hint)
+                raise _diverged(settings, progress.step, epoch + 1, state, hint)
             row = {
-                **trainee.objective.means(progress.sums, data.steps_per_epoch * data.global_batch),
+                **state.objective.means(progress.sums, data.steps_per_epoch * data.global_batch),
                 **{f"val_{name}": value for name, value in validation.items()},
-                "learning_rate": float(trainee.optimizer.learning_rate.numpy()),
+                "learning_rate": float(state.optimizer.learning_rate.numpy()),
                 "seconds": round(progress.seconds + time.monotonic() - begun, 3),
             }
             progress.end_epoch({"epoch": epoch + 1, **row})
             callbacks.on_epoch_end(epoch, row)
-        progress.stopped_early = trainee.model.stop_training
+        progress.stopped_early = state.model.stop_training
         save()
         saved = time.monotonic()
 
 
 def _diverged(
-    settings: Settings, step: int, epoch: int, trainee: Trainee, hint: str
+    settings: Settings, step: int, epoch: int, state: TrainingState, hint: str
 ) -> TrainingError:
     h, last = settings.hyperparameters, checkpoints.latest(settings.places.checkpoints)
     none = last == checkpoints.NONE
     kept = "there is no checkpoint" if none else f"the last good checkpoint is {last}"
     return TrainingError(
         f"the loss is not a number at step {step} (epoch {epoch}), learning rate "
-        f"{float(trainee.optimizer.learning_rate.numpy()):.3g}: the training diverged. Lower "
+        f"{float(state.optimizer.learning_rate.numpy()):.3g}: the training diverged. Lower "
         f"learning_rate ({h.learning_rate:g}) or raise warmup_epochs ({h.warmup_epochs:g}), or "
         f"{hint}; {kept}"
     )

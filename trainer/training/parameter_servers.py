@@ -28,7 +28,7 @@ from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
-from trainer.training.trainee import Trainee
+from trainer.training.training_state import TrainingState
 
 # Steps that a worker makes in one call: few, because a lost worker's are made again.
 _STEPS_PER_CALL = 4
@@ -53,14 +53,14 @@ def serve(cluster: Cluster) -> None:
 class Asynchronous:
     """The steps of a training from an epoch on. See trainer.training.loop.Steps.
 
-    copy: another model like the trainee's, whose weights are the chief's own: it evaluates there.
+    copy: another model like that of `state`, whose weights are the chief's own: it evaluates there.
     """
 
     def __init__(
         self,
         settings: Settings,
         distribution: Distribution,
-        trainee: Trainee,
+        state: TrainingState,
         data: Input,
         first_epoch: int,
         copy: keras.Model,
@@ -71,7 +71,7 @@ class Asynchronous:
                 f"{distribution.replicas}: use smaller machines and more workers"
             )
         self._settings, self._distribution = settings, distribution
-        self._trainee, self._data, self._copy = trainee, data, copy
+        self._state, self._data, self._copy = state, data, copy
         strategy = distribution.strategy
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
         batches = self._coordinator.create_per_worker_dataset(
@@ -82,26 +82,26 @@ class Asynchronous:
         self._batches = iter(batches)
         workers = sum(name.startswith("worker:") for name in distribution.servers)
         self.per_call = _STEPS_PER_CALL * _CALLS * workers
-        evaluated = dataclasses.replace(trainee, model=copy)
+        evaluated = dataclasses.replace(state, model=copy)
         self._evaluate = evaluation.build(distribution.alone, evaluated, data)
 
     def begin(self, phase: Phase) -> None:
         """See Steps."""
-        strategy, optimizer = self._distribution.strategy, self._trainee.optimizer
-        averages = self._trainee.averages
-        set_rate = step.rates(self._settings, self._trainee, phase, self._data)
-        one_step = step.build(self._settings, self._distribution, self._trainee, phase, self._data)
+        strategy, optimizer = self._distribution.strategy, self._state.optimizer
+        averages = self._state.averages
+        set_rate = step.rates(self._settings, self._state, phase, self._data)
+        one_step = step.build(self._settings, self._distribution, self._state, phase, self._data)
         never = tf.constant(False)
         zeros = tf.zeros([step.size(1)], tf.float64)
 
         @tf.function(autograph=False)
         def steps(batches, done, count):
-            def one(number, made):
+            def one(number, sums):
                 set_rate(number)
-                made += strategy.run(one_step, args=(next(batches), never))
+                sums += strategy.run(one_step, args=(next(batches), never))
                 if averages:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
-                return number + 1, made
+                return number + 1, sums
 
             # Two workers that count at once may count one step: the chief's count is the true one.
             optimizer.iterations.assign(tf.cast(done, optimizer.iterations.dtype))
@@ -109,9 +109,9 @@ class Asynchronous:
 
         self._steps: Callable[..., tf.Tensor] = steps
 
-    def make(self, done: int, count: int, stop: bool) -> step.Made:
+    def make(self, done: int, count: int, stop: bool) -> step.StepSums:
         """See Steps."""
-        made = [
+        calls = [
             self._coordinator.schedule(
                 self._steps,
                 (
@@ -123,17 +123,17 @@ class Asynchronous:
             for first in range(done, done + count, _STEPS_PER_CALL)
         ]
         self._coordinator.join()
-        sums = sum(part.fetch() for part in made)
-        return dataclasses.replace(step.Made.of(sums), stop=stop)
+        sums = sum(call.fetch() for call in calls)
+        return dataclasses.replace(step.StepSums.of(sums), stop=stop)
 
     def check(self, done: int) -> None:
         """See Steps. There is only one copy of the weights."""
 
-    def blame(self, number: int) -> str:
+    def explain_nonfinite(self, number: int) -> str:
         """See Steps. Which worker made the step, and of what, is not known."""
         return "look at the data (with parameter servers a step's examples are not known)"
 
     def evaluate(self) -> dict[str, float]:
         """See Steps."""
-        self._copy.set_weights(self._trainee.model.get_weights())
+        self._copy.set_weights(self._state.model.get_weights())
         return self._evaluate()

@@ -39,7 +39,7 @@ from trainer.training.parameter_servers import Asynchronous
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
-from trainer.training.trainee import Trainee
+from trainer.training.training_state import TrainingState
 from trellis_contracts import hyperparameters
 from trellis_contracts.hyperparameters import Hyperparameters
 
@@ -106,25 +106,25 @@ def _train_together(
 ) -> None:
     h, is_chief = settings.hyperparameters, spread.cluster.is_chief
     data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs)
-    trainee = _build(settings, dataset, spread)
-    last_phase = trainee.phases[-1].epoch
+    state = _build(settings, dataset, spread)
+    last_phase = state.phases[-1].epoch
     # Elsewhere, to read a variable may need the other processes, which do not ask at that time.
     watched = spread.kind in ("single", "mirrored")
     calls = callbacks.build(
-        settings, dataset, trainee.model, last_phase, is_chief=is_chief, watched=watched
+        settings, dataset, state.model, last_phase, is_chief=is_chief, watched=watched
     )
     # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
     variables = tf.train.Checkpoint(
-        model=trainee.model.variables,
-        optimizer=trainee.optimizer.variables,
-        **({"averages": trainee.averages.variables} if trainee.averages else {}),
+        model=state.model.variables,
+        optimizer=state.optimizer.variables,
+        **({"averages": state.averages.variables} if state.averages else {}),
     )
     decisive = _decisive_settings(settings, dataset, spread)
 
     def save() -> None:
         if is_chief:
-            state, best = callbacks.state(calls), callbacks.best_weights(calls)
-            content = Saved(decisive, progress.to_dict(), state, best)
+            kept, best = callbacks.state(calls), callbacks.best_weights(calls)
+            content = Saved(decisive, progress.to_dict(), kept, best)
             name = checkpoints.name(progress.step, len(progress.history))
             checkpoints.save(settings.places.checkpoints, name, variables, content)
 
@@ -136,15 +136,15 @@ def _train_together(
         print(f"resuming from {checkpoint}", flush=True)
     if not progress.finished(settings.epochs):
         with StopRequest() as stop:
-            steps = _steps(settings, dataset, spread, trainee, data, progress)
-            loop.fit(settings, spread, trainee, data, steps, calls, progress, save, stop)
-    last = weights_digest(trainee.model)
+            steps = _steps(settings, dataset, spread, state, data, progress)
+            loop.fit(settings, spread, state, data, steps, calls, progress, save, stop)
+    last = weights_digest(state.model)
     calls.on_train_end()  # restores the best epoch's weights
-    replicas = _compare_replicas(spread, progress, weights_digest(trainee.model), last)
+    replicas = _compare_replicas(spread, progress, weights_digest(state.model), last)
     if is_chief:
         # Written from a model of its own, in float32: the trained one's variables are mirrored.
         model = _build_model(settings, dataset)
-        model.set_weights(trainee.model.get_weights())
+        model.set_weights(state.model.get_weights())
         best_epoch = callbacks.best_epoch(calls)
         results.write(
             settings,
@@ -157,7 +157,7 @@ def _train_together(
             callbacks.warnings(calls),
         )
     # The others are done, but all must start again if the chief dies before it has written.
-    spread.part()
+    spread.barrier()
     at_end()
 
 
@@ -165,18 +165,18 @@ def _steps(
     settings: Settings,
     dataset: DatasetDescription,
     spread: Distribution,
-    trainee: Trainee,
+    state: TrainingState,
     data: Input,
     progress: Progress,
 ) -> Steps:
     if spread.kind != "parameter_server":
-        return Synchronous(settings, spread, trainee, data, progress.step)
+        return Synchronous(settings, spread, state, data, progress.step)
     with precision.computing_in(settings.hyperparameters.mixed_precision):
         copy = _build_model(settings, dataset)
-    return Asynchronous(settings, spread, trainee, data, len(progress.history), copy)
+    return Asynchronous(settings, spread, state, data, len(progress.history), copy)
 
 
-def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution) -> Trainee:
+def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution) -> TrainingState:
     """Model and optimizer, their variables on every replica."""
     h = settings.hyperparameters
     with spread.strategy.scope():
@@ -201,7 +201,9 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
     aim = objectives.build(dataset, h, own_loss, settings.metric, own_metrics)
     peak_rate, decay = optimizer.peak_rate(h, spread.replicas), h.weight_averaging
     averages = Averages(model, spread.strategy, decay) if decay else None
-    return Trainee(model, aim, update, peak_rate, phases.of(model, settings.model, h), averages)
+    return TrainingState(
+        model, aim, update, peak_rate, phases.of(model, settings.model, h), averages
+    )
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:

@@ -13,7 +13,7 @@ from trainer.training.objectives.objective import of_mixed
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
 from trainer.training.sums import vector
-from trainer.training.trainee import Trainee
+from trainer.training.training_state import TrainingState
 
 # Places in the vector that the steps add up.
 _MEASURES = slice(0, 2)
@@ -21,8 +21,8 @@ _FINITE, _STOP, _FIXED = range(2, 5)
 
 
 @dataclass(frozen=True)
-class Made:
-    """What steps have made, summed up over all replicas.
+class StepSums:
+    """Sums of the steps of one call over all replicas.
 
     measures: (2,) of the objective, over the examples. finite: replicas' steps whose loss was a
     number. stop: whether any process was asked to stop. examples, steps: (replicas,) of each
@@ -36,7 +36,7 @@ class Made:
     steps: np.ndarray
 
     @classmethod
-    def of(cls, sums: np.ndarray) -> "Made":
+    def of(cls, sums: np.ndarray) -> "StepSums":
         """From the sum of the vectors that steps return."""
         examples, steps = np.split(sums[_FIXED:].astype(int), 2)
         return cls(sums[_MEASURES], int(sums[_FINITE]), bool(sums[_STOP]), examples, steps)
@@ -48,13 +48,13 @@ def size(replicas: int) -> int:
 
 
 def rates(
-    settings: Settings, trainee: Trainee, phase: Phase, data: Input
+    settings: Settings, state: TrainingState, phase: Phase, data: Input
 ) -> Callable[[tf.Tensor], None]:
     """A function (steps done, int) that sets the learning rate of the next step of a phase."""
-    h, optimizer = settings.hyperparameters, trainee.optimizer
+    h, optimizer = settings.hyperparameters, state.optimizer
     first_step = float(phase.epoch * data.steps_per_epoch)
-    length = phases.end(trainee.phases, phase, settings.epochs) - phase.epoch
-    rate_of = schedule.build(h, trainee.peak_rate * phase.rate, data.steps_per_epoch, length)
+    length = phases.end(state.phases, phase, settings.epochs) - phase.epoch
+    rate_of = schedule.build(h, state.peak_rate * phase.rate, data.steps_per_epoch, length)
 
     def assign(done: tf.Tensor) -> None:
         # Not the optimizer's count, which leaves out steps whose gradient overflowed.
@@ -65,14 +65,14 @@ def rates(
 
 
 def build(
-    settings: Settings, distribution: Distribution, trainee: Trainee, phase: Phase, data: Input
+    settings: Settings, distribution: Distribution, state: TrainingState, phase: Phase, data: Input
 ) -> Callable[[tuple, tf.Tensor], tf.Tensor]:
-    """A function (batch, stop) that makes a replica's step and returns its vector for Made.
+    """A function (batch, stop) that makes a replica's step and returns its vector for StepSums.
 
     It runs within a replica of the strategy.
     """
     replicas = distribution.replicas
-    model, optimizer, objective = trainee.model, trainee.optimizer, trainee.objective
+    model, optimizer, objective = state.model, state.optimizer, state.objective
     h, variables = settings.hyperparameters, phase.variables
     global_batch = float(data.global_batch)
 
@@ -96,16 +96,16 @@ def build(
         back = tf.function(back, autograph=False, jit_compile=True)
 
     def accumulated(*batch):
-        """The same, one batch_size after the other."""
+        """Call `back` on one batch_size after the other and add up its results."""
 
-        def part(index):
+        def of_slice(index):
             rows = slice(index * h.batch_size, (index + 1) * h.batch_size)
             return back(*tf.nest.map_structure(lambda values: values[rows], batch))
 
         def add(index, sums):
-            return index + 1, tf.nest.map_structure(tf.add, sums, part(index))
+            return index + 1, tf.nest.map_structure(tf.add, sums, of_slice(index))
 
-        return tf.while_loop(lambda i, _: i < h.accumulation, add, (1, part(0)))[1]
+        return tf.while_loop(lambda i, _: i < h.accumulation, add, (1, of_slice(0)))[1]
 
     def clipped(gradients):
         context = tf.distribute.get_replica_context()

@@ -16,7 +16,7 @@ from trainer.training.input_pipeline import Input
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
 from trainer.training.sums import Sums
-from trainer.training.trainee import Trainee
+from trainer.training.training_state import TrainingState
 
 # Enough to hide the cost of a call (about 1 ms) behind steps of small models; few enough for a
 # large model's call to end well within the 30 seconds that a spot machine leaves after SIGTERM.
@@ -33,26 +33,26 @@ class Synchronous:
         self,
         settings: Settings,
         distribution: Distribution,
-        trainee: Trainee,
+        state: TrainingState,
         data: Input,
         first_step: int,
     ):
         self._settings, self._distribution = settings, distribution
-        self._trainee, self._data = trainee, data
+        self._state, self._data = state, data
         self._batches = data.train(first_step)
         self._checked = False
         self.per_call = STEPS_PER_CALL
-        self.evaluate = evaluation.build(distribution, trainee, data)
+        self.evaluate = evaluation.build(distribution, state, data)
 
     def begin(self, phase: Phase) -> None:
         """See Steps."""
-        strategy, averages = self._distribution.strategy, self._trainee.averages
-        made = Sums(strategy, step.size(self._distribution.replicas))
-        set_rate = step.rates(self._settings, self._trainee, phase, self._data)
-        one_step = step.build(self._settings, self._distribution, self._trainee, phase, self._data)
+        strategy, averages = self._distribution.strategy, self._state.averages
+        sums = Sums(strategy, step.size(self._distribution.replicas))
+        set_rate = step.rates(self._settings, self._state, phase, self._data)
+        one_step = step.build(self._settings, self._distribution, self._state, phase, self._data)
 
         def replica_step(batch, stop):
-            made.add(one_step(batch, stop))
+            sums.add(one_step(batch, stop))
 
         @tf.function(autograph=False)
         def steps(batches, done, count, stop):
@@ -63,24 +63,24 @@ class Synchronous:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
                 return [number + 1]
 
-            made.clear()
+            sums.clear()
             tf.while_loop(lambda number: number < done + count, one, [done])
-            return made.read()
+            return sums.read()
 
         self._steps = steps
 
-    def make(self, done: int, count: int, stop: bool) -> step.Made:
+    def make(self, done: int, count: int, stop: bool) -> step.StepSums:
         """See Steps."""
         numbers = tf.constant(done), tf.constant(count), tf.constant(stop)
-        return step.Made.of(self._steps(self._batches, *numbers).numpy())
+        return step.StepSums.of(self._steps(self._batches, *numbers).numpy())
 
     def check(self, done: int) -> None:
         """See Steps."""
         if not self._checked:
-            check_equal_weights(self._trainee.model, self._distribution, done)
+            check_equal_weights(self._state.model, self._distribution, done)
             self._checked = True
 
-    def blame(self, number: int) -> str:
+    def explain_nonfinite(self, number: int) -> str:
         """See Steps."""
         keys = self._data.keys(number)
         more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""

@@ -72,4 +72,4 @@ def test_alone_there_is_one_row():
     alone = Distribution("single", tf.distribute.get_strategy(), ALONE)
     assert alone.gather(np.arange(3, dtype=np.int32)).tolist() == [[0, 1, 2]]
     assert alone.replicas == alone.local_replicas == 1
-    alone.part()
+    alone.barrier()

@@ -153,7 +153,9 @@ def decide(
         cost={},
     )
     again = reuse.find(plan, platform)
-    limit = reuse.less(cost.at_most(experiment, platform, found.bytes), experiment, again.steps)
+    limit = reuse.without_reused(
+        cost.at_most(experiment, platform, found.bytes), experiment, again.steps
+    )
     cost.within_budget(experiment, limit)
     if platform.limits is not None:
         month = records.now()[:7]

@@ -64,8 +64,8 @@ def find(plan: Plan, platform: Platform) -> Reuse:
     return Reuse(own, steps, why or (None if steps else "no finished run has done the same"))
 
 
-def less(limit: Cost, experiment: Experiment, steps: Mapping[str, str]) -> Cost:
-    """The limit without what is reused."""
+def without_reused(limit: Cost, experiment: Experiment, steps: Mapping[str, str]) -> Cost:
+    """Return the limit of cost minus the share of the reused steps."""
     repeats, trainings = count(steps)
     left = {
         # Those of other models are never reused.

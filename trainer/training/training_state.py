@@ -1,4 +1,4 @@
-"""What is trained: a model with its objective, optimizer and phases."""
+"""The state of a training: a model with its objective, optimizer and phases."""
 
 import contextlib
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from trainer.training.phases import Phase
 
 
 @dataclass(frozen=True)
-class Trainee:
+class TrainingState:
     """The model, its optimizer and objective.
 
     peak_rate: learning rate after the warm-up, over all replicas. phases: in their order. averages:
