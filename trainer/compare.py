@@ -24,6 +24,7 @@ from trainer import storage
 from trainer.comparison import binary, challenger, importance, leaderboard, scoreboard
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.classification import CLASSIFICATION_METRICS
+from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
 from trainer.comparison.importance import Importance
 from trainer.comparison.metric import Metric
 from trainer.comparison.multilabel import MULTILABEL_METRICS
@@ -36,7 +37,6 @@ from trainer.comparison.run_folder import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.comparison.selection import selected_training
 from trainer.comparison.served import with_served
-from trainer.comparison.test_split import TestSplit, TestSplitError, read_test_split
 from trainer.dataset_description import DatasetError
 from trainer.report.page import render
 from trainer.storage import StorageError
@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         RunError,
         ScoringError,
         StorageError,
-        TestSplitError,
+        HeldOutSplitError,
     ) as error:
         print(f"trainer.compare: {error}", file=sys.stderr)
         return 1
@@ -74,7 +74,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     run = read_run(run_uri)
     classes = run.dataset.classes
     primary = scoreboard.metric_named(metric_name, run.dataset.family, classes)
-    split = read_test_split(run.dataset_uri, run.dataset)
+    split = read_held_out_split(run.dataset_uri, run.dataset)
     run = with_served(with_baselines(run, split), split)
     failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
     scored = [contender for contender in run.contenders if contender.name not in failures]
@@ -110,7 +110,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
 
 
 def _importance(
-    run: Run, selected: str | None, split: TestSplit, primary: Metric
+    run: Run, selected: str | None, split: HeldOutSplit, primary: Metric
 ) -> Importance | None:
     """Of the selected training's features; None of images, or where it cannot be measured."""
     contender = next((c for c in run.contenders if c.name == selected), None)
@@ -160,13 +160,13 @@ def _nothing_to_compare(run: Run, failures: Mapping[str, str]) -> str:
     return f"all {len(failures)} contenders failed; there is no winner:{reasons}"
 
 
-def _outcomes(contenders: list[Contender], split: TestSplit) -> dict[str, AnyOutcome]:
+def _outcomes(contenders: list[Contender], split: HeldOutSplit) -> dict[str, AnyOutcome]:
     """Outcomes by contender's name. Raises ComparisonError, naming all mismatches."""
     outcomes, problems = {}, []
     for contender in contenders:
         try:
             outcomes[contender.name] = split.outcome(contender.scorable)
-        except TestSplitError as error:
+        except HeldOutSplitError as error:
             problems.append(f"\n  {contender.name} {error}")
     if problems:
         raise ComparisonError(

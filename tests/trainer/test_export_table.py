@@ -28,7 +28,7 @@ from tests.trainer.exporting.tables.helpers import (
     write_table,
 )
 from trainer import dataset_description
-from trainer.comparison.test_split import read_test_split
+from trainer.comparison.held_out_split import read_held_out_split
 from trainer.dataset_description import GROUP_RULE, SPLITS, Split
 from trainer.dataset_features import NULL_TIMESTAMP
 from trainer.exporting.splits import buckets, fingerprints
@@ -331,7 +331,7 @@ def test_rows_of_one_group_stay_together_and_the_test_split_says_whose_they_are(
                 fingerprints([patient]).tolist() if name == "test" else None
             )
     assert len(seen) == ROWS // 3
-    test = read_test_split(str(tmp_path / "dataset"), description)
+    test = read_held_out_split(str(tmp_path / "dataset"), description)
     assert test.groups.count == sum(name == "test" for name in seen.values())
     assert set(test.groups.sizes) == {3}
 

@@ -15,7 +15,7 @@ from tests.trainer import discs
 from tests.trainer.conftest import RunFolder
 from tests.trainer.training.helpers import arguments
 from trainer import compare, dataset_description, export, predictions
-from trainer.comparison import scoring, test_split
+from trainer.comparison import held_out_split, scoring
 from trainer.serving.images import inspect
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
@@ -158,7 +158,9 @@ def many(tmp_path_factory):
     folder = tmp_path_factory.mktemp("many")
     images, numbers = discs.write(folder, 2000)
     address = exported(folder, image_size=32)
-    test = {record.key for record in test_split.records(address, dataset_description.load(address))}
+    test = {
+        record.key for record in held_out_split.records(address, dataset_description.load(address))
+    }
     held_out = np.array([key in test for key in numbers_of(folder)])
     pixels = images.reshape(len(images), -1) / 255
     ridge = RidgeCV(np.logspace(-2, 4, 13)).fit(pixels[~held_out], numbers[~held_out])

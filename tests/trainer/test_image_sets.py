@@ -15,7 +15,7 @@ from demo import chest_xrays_data as xrays
 from tests.trainer.conftest import RunFolder
 from tests.trainer.training.helpers import arguments
 from trainer import compare, dataset_description, export, label_sets, predictions
-from trainer.comparison import scoring, test_split
+from trainer.comparison import held_out_split, scoring
 from trainer.serving import explaining
 from trainer.serving.images import inspect
 from trainer.serving.model import Model
@@ -102,7 +102,7 @@ def test_predictions_have_the_manifests_labels(pictures, trained):
 
 def test_findings_are_told_better_than_by_a_linear_model_of_the_pixels(pictures, trained):
     address, found = pictures
-    test = {record.key for record in test_split.records(address, trained.dataset)}
+    test = {record.key for record in held_out_split.records(address, trained.dataset)}
     classes = trained.dataset.classes
     held_out = np.array([key in test for key in found])
     pixels = np.array([image.ravel() / 255 for image, _ in found.values()])

@@ -14,7 +14,7 @@ from tests.trainer.exporting.tables.helpers import feature, run, write_table
 from tests.trainer.training.helpers import arguments
 from trainer import compare, dataset_description, predictions
 from trainer.comparison import scoring
-from trainer.comparison.test_split import read_test_split
+from trainer.comparison.held_out_split import read_held_out_split
 from trainer.training import run as training
 from trainer.training.checks import checked_dataset
 from trainer.training.flags import parse_flags
@@ -74,13 +74,13 @@ def test_the_text_becomes_a_set_of_classes(trained):
         name: sum(counts.classes[name] for counts in dataset.counts.values()) for name in CLASSES
     }
     assert totals == dict(zip(CLASSES, trained.has.sum(axis=0).tolist(), strict=True))
-    split = read_test_split(trained.address, dataset)
+    split = read_held_out_split(trained.address, dataset)
     for key, label in zip(split.keys, split.labels.tolist(), strict=True):
         assert label == sum(1 << i for i in np.flatnonzero(trained.has[int(key[1:])]))
 
 
 def test_it_learns_as_much_as_a_logistic_regression_of_each_class(trained):
-    test = [int(key[1:]) for key in read_test_split(trained.address, trained.dataset).keys]
+    test = [int(key[1:]) for key in read_held_out_split(trained.address, trained.dataset).keys]
     others = np.setdiff1d(np.arange(ROWS), test)
     linear = OneVsRestClassifier(LogisticRegression()).fit(trained.x[others], trained.has[others])
     known = roc_auc_score(trained.has[test], linear.predict_proba(trained.x[test]))

@@ -15,12 +15,12 @@ from math import isfinite
 
 from trainer import predictions, storage
 from trainer.comparison import raw_predictions
+from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.run_folder import Contender, Run, RunError, read_document
-from trainer.comparison.test_split import TestSplit, TestSplitError
 from trainer.predictions import PredictionsError
 
 
-def with_baselines(run: Run, split: TestSplit) -> Run:
+def with_baselines(run: Run, split: HeldOutSplit) -> Run:
     """The run with a contender for every baseline that plan.json names or that has a folder.
 
     Writes predictions.parquet for each that can be scored.
@@ -33,7 +33,7 @@ def with_baselines(run: Run, split: TestSplit) -> Run:
     return dataclasses.replace(run, contenders=[*run.contenders, *baselines])
 
 
-def _contender(name: str, run: Run, split: TestSplit) -> Contender:
+def _contender(name: str, run: Run, split: HeldOutSplit) -> Contender:
     uri = storage.join(run.uri, "baselines", name) + "/"
     contender = Contender(
         name=f"baselines/{name}", kind="automl" if name.startswith("automl") else "bqml", uri=uri
@@ -57,11 +57,11 @@ def _contender(name: str, run: Run, split: TestSplit) -> Contender:
     return _with_predictions(contender, split)
 
 
-def _with_predictions(contender: Contender, split: TestSplit) -> Contender:
+def _with_predictions(contender: Contender, split: HeldOutSplit) -> Contender:
     folder = storage.local_path(contender.uri)
     try:
         predicted = raw_predictions.read(folder / "raw", split)
-    except (PredictionsError, TestSplitError) as error:
+    except (PredictionsError, HeldOutSplitError) as error:
         return dataclasses.replace(contender, reason=str(error))
     predictions.write(folder / "predictions.parquet", predicted)
     return dataclasses.replace(contender, predictions=predicted)

@@ -35,6 +35,7 @@ import orjson
 from trainer import storage
 from trainer.comparison import bootstrap, raw_examples
 from trainer.comparison.bootstrap import SEED
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.metric import Metric
 from trainer.comparison.multilabel import SetOutcome
@@ -43,7 +44,6 @@ from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import Estimate, decimals
-from trainer.comparison.test_split import TestSplit
 from trainer.decision import Threshold
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH
@@ -84,7 +84,7 @@ class Importance:
     features: Mapping[str, Estimate]
 
 
-def measure(run: Run, contender: Contender, split: TestSplit, metric: Metric) -> Importance:
+def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric) -> Importance:
     """The importance of each feature of a table's training. Imports TensorFlow.
 
     Raises ImportanceError if its model or the raw rows are gone, or the metric is undefined.
@@ -173,7 +173,7 @@ def _load(uri: str) -> RowModel:
     return model
 
 
-def _columns(model: RowModel, run: Run, split: TestSplit, rows: np.ndarray) -> Columns:
+def _columns(model: RowModel, run: Run, split: HeldOutSplit, rows: np.ndarray) -> Columns:
     """The inputs of these rows, in their order."""
     keys = split.keys[rows].tolist()
     names = {field.column: field.name for field in model.rows.fields}

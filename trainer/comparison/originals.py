@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import google_crc32c
 
 from trainer import label_sets, storage
-from trainer.comparison import test_split
+from trainer.comparison import held_out_split
 from trainer.dataset_description import DatasetDescription
 
 
@@ -19,12 +19,10 @@ class OriginalError(ValueError):
 
 
 @dataclass(frozen=True)
-class TestImage:
+class HeldOutImage:
     """One example. label: name of its class, or its number. stored: the dataset's PNG. uri, crc32c:
     of the file that it was made of.
     """
-
-    __test__ = False  # not a class of tests, whatever pytest makes of its name
 
     key: str
     label: str | float
@@ -45,15 +43,15 @@ class TestImage:
 
 def of_test_split(
     directory: str, dataset: DatasetDescription, keys: Collection[str] | None = None
-) -> Iterator[TestImage]:
+) -> Iterator[HeldOutImage]:
     """The images of the dataset in `directory` (gs:// address or path), in the files' order.
 
-    keys: only these. Raises TestSplitError.
+    keys: only these. Raises HeldOutSplitError.
     """
     name = dataset.features[0].name
-    for record in test_split.records(directory, dataset):
+    for record in held_out_split.records(directory, dataset):
         if keys is None or record.key in keys:
-            yield TestImage(
+            yield HeldOutImage(
                 key=record.key,
                 label=_label(record.label, dataset),
                 stored=record.bytes_of(name),

@@ -25,16 +25,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trainer import storage
-from trainer.comparison.test_split import TestSplit, listed
+from trainer.comparison.held_out_split import HeldOutSplit, listed
 from trainer.predictions import Predictions, PredictionsError, Values
 from trainer.storage import StorageError
 
 
-def read(folder: Path, split: TestSplit) -> Predictions | Values:
+def read(folder: Path, split: HeldOutSplit) -> Predictions | Values:
     """The predictions in the files below `folder`, in the test split's order.
 
-    Raises PredictionsError if there are none or their format is wrong, TestSplitError if their keys
-    are not exactly those of the test split.
+    Raises PredictionsError if there are none or their format is wrong, HeldOutSplitError if their
+    keys are not exactly those of the test split.
     """
     if split.multilabel:
         raise PredictionsError("no service's predictions of several labels can be read")
@@ -56,7 +56,7 @@ def read(folder: Path, split: TestSplit) -> Predictions | Values:
     return Predictions(split.keys, split.labels, found[order], split.classes)
 
 
-def _from_tables(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np.ndarray]:
+def _from_tables(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray, np.ndarray]:
     try:
         table = pa.concat_tables([pq.read_table(path) for path in paths])
     except (pa.ArrowInvalid, OSError) as error:
@@ -111,7 +111,7 @@ def _plain_list(column: pa.Array) -> pa.Array:
     return column
 
 
-def _from_lines(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np.ndarray]:
+def _from_lines(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray, np.ndarray]:
     if split.is_regression:
         raise PredictionsError("JSON Lines of an image model, but the dataset is a regression")
     addresses: list[str] = []
@@ -140,7 +140,7 @@ def _from_lines(paths: Sequence[Path], split: TestSplit) -> tuple[np.ndarray, np
     )
 
 
-def _keys(addresses: Sequence[str], split: TestSplit) -> list[str]:
+def _keys(addresses: Sequence[str], split: HeldOutSplit) -> list[str]:
     """The images' keys: their object names, or with the bucket if the dataset's have it."""
     with_bucket = [address.removeprefix("gs://") for address in addresses]
     if set(with_bucket) <= set(split.keys):

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer import storage
+from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.metric import Metric
 from trainer.comparison.run_folder import read_training
 from trainer.comparison.scoreboard import Scoreboard, decimals
-from trainer.comparison.test_split import TestSplit, TestSplitError
 from trellis_contracts.plan import PlanFile
 
 _SEEDS = 2**31
@@ -56,7 +56,7 @@ def seeds_of(plan: PlanFile) -> list[int]:
 
 
 def read_repeats(
-    run_uri: str, plan: PlanFile, selected: str | None, split: TestSplit, scores: Scoreboard
+    run_uri: str, plan: PlanFile, selected: str | None, split: HeldOutSplit, scores: Scoreboard
 ) -> Repeats | None:
     """Those of the selected training; None if the experiment asks for none, or there is none."""
     own, *others = seeds_of(plan)
@@ -75,7 +75,7 @@ def read_repeats(
             continue
         try:
             outcome = split.outcome(predicted)
-        except TestSplitError as error:
+        except HeldOutSplitError as error:
             failed[seed] = str(error)
             continue
         scored[seed] = {

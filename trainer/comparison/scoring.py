@@ -17,9 +17,9 @@ import orjson
 
 from trainer import label_sets, storage
 from trainer.comparison import originals, raw_examples
-from trainer.comparison.originals import OriginalError, TestImage
+from trainer.comparison.held_out_split import HeldOutSplitError, listed
+from trainer.comparison.originals import HeldOutImage, OriginalError
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
-from trainer.comparison.test_split import TestSplitError, listed
 from trainer.dataset_description import CLASSIFICATION, DatasetDescription
 from trainer.dataset_features import Feature
 from trainer.decision import Threshold
@@ -80,7 +80,7 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
         indices = np.array([places[name] for (name,) in named], np.int32)
         threshold = Threshold.of(model.threshold, dataset.classes) if model.threshold else None
         return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes, threshold)
-    except (PredictionsError, RawExamplesError, TestSplitError) as error:
+    except (PredictionsError, RawExamplesError, HeldOutSplitError) as error:
         raise ScoreError(str(error)) from error
 
 
@@ -135,7 +135,7 @@ _INPUTS = {"table": "rows of a table", "image": "images"}
 
 def _inputs(
     model: Model, dataset_uri: str, dataset: DatasetDescription
-) -> Iterator[tuple[Sequence[RawExample | TestImage], Sequence]]:
+) -> Iterator[tuple[Sequence[RawExample | HeldOutImage], Sequence]]:
     """Batches of the test split's examples, and what the model takes of them."""
     if isinstance(model, ImageModel):
         yield from _pixels(model, dataset_uri, dataset)
@@ -154,7 +154,7 @@ def _inputs(
 
 def _pixels(
     model: ImageModel, dataset_uri: str, dataset: DatasetDescription
-) -> Iterator[tuple[Sequence[TestImage], Sequence[np.ndarray]]]:
+) -> Iterator[tuple[Sequence[HeldOutImage], Sequence[np.ndarray]]]:
     feature = dataset.features[0]
     scale = None if model.scale is None else str(model.scale)
     stored = (model.shape, model.resize, scale) == (
@@ -166,7 +166,7 @@ def _pixels(
     size = max(1, min(MAX_BATCH, MAX_BATCH_COST // (model.shape[0] * model.shape[1])))
     examples = originals.of_test_split(dataset_uri, dataset)
 
-    def pixels(image: TestImage) -> np.ndarray:
+    def pixels(image: HeldOutImage) -> np.ndarray:
         try:
             return model.stored(image.stored) if stored else model.pixels(image.original())
         except (ImageError, OriginalError) as error:
@@ -184,7 +184,7 @@ def _batches(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
 
 def _answers(
     model: Model,
-    batch: Sequence[RawExample | TestImage],
+    batch: Sequence[RawExample | HeldOutImage],
     inputs: Sequence,
     dataset: DatasetDescription,
 ) -> np.ndarray:

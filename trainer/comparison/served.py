@@ -19,8 +19,8 @@ leaderboard.
 import dataclasses
 
 from trainer import dataset_description, predictions, storage
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_document
-from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import DatasetError, Split
 from trainer.predictions import AnyPredictions, PredictionsError
 from trainer.storage import StorageError
@@ -30,7 +30,7 @@ NAME = "served"
 _LONGEST = 500
 
 
-def with_served(run: Run, split: TestSplit) -> Run:
+def with_served(run: Run, split: HeldOutSplit) -> Run:
     """The run with the content of served.json, and a contender for the model that it names.
 
     Writes predictions.parquet of that model. Raises RunError if served.json is invalid.
@@ -72,7 +72,7 @@ def _folder(uri: str) -> object:
         return uri
 
 
-def _contender(model: str, artifact: str | None, run: Run, split: TestSplit) -> Contender:
+def _contender(model: str, artifact: str | None, run: Run, split: HeldOutSplit) -> Contender:
     contender = Contender(NAME, "served", storage.join(run.uri, NAME) + "/")
     try:
         predicted = _predictions(contender, model, artifact, run)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer import storage
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Run
-from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import REJECTED_FILE_NAME
 
 _REASONS = 10
@@ -40,7 +40,7 @@ class DatasetSection:
     changes: Mapping | None
 
 
-def dataset_section(run: Run, split: TestSplit) -> DatasetSection:
+def dataset_section(run: Run, split: HeldOutSplit) -> DatasetSection:
     """Lay out what is known of the run's dataset."""
     rejected = _rejected(storage.join(run.dataset_uri, REJECTED_FILE_NAME))
     counts: Counter[str] = Counter()

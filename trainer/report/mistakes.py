@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.test_split import TestSplit
 from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.confusion import ConfusionMatrix, confusion_matrix, counts_and_shares
@@ -78,7 +78,7 @@ class MistakeSection:
 def mistake_section(
     outcomes: Mapping[str, Outcome],
     styles: Sequence[ContenderStyle],
-    split: TestSplit,
+    split: HeldOutSplit,
     features: Sequence[Feature],
 ) -> MistakeSection:
     """Lay out the winner's predictions for the test split, and the others' matrices beside."""
@@ -143,7 +143,7 @@ def _defined(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _examples(outcome: Outcome, split: TestSplit, image: Feature | None) -> list[Example]:
+def _examples(outcome: Outcome, split: HeldOutSplit, image: Feature | None) -> list[Example]:
     wrong = np.flatnonzero(~outcome.correct)
     if len(wrong):
         # Stable sorts: equal probabilities stay in the order of the keys.

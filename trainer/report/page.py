@@ -11,12 +11,12 @@ import jinja2
 import yaml
 from markupsafe import Markup
 
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.leaderboard import shown_decimals
 from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
-from trainer.comparison.test_split import TestSplit
 from trainer.dataset_description import SPLITS
 from trainer.report import charts, forests, moments
 from trainer.report.contenders import ContenderStyle, contender_styles
@@ -42,7 +42,7 @@ def render(
     run: Run,
     board: Mapping,
     outcomes: Mapping[str, AnyOutcome],
-    split: TestSplit,
+    split: HeldOutSplit,
 ) -> str:
     """report.html as text.
 
@@ -116,7 +116,10 @@ def _drift(run: Run) -> DriftSection | None:
 
 
 def _predictions(
-    outcomes: Mapping[str, AnyOutcome], ranked: Sequence[ContenderStyle], split: TestSplit, run: Run
+    outcomes: Mapping[str, AnyOutcome],
+    ranked: Sequence[ContenderStyle],
+    split: HeldOutSplit,
+    run: Run,
 ) -> dict[str, object]:
     """The sections on what the contenders predicted, None where they do not fit the task."""
     sections: dict[str, object]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.regression import ValueOutcome
-from trainer.comparison.test_split import TestSplit
 from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.charts import BOTTOM, LEFT, RIGHT, TOP
@@ -60,7 +60,7 @@ class Residuals:
 def residual_section(
     outcomes: Mapping[str, ValueOutcome],
     styles: Sequence[ContenderStyle],
-    split: TestSplit,
+    split: HeldOutSplit,
     features: Sequence[Feature],
 ) -> Residuals:
     """Lay out all contenders' predictions; the winner is the first of `styles`."""
@@ -157,7 +157,7 @@ def _within(outcomes: Mapping[str, ValueOutcome], styles: Sequence[ContenderStyl
     )
 
 
-def _worst(outcome: ValueOutcome, split: TestSplit, image: Feature | None) -> list[Miss]:
+def _worst(outcome: ValueOutcome, split: HeldOutSplit, image: Feature | None) -> list[Miss]:
     return [
         Miss(
             key=str(split.keys[i]),

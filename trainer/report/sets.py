@@ -7,8 +7,8 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer import label_sets
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.multilabel import SetOutcome
-from trainer.comparison.test_split import TestSplit
 from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.contenders import ContenderStyle
@@ -67,7 +67,7 @@ class SetSection:
 def set_section(
     outcomes: Mapping[str, SetOutcome],
     styles: Sequence[ContenderStyle],
-    split: TestSplit,
+    split: HeldOutSplit,
     features: Sequence[Feature],
 ) -> SetSection:
     """Lay out the winner's predictions for the test split."""
@@ -105,7 +105,7 @@ def _score(outcome: SetOutcome, c: int, name: str) -> ClassScore:
     )
 
 
-def _errors(outcome: SetOutcome, split: TestSplit, image: Feature | None) -> list[Error]:
+def _errors(outcome: SetOutcome, split: HeldOutSplit, image: Feature | None) -> list[Error]:
     certainty = np.abs(outcome.probabilities - label_sets.DECIDED_ABOVE)
     certainty[outcome.true == outcome.decided] = -1
     worst = certainty.argmax(axis=1)

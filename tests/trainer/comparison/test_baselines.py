@@ -5,8 +5,8 @@ import pytest
 
 from trainer import predictions
 from trainer.comparison.baselines import with_baselines
+from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.run_folder import read_run
-from trainer.comparison.test_split import read_test_split
 
 LABELS = np.arange(40) % 2
 
@@ -19,7 +19,7 @@ def run(table_run, classifier):
 
 def baselines(folder):
     run = read_run(folder.uri)
-    found = with_baselines(run, read_test_split(run.dataset_uri, run.dataset))
+    found = with_baselines(run, read_held_out_split(run.dataset_uri, run.dataset))
     return {c.name: c for c in found.contenders if c.name.startswith("baselines/")}
 
 

@@ -14,12 +14,12 @@ from tests.trainer.training.tables import mixed_rows
 from trainer import compare, dataset_description, models
 from trainer.comparison import importance
 from trainer.comparison.groups import Groups
+from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.importance import ImportanceError, estimates
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import read_run
 from trainer.comparison.scoreboard import metric_named
-from trainer.comparison.test_split import read_test_split
 from trainer.training import saved_model
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.tasks import REGRESSION
@@ -109,7 +109,7 @@ def run(table_run, classifier, dataset):
 
 def test_rows_as_a_request_has_them_give_the_predictions_of_the_records(run, dataset):
     found = read_run(run.uri)
-    split = read_test_split(dataset, found.dataset)
+    split = read_held_out_split(dataset, found.dataset)
     rows = np.arange(len(split))[3::2]
     model = importance._load(f"{run.uri}/training/1/model")
     columns = importance._columns(model, found, split, rows)
@@ -143,7 +143,7 @@ def test_without_its_model_or_the_raw_rows_there_is_none_and_the_comparison_goes
     run, dataset, capsys, tmp_path
 ):
     found = read_run(run.uri)
-    split = read_test_split(dataset, found.dataset)
+    split = read_held_out_split(dataset, found.dataset)
     gone = dataclasses.replace(
         found, plan=dataclasses.replace(found.plan, dataset_uri=str(tmp_path))
     )

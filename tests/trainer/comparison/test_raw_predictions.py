@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.comparison import raw_predictions
-from trainer.comparison.test_split import TestSplit, TestSplitError
+from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.predictions import PredictionsError
 
 KEYS = np.array(["a", "b", "c"], dtype=object)
 LABELS = np.array([0, 1, 1])
 CLASSES = ("false", "true")
-SPLIT = TestSplit(KEYS, LABELS, CLASSES, records=())
-NUMBERS = TestSplit(KEYS, np.array([1.0, 2.0, 3.0]), (), records=())
+SPLIT = HeldOutSplit(KEYS, LABELS, CLASSES, records=())
+NUMBERS = HeldOutSplit(KEYS, np.array([1.0, 2.0, 3.0]), (), records=())
 
 
 def pairs(*shares, names=CLASSES):
@@ -43,7 +43,7 @@ def test_probabilities_are_put_in_the_order_of_keys_and_classes(tmp_path):
 
 
 def test_a_class_that_the_service_never_saw_has_probability_0(tmp_path):
-    split = TestSplit(KEYS, LABELS, ("false", "true", "unsure"), records=())
+    split = HeldOutSplit(KEYS, LABELS, ("false", "true", "unsure"), records=())
     found = raw_predictions.read(parquet(tmp_path), split)
     assert found.probabilities[:, 2].tolist() == [0, 0, 0]
 
@@ -76,7 +76,7 @@ def test_any_order_of_rows_and_classes_gives_the_same(tmp_path_factory, seed, n,
     random = np.random.default_rng(seed)
     keys = np.array(sorted(f"k{i}" for i in range(n)), dtype=object)
     names = tuple(f"klasse {i}" for i in range(classes))
-    split = TestSplit(keys, random.integers(0, classes, n), names, records=())
+    split = HeldOutSplit(keys, random.integers(0, classes, n), names, records=())
     shares = random.dirichlet(np.ones(classes), n)
     rows = [
         [{"label": names[c], "prob": shares[i, c]} for c in random.permutation(classes)]
@@ -116,7 +116,7 @@ def test_what_is_wrong_is_said(tmp_path, changed, message):
 
 def test_other_keys_are_listed(tmp_path):
     folder = parquet(tmp_path, keys=("a", "b", "x"))
-    with pytest.raises(TestSplitError, match="1 missing: 'c'; 1 not in the test split: 'x'"):
+    with pytest.raises(HeldOutSplitError, match="1 missing: 'c'; 1 not in the test split: 'x'"):
         raw_predictions.read(folder, SPLIT)
 
 
@@ -156,7 +156,7 @@ def test_images_of_several_buckets_are_known_by_bucket_and_name(tmp_path):
     other = image("a", 0.2, 0.8)
     other["instance"]["content"] = "gs://site/a"
     folder = jsonl(tmp_path, other, image("b", 0.9, 0.1), image("a", 0.3, 0.7))
-    found = raw_predictions.read(folder, TestSplit(keys, LABELS, CLASSES, records=()))
+    found = raw_predictions.read(folder, HeldOutSplit(keys, LABELS, CLASSES, records=()))
     assert found.keys.tolist() == keys.tolist()
     assert found.probabilities[:, 1] == pytest.approx([0.7, 0.1, 0.8])
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from trainer import dataset_description, predictions
+from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.run_folder import RunError, Served, read_run
 from trainer.comparison.served import with_served
-from trainer.comparison.test_split import read_test_split
 from trainer.decision import Threshold
 from trainer.predictions import Predictions
 
@@ -45,7 +45,7 @@ def serves(run, model=MODEL, artifact_uri=None):
 def looked(run):
     """The run with its served model, and that contender."""
     found = read_run(run.uri)
-    found = with_served(found, read_test_split(found.dataset_uri, found.dataset))
+    found = with_served(found, read_held_out_split(found.dataset_uri, found.dataset))
     return found, next((c for c in found.contenders if c.kind == "served"), None)
 
 
@@ -204,7 +204,7 @@ def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_f
     serves(run, artifact_uri=f"{tmp_path}/model/")
     for _ in ("scored", "reused"):
         found, scored = looked(run)
-        split = read_test_split(found.dataset_uri, dataset)
+        split = read_held_out_split(found.dataset_uri, dataset)
         outcome = split.outcome(scored.predictions)
         decided = dict(zip(split.keys, outcome.predicted, strict=True))
         assert [dataset.classes[decided[key]] for key in run.keys] == labels

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.outcome import Outcome
-from trainer.comparison.test_split import TestSplit
 from trainer.decision import Threshold
 from trainer.report.contenders import ContenderStyle
 from trainer.report.mistakes import mistake_section
@@ -22,7 +22,7 @@ def section():
         probabilities[row] = (1 - confidence) / 2
         probabilities[row, predicted] = confidence
     keys = np.array(list("abcdef"), dtype=object)
-    split = TestSplit(keys, np.array(TRUE), CLASSES, records=())
+    split = HeldOutSplit(keys, np.array(TRUE), CLASSES, records=())
     outcomes = {"training/1": Outcome(np.array(TRUE), probabilities)}
     return mistake_section(outcomes, [ContenderStyle("training/1", "s1", True)], split, features=[])
 
@@ -66,7 +66,7 @@ def test_with_a_threshold_mistakes_have_the_probability_of_what_is_predicted():
     shares = np.array([0.05, 0.3, 0.2, 0.9, 0.15])
     true = np.array([0, 0, 1, 1, 1])
     outcome = Outcome(true, np.stack([1 - shares, shares], 1), threshold=Threshold(0.25))
-    split = TestSplit(np.array(list("abcde"), dtype=object), true, ("no", "yes"), records=())
+    split = HeldOutSplit(np.array(list("abcde"), dtype=object), true, ("no", "yes"), records=())
     styles = [ContenderStyle("training/1", "s1", True)]
     section = mistake_section({"training/1": outcome}, styles, split, features=[])
     found = [(e.key, e.predicted, round(e.confidence, 2)) for e in section.examples]

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.regression import ValueOutcome
-from trainer.comparison.test_split import TestSplit
 from trainer.report.contenders import ContenderStyle
 from trainer.report.residuals import residual_section
 
 
 def section(labels, **values):
     keys = np.array([f"k{i:06d}" for i in range(len(labels))], dtype=object)
-    split = TestSplit(keys, labels, (), records=())
+    split = HeldOutSplit(keys, labels, (), records=())
     outcomes = {name: ValueOutcome(labels, np.asarray(found)) for name, found in values.items()}
     styles = [ContenderStyle(name, f"s{i + 1}", i == 0) for i, name in enumerate(values)]
     return residual_section(outcomes, styles, split, features=())

@@ -32,15 +32,13 @@ _ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION
 _NAMED = 10  # keys that an error message lists
 
 
-class TestSplitError(ValueError):
+class HeldOutSplitError(ValueError):
     """The test split cannot be read, or a contender's predictions are not for it."""
-
-    __test__ = False  # not a test class, despite its name
 
 
 @dataclass(frozen=True)
 class Record:
-    """One example. label: class index or value. place: as in TestSplit.records.
+    """One example. label: class index or value. place: as in HeldOutSplit.records.
 
     features: of the tf.train.Example, by name.
     """
@@ -56,7 +54,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class TestSplit:
+class HeldOutSplit:
     """Keys and labels of the test split, ordered by key.
 
     keys: (n,) object array of str. labels: (n,) int64 class indices or, for a regression, float64
@@ -65,8 +63,6 @@ class TestSplit:
     records: where each example lies, (file, offset of its payload, length in bytes). groups: None
     unless groups decide the dataset's split.
     """
-
-    __test__ = False
 
     keys: np.ndarray
     labels: np.ndarray
@@ -101,13 +97,13 @@ class TestSplit:
     def outcome(self, predictions: AnyPredictions) -> AnyOutcome:
         """A contender's predictions in this split's order.
 
-        Raises TestSplitError unless their keys, labels and classes are those of the split.
+        Raises HeldOutSplitError unless their keys, labels and classes are those of the split.
         """
         if _FAMILIES[type(predictions)] != self.family:
             found, expected = (_ANSWERS[f] for f in (_FAMILIES[type(predictions)], self.family))
-            raise TestSplitError(f"predicts {found}; the dataset's label has {expected}")
+            raise HeldOutSplitError(f"predicts {found}; the dataset's label has {expected}")
         if not isinstance(predictions, Values) and predictions.classes != self.classes:
-            raise TestSplitError(
+            raise HeldOutSplitError(
                 f"predicts the classes {listed(predictions.classes)}; the dataset has "
                 f"{listed(self.classes)}"
             )
@@ -124,22 +120,22 @@ class TestSplit:
     def order(self, keys: np.ndarray) -> np.ndarray:
         """(n,) indices that sort an array with these keys into this split's order.
 
-        keys: (n,) object array of unique str. Raises TestSplitError, naming missing and unknown
+        keys: (n,) object array of unique str. Raises HeldOutSplitError, naming missing and unknown
         keys, unless they are those of the split.
         """
         order = np.argsort(keys)
         if not np.array_equal(keys[order], self.keys):
-            raise TestSplitError(_key_difference(keys, self.keys))
+            raise HeldOutSplitError(_key_difference(keys, self.keys))
         return order
 
     def _check_labels(self, labels: np.ndarray) -> None:
-        """labels: a contender's, in this split's order. Raises TestSplitError."""
+        """labels: a contender's, in this split's order. Raises HeldOutSplitError."""
         # Records hold float32; a baseline may have read the label in double precision.
         kind = np.float32 if self.is_regression else np.int64
         wrong = np.flatnonzero(labels.astype(kind) != self.labels.astype(kind))
         if len(wrong):
             first = wrong[0]
-            raise TestSplitError(
+            raise HeldOutSplitError(
                 f"has wrong labels for {len(wrong):,} of {len(self):,} keys of the test split: "
                 f"{listed(self.keys[wrong])}; {self.keys[first]!r} is "
                 f"{self._named(self.labels[first])} in the dataset and "
@@ -169,11 +165,11 @@ def listed(names: Sequence[str] | np.ndarray) -> str:
     return shown + (", ..." if len(names) > _NAMED else "")
 
 
-def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
+def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutSplit:
     """Read the test split of the dataset in `directory` (gs:// address or path).
 
-    Raises TestSplitError if a file is missing or corrupt, or if the number of examples is not that
-    in dataset.json.
+    Raises HeldOutSplitError if a file is missing or corrupt, or if the number of examples is not
+    that in dataset.json.
     """
     keys, labels, places, groups = [], [], [], []
     grouped = dataset.split.by is not None
@@ -185,12 +181,12 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
         places.append(record.place)
     expected = dataset.examples("test")
     if len(keys) != expected:
-        raise TestSplitError(
+        raise HeldOutSplitError(
             f"the test files of {directory} have {len(keys):,} examples, but dataset.json says "
             f"{expected:,}; export the dataset again"
         )
     order = np.argsort(np.array(keys, dtype=object))
-    return TestSplit(
+    return HeldOutSplit(
         keys=np.array(keys, dtype=object)[order],
         labels=np.array(labels, np.float64 if dataset.is_regression else np.int64)[order],
         classes=dataset.classes,
@@ -201,7 +197,7 @@ def read_test_split(directory: str, dataset: DatasetDescription) -> TestSplit:
 
 
 def records(directory: str, dataset: DatasetDescription) -> Iterator[Record]:
-    """The examples of the test split, in the files' order. Raises TestSplitError."""
+    """The examples of the test split, in the files' order. Raises HeldOutSplitError."""
     number = 0
     label_list = "float_list" if dataset.is_regression else "int64_list"
     for uri in dataset.uris(directory, "test"):
@@ -218,9 +214,9 @@ def records(directory: str, dataset: DatasetDescription) -> Iterator[Record]:
                     )
                     number += 1
         except FileNotFoundError as error:
-            raise TestSplitError(f"{uri} is named in dataset.json but does not exist") from error
+            raise HeldOutSplitError(f"{uri} is named in dataset.json but does not exist") from error
         except (ValueError, IndexError) as error:
-            raise TestSplitError(f"{uri}, record {number}: {error}") from error
+            raise HeldOutSplitError(f"{uri}, record {number}: {error}") from error
 
 
 def _payloads(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
