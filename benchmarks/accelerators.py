@@ -62,8 +62,8 @@ def main() -> None:
                     speed = measured(address, folder, given, devices if gpus else 0)
                     alone = alone or speed
                     ratio = f"{speed / alone:.2f}" if speed and alone else ""
-                    told = f"{speed:,.0f}" if speed else "refused"
-                    print(f"| {model} | {devices} | {way} | {told} | {ratio} |", flush=True)
+                    rate = f"{speed:,.0f}" if speed else "refused"
+                    print(f"| {model} | {devices} | {way} | {rate} | {ratio} |", flush=True)
 
 
 def measured(address: str, folder: Path, flags: dict, gpus: int) -> float | None:

@@ -76,9 +76,9 @@ class FinishedRun:
 
     def _show_how_to_ask(self, served: dict) -> None:
         """With this run's examples: they fit any model that is served."""
-        if told := self._read("leaderboard", "challenger.json"):
+        if challenger := self._read("leaderboard", "challenger.json"):
             region, endpoint = platform()["region"], served["endpoint"]
-            serving.show_how_to_ask(self.name, region, endpoint, told["examples"])
+            serving.show_how_to_ask(self.name, region, endpoint, challenger["examples"])
 
     def _read(self, *path: str) -> dict | None:
         """A document of the run; None if the run did not write it."""

@@ -156,8 +156,8 @@ def _work(job: dict) -> Iterator[Work]:
         return
     for replica in job["replicas"]:
         place = f" {replica['type']}:{replica['index']}" if len(job["replicas"]) > 1 else ""
-        told = _told(replica["last_line"] or "")
-        yield Work(job["name"] + place, name + place, _state(replica), told)
+        status = _shortened(replica["last_line"] or "")
+        yield Work(job["name"] + place, name + place, _state(replica), status)
 
 
 def _serving(deployed: dict) -> Iterator[Work]:
@@ -167,11 +167,11 @@ def _serving(deployed: dict) -> Iterator[Work]:
         name = f"serving {model} replica:{replica['index']}"
         ready = replica["state"] == "ready"
         share = f"{deployed['traffic']}% of the requests"
-        told = share if ready else _told(replica["last_line"] or "")
-        yield Work(f"{deployed['name']} {replica['index']}", name, replica["state"], told)
+        status = share if ready else _shortened(replica["last_line"] or "")
+        yield Work(f"{deployed['name']} {replica['index']}", name, replica["state"], status)
 
 
-def _told(line: str) -> str:
+def _shortened(line: str) -> str:
     return "" if NOISE.match(line) else textwrap.shorten(line, LINE, placeholder=" ...")
 
 

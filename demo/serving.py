@@ -91,18 +91,18 @@ def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[di
     spread = examples[:: max(1, len(examples) // _EXAMPLES)][:_EXAMPLES]
     instances = [example["instance"] for example in spread]
     request = _written(name, {"instances": instances})
-    told = {"region": region, "endpoint": endpoint, "request": request}
+    values = {"region": region, "endpoint": endpoint, "request": request}
     say()
     say(f"Ask it ({len(instances)} examples of the test split; paste into a shell):")
     say()
     say(f". {_near(ENVIRONMENT_FILE, dot=True)}")
-    say(_CURL.format_map(told))
-    say(_PYTHON.format_map(told))
+    say(_CURL.format_map(values))
+    say(_PYTHON.format_map(values))
     explain = {"instances": instances[:1], "parameters": {"explain": {}}}
     say()
     say("Ask why the first one is predicted as it is (docs/how-to/serve.md, Get explanations):")
     say()
-    say(_CURL.format_map(told | {"request": _written(f"{name}-explain", explain)}))
+    say(_CURL.format_map(values | {"request": _written(f"{name}-explain", explain)}))
 
 
 def _written(name: str, request: dict) -> str:

@@ -90,9 +90,9 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         promotion = decide(Gate.of(deploy), run, scores, selected, failures)
         promotion, challenging = _challenger(promotion, run, deploy)
     repeats = read_repeats(run_uri, run.plan, selected, split, scores)
-    told = _importance(run, selected, split, primary)
+    permuted = _importance(run, selected, split, primary)
     board = leaderboard.document(
-        run, outcomes, scores, selected, failures, promotion, repeats, told
+        run, outcomes, scores, selected, failures, promotion, repeats, permuted
     )
     folder = output or storage.join(run_uri, "leaderboard")
     page = render(run, board, outcomes, split)

@@ -1,6 +1,6 @@
 """Which class a classifier's probabilities stand for: argmax or, of two classes, a threshold.
 
-A threshold is told as {"class": "malignant", "above": 0.23}: that class is decided if its
+A file holds a threshold as {"class": "malignant", "above": 0.23}: that class is decided if its
 probability is greater, else the other. It names the class, so that a dataset with the classes in
 another order changes nothing, and is a float32, as probabilities are, so that TensorFlow and NumPy
 decide alike to the last bit. Where there is none, the most probable class is decided, of equals the
@@ -37,8 +37,8 @@ class Threshold:
     above: float
     positive: int = 1
 
-    def told(self, classes: Sequence[str]) -> dict[str, Any]:
-        """As files have it."""
+    def to_json(self, classes: Sequence[str]) -> dict[str, Any]:
+        """Return the threshold in the form of the files."""
         return {"class": classes[self.positive], "above": self.above}
 
     def text(self, classes: Sequence[str]) -> str:
@@ -46,16 +46,16 @@ class Threshold:
         return f"{classes[self.positive]} above {self.above:.3g}"
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], classes: Sequence[str]) -> "Threshold":
+    def of(cls, value: Mapping[str, Any], classes: Sequence[str]) -> "Threshold":
         """From a file; classes: in the order of the probabilities. Raises ValueError if the class
         is not one of two, or the number not from 0 to 1.
         """
-        if len(classes) != 2 or told["class"] not in classes or not 0 <= told["above"] <= 1:
+        if len(classes) != 2 or value["class"] not in classes or not 0 <= value["above"] <= 1:
             raise ValueError(
-                f"a threshold of {told['above']} for {told['class']!r}; expected 0 to 1, for one "
+                f"a threshold of {value['above']} for {value['class']!r}; expected 0 to 1, for one "
                 f"of two classes, and the classes are {', '.join(map(repr, classes))}"
             )
-        return cls(told["above"], list(classes).index(told["class"]))
+        return cls(value["above"], list(classes).index(value["class"]))
 
 
 def decide(probabilities: np.ndarray, threshold: Threshold | None) -> np.ndarray:

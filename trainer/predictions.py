@@ -258,7 +258,7 @@ def _probability_table(predictions: Predictions | LabelSets) -> pa.Table:
     if isinstance(predictions, LabelSets):
         metadata["task"] = MULTILABEL
     elif predictions.threshold is not None:
-        metadata["threshold"] = json.dumps(predictions.threshold.told(predictions.classes))
+        metadata["threshold"] = json.dumps(predictions.threshold.to_json(predictions.classes))
     offsets = np.arange(0, (n + 1) * c, c, dtype=np.int32)
     return pa.table(
         {
@@ -314,8 +314,8 @@ def read(path: str | PathLike) -> AnyPredictions:
     if metadata.get("task") == MULTILABEL:
         return LabelSets(*_probabilities(table, classes, pa.int64()), classes)
     try:
-        told = metadata.get("threshold")
-        threshold = Threshold.of(told, classes) if told else None
+        threshold_json = metadata.get("threshold")
+        threshold = Threshold.of(threshold_json, classes) if threshold_json else None
     except ValueError as error:
         raise PredictionsError(str(error)) from error
     return Predictions(*_probabilities(table, classes, pa.int32()), classes, threshold)

@@ -136,14 +136,14 @@ class Common:
     loss: str = _hyperparameter(
         "cross_entropy",
         "what training minimizes; focal: cross-entropy times (1 - p) to the power of focal_gamma, "
-        "p being the true class's probability, so that examples that are told easily count less "
+        "p being the true class's probability, so that easily classified examples count less "
         "(https://arxiv.org/abs/1708.02002); the reported loss is the cross-entropy",
         enum=["cross_entropy", "focal"],
         tasks=_CLASSIFICATION,
     )
     focal_gamma: float = _hyperparameter(
         2.0,
-        "of the focal loss: how much less examples count that are told easily; 0: as much as all",
+        "of the focal loss: how much less easily classified examples count; 0: as much as all",
         minimum=0,
         maximum=10,
         tasks=_CLASSIFICATION,

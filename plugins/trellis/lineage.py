@@ -40,18 +40,18 @@ class Traced:
         return ()
 
     def get_openlineage_facets_on_start(self) -> Any:
-        return self._told(self._reads(), ())
+        return self._datasets(self._reads(), ())
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
-        # A skip is told as a completion, too.
+        # OpenLineage reports a skip as a completion, too.
         if task_instance.state == "skipped":
-            return self._told((), ())
-        return self._told(self._reads(), self._writes())
+            return self._datasets((), ())
+        return self._datasets(self._reads(), self._writes())
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        return self._told(self._reads(), ())
+        return self._datasets(self._reads(), ())
 
-    def _told(self, reads: Iterable[str], writes: Iterable[str]) -> Any:
+    def _datasets(self, reads: Iterable[str], writes: Iterable[str]) -> Any:
         from airflow.providers.openlineage.extractors import OperatorLineage
         from openlineage.client.event_v2 import InputDataset, OutputDataset
 

@@ -68,7 +68,7 @@ def test_without_a_threshold_the_most_probable_class_is_decided():
 )
 def test_the_order_of_the_classes_changes_nothing(scores, above, positive):
     rows, names = pairs(scores), ["benign", "malignant"]
-    told = Threshold(above, positive).told(names)
+    told = Threshold(above, positive).to_json(names)
     mirrored = names[::-1]
     assert told["class"] == names[positive]
     here = decision.decide(rows, Threshold.of(told, names))

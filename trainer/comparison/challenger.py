@@ -158,7 +158,7 @@ def _images(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
 def _threshold(predicted: AnyPredictions) -> dict[str, Any]:
     if not isinstance(predicted, Predictions) or predicted.threshold is None:
         return {}
-    return {"threshold": predicted.threshold.told(predicted.classes)}
+    return {"threshold": predicted.threshold.to_json(predicted.classes)}
 
 
 def _prediction(predicted: AnyPredictions, place: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Metrics of multi-label classifiers on a test split, by the same code for every contender.
 
-Each class is told from its absence: a classification of two classes, and most metrics are means
+Each class is a classification of its own, present or absent, and most metrics are means
 over those. What needs both, examples that have a class and others that do not, leaves out the
 classes of which the split has only one kind. As in `classification`, `point` is scikit-learn's, and
 tests check that `resampled` agrees.
@@ -74,21 +74,21 @@ class SetOutcome(ClassOutcome):
         return self.misses == 0
 
     @cached_property
-    def told(self) -> np.ndarray:
+    def mixed_classes(self) -> np.ndarray:
         """Indices of the classes that some but not all examples have."""
         count = self.true.sum(axis=0)
         return np.flatnonzero((count > 0) & (count < len(self.labels)))
 
     @cached_property
     def parts(self) -> list[Outcome]:
-        """Of each told class, a classification of two: absent or present."""
+        """A classification of two classes, absent or present, for each mixed class."""
         return [
             Outcome(
                 self.true[:, c].astype(np.int64),
                 np.stack([1 - self.probabilities[:, c], self.probabilities[:, c]], axis=1),
                 self.groups,
             )
-            for c in self.told
+            for c in self.mixed_classes
         ]
 
     @cached_property
@@ -107,7 +107,7 @@ class SetOutcome(ClassOutcome):
     @property
     def ranked_classes(self) -> list[int]:
         """See ClassOutcome."""
-        return self.told.tolist()
+        return self.mixed_classes.tolist()
 
     def examples_of(self, index: int) -> np.ndarray:
         """See ClassOutcome."""
@@ -118,14 +118,12 @@ class SetOutcome(ClassOutcome):
         return self.decided[:, index]
 
     def extended(self, wrong: bool) -> "SetOutcome":
-        """See ClassOutcome: one pseudo-example that has none of the told classes, and one that has
-        all.
-        """
+        """See ClassOutcome: one pseudo-example with none of the mixed classes, and one with all."""
         rows = np.tile(self.probabilities.mean(axis=0), (2, 1))
-        for c, part in zip(self.told, self.parts, strict=True):
+        for c, part in zip(self.mixed_classes, self.parts, strict=True):
             rows[:, c] = part.extended(wrong).probabilities[-2:, 1]
         in_all = label_sets.of(np.flatnonzero(self.true.all(axis=0)).tolist())
-        added = [in_all, in_all | label_sets.of(self.told.tolist())]
+        added = [in_all, in_all | label_sets.of(self.mixed_classes.tolist())]
         return SetOutcome(
             np.concatenate([self.labels, added]), np.vstack([self.probabilities, rows])
         )

@@ -92,16 +92,16 @@ def _chance(name: str, scores: Scoreboard) -> str | None:
     places = max(0, scores.decimals(primary) - 2)
     low, high, by_chance = (f"{x:,.{places}f}" for x in (score.low, score.high, chance))
     return (
-        f"In {primary.title}, {name} cannot be told from chance on this test split: its interval "
-        f"[{low}, {high}] does not exclude {by_chance}, which an answer without a look at the "
-        "example scores."
+        f"In {primary.title}, {name} cannot be distinguished from chance on this test split: its "
+        f"interval [{low}, {high}] does not exclude {by_chance}, which an answer without a look at "
+        "the example scores."
     )
 
 
 def of_data(warnings: Sequence[str]) -> list[str]:
-    """What the export warned of: a score on data that give the label away says nothing.
+    """Warnings of the export: a score on data that give the label away says nothing.
 
-    warnings: as the dataset has them. The first few are told; the report lists all.
+    warnings: as the dataset has them. The first few are shown here; the report lists all.
     """
     found = [f"The data: {warning.rstrip('.')}." for warning in warnings[:_WARNINGS]]
     if more := len(warnings) - len(found):

@@ -101,8 +101,8 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
         return [f"it takes {_INPUTS[taken]}, the dataset holds {_INPUTS[dataset.kind]}"]
     problems = []
     if dataset.family != model.family:
-        told = _ANSWERS[dataset.family]
-        problems.append(f"the dataset's label has {told}, which is not what the model predicts")
+        answer = _ANSWERS[dataset.family]
+        problems.append(f"the dataset's label has {answer}, which is not what the model predicts")
     elif set(model.classes) != set(dataset.classes):
         problems.append(
             f"it predicts the classes {listed(model.classes)}, the dataset has "

@@ -118,8 +118,10 @@ class OwnModel:
 
         found = self._call("metrics", *_two_examples(dataset), h)
         if not isinstance(found, dict) or not found:
-            told = "{}" if isinstance(found, dict) else type(found).__name__
-            raise ModelError(f"{self.name}: metrics returned {told}; expected {{name: values}}")
+            found_type = "{}" if isinstance(found, dict) else type(found).__name__
+            raise ModelError(
+                f"{self.name}: metrics returned {found_type}; expected {{name: values}}"
+            )
         for name, values in found.items():
             if not isinstance(name, str) or not _NAME.fullmatch(name) or name in IN_TRAINING:
                 raise ModelError(

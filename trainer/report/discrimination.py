@@ -46,7 +46,7 @@ def roc_section(
 ) -> Roc | None:
     """Lay out the curves; None if the test split holds one class only."""
     first = outcomes[styles[0].name]
-    if not told(first):
+    if not mixed_classes(first):
         return None
     sets = first.family == MULTILABEL
     many = len(classes) > 2 or sets
@@ -75,7 +75,7 @@ def affordable(styles: Sequence[ContenderStyle], outcome: ClassOutcome) -> Seque
     return styles[: max(1, _AFFORDED // (len(outcome.labels) * len(outcome.ranked_classes)))]
 
 
-def told(outcome: ClassOutcome) -> list[int]:
+def mixed_classes(outcome: ClassOutcome) -> list[int]:
     """The classes that some but not all examples have."""
     examples = len(outcome.labels)
     return [c for c in outcome.ranked_classes if 0 < outcome.class_totals[c] < examples]
@@ -85,7 +85,7 @@ def _curve(outcome: ClassOutcome) -> tuple[np.ndarray, np.ndarray]:
     """False and true positive rates; of many classes their mean over the classes."""
     curves = [
         sklearn_metrics.roc_curve(outcome.examples_of(c), outcome.probabilities[:, c])[:2]
-        for c in told(outcome)
+        for c in mixed_classes(outcome)
     ]
     if len(curves) == 1:
         return curves[0]
@@ -136,7 +136,7 @@ def _within(xs: np.ndarray, ys: np.ndarray, side: float) -> tuple[np.ndarray, np
 def _classes(outcome: ClassOutcome, classes: Sequence[str]) -> Plane:
     x, y = axes(WIDTH, HEIGHT, (0, 1), (0, 1))
     lines = []
-    for c in told(outcome):
+    for c in mixed_classes(outcome):
         fpr, tpr, _ = sklearn_metrics.roc_curve(outcome.examples_of(c), outcome.probabilities[:, c])
         title = f"{classes[c]}: area {sklearn_metrics.auc(fpr, tpr):.4f}"
         lines.append(Line(polyline(fpr, tpr, x, y), "plain", title))

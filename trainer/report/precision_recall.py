@@ -9,7 +9,7 @@ from sklearn import metrics as sklearn_metrics
 from trainer.comparison import chance
 from trainer.comparison.outcome import ClassOutcome
 from trainer.report.contenders import ContenderStyle
-from trainer.report.discrimination import CLASSES_APART, HEIGHT, WIDTH, affordable, told
+from trainer.report.discrimination import CLASSES_APART, HEIGHT, WIDTH, affordable, mixed_classes
 from trainer.report.planes import Line, Plane, axes, polyline
 from trellis_contracts.tasks import MULTILABEL
 
@@ -37,7 +37,7 @@ def precision_recall_section(
 ) -> PrecisionRecall | None:
     """Lay out the curves; None if the test split holds one class only."""
     first = outcomes[styles[0].name]
-    if not told(first):
+    if not mixed_classes(first):
         return None
     sets = first.family == MULTILABEL
     many = len(classes) > 2 or sets
@@ -48,7 +48,9 @@ def precision_recall_section(
         lines.append(((recall, precision), contender.style, contender.name))
     right = None
     if many and len(classes) <= CLASSES_APART:
-        right = _plane([(_steps(first, c), "plain", classes[c]) for c in told(first)], None)
+        right = _plane(
+            [(_steps(first, c), "plain", classes[c]) for c in mixed_classes(first)], None
+        )
     return PrecisionRecall(
         left=_plane(lines, at_random),
         right=right,
@@ -70,7 +72,7 @@ def _steps(outcome: ClassOutcome, index: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _curve(outcome: ClassOutcome) -> tuple[np.ndarray, np.ndarray]:
     """Recall and precision; of many classes the mean precision at each recall."""
-    curves = [_steps(outcome, c) for c in told(outcome)]
+    curves = [_steps(outcome, c) for c in mixed_classes(outcome)]
     if len(curves) == 1:
         return curves[0]
     at = [precision[np.searchsorted(recall, _GRID)] for recall, precision in curves]

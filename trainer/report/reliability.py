@@ -59,7 +59,7 @@ def _threshold(outcome: Outcome | SetOutcome) -> Threshold | None:
     return outcome.threshold if isinstance(outcome, Outcome) else None
 
 
-def _told(outcome: Outcome | SetOutcome) -> tuple[np.ndarray, np.ndarray, Groups | None]:
+def _claims(outcome: Outcome | SetOutcome) -> tuple[np.ndarray, np.ndarray, Groups | None]:
     """Claimed probabilities (m,), whether each came true, and what is not independent."""
     if isinstance(outcome, SetOutcome):
         # The classes of one example are not independent of each other.
@@ -77,7 +77,7 @@ def _chart(
     remarks = ["winner"] if contender.winner else []
     threshold = _threshold(outcome)
     remarks += [threshold.text(classes)] if threshold else []
-    claimed, happened, groups = _told(outcome)
+    claimed, happened, groups = _claims(outcome)
     x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
     bins = np.clip(np.ceil(claimed * _BINS).astype(int) - 1, 0, _BINS - 1)
     counts = np.bincount(bins, minlength=_BINS)

@@ -88,10 +88,10 @@ def _score(outcome: SetOutcome, c: int, name: str) -> ClassScore:
     true, decided = outcome.true[:, c], outcome.decided[:, c]
     examples, predicted = int(true.sum()), int(decided.sum())
     found = int((true & decided).sum())
-    told = c in outcome.told
+    mixed = c in outcome.mixed_classes
     area = sklearn_metrics.roc_auc_score, sklearn_metrics.average_precision_score
     auc, precision = (
-        float(metric(true, outcome.probabilities[:, c])) if told else None for metric in area
+        float(metric(true, outcome.probabilities[:, c])) if mixed else None for metric in area
     )
     return ClassScore(
         name=name,

@@ -68,13 +68,13 @@ def of(
     assert model.explainer
     found = []
     for example, prediction in zip(examples, predictions, strict=True):
-        label = how.label if how.label is not None else _told(prediction)
+        label = how.label if how.label is not None else _predicted_label(prediction)
         index = None if label is None else model.classes.index(label)
         found.append(Unexplained(model.explainer, example, label, index, how))
     return found
 
 
-def _told(prediction: dict[str, Any]) -> str | None:
+def _predicted_label(prediction: dict[str, Any]) -> str | None:
     if "labels" in prediction:
         return max(prediction["probabilities"], key=prediction["probabilities"].__getitem__)
     return prediction.get("label")

@@ -65,11 +65,11 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
         columns = {"predicted": np.array([answer["value"] for answer in answers], np.float64)}
         return pd.DataFrame(columns, index=frame.index)
     several = model.family == MULTILABEL
-    told = [tuple(answer["labels"]) if several else answer["label"] for answer in answers]
+    labels = [tuple(answer["labels"]) if several else answer["label"] for answer in answers]
     shares = np.array([list(answer["probabilities"].values()) for answer in answers], np.float32)
     shares = shares.reshape(len(frame), len(model.classes))
     by_class = {f"p.{name}": shares[:, place] for place, name in enumerate(model.classes)}
-    predicted = pd.Series(told, frame.index, dtype=object if several else str)
+    predicted = pd.Series(labels, frame.index, dtype=object if several else str)
     return pd.DataFrame({"predicted": predicted, **by_class}, index=frame.index)
 
 

@@ -106,7 +106,7 @@ class Model:
         self.family = CLASSIFICATION if self.classes else REGRESSION
         if _DECIDED in signature.structured_outputs:
             self.family = MULTILABEL
-        self.threshold = self._told_threshold()
+        self.threshold = self._read_threshold()
 
     @classmethod
     def load(cls, directory: Path) -> "Model":
@@ -158,11 +158,13 @@ class Model:
     def _placeholder(self) -> Any:
         raise NotImplementedError
 
-    def _told_threshold(self) -> dict[str, Any] | None:
+    def _read_threshold(self) -> dict[str, Any] | None:
         if _THRESHOLD not in self._loaded.signatures:
             return None
-        told = {key: value.numpy() for key, value in self._loaded.signatures[_THRESHOLD]().items()}
-        return {"class": told["class"].decode(), "above": float(told["above"])}
+        values = {
+            key: value.numpy() for key, value in self._loaded.signatures[_THRESHOLD]().items()
+        }
+        return {"class": values["class"].decode(), "above": float(values["above"])}
 
     def _signature(self, name: str) -> Signature:
         """A signature that takes and gives arrays."""
@@ -212,15 +214,15 @@ class ImageModel(Model):
         self.shape: tuple[int, int, int] = tuple(inputs[_PIXELS].shape[1:])
         self._type = np.dtype(inputs[_PIXELS].dtype.as_numpy_dtype)
         # A model trained before there was a choice does not tell: it stretches.
-        self.resize = cast(Resize, self._told(_RESIZE) or "stretch")
-        scale = self._told(_SCALE)
+        self.resize = cast(Resize, self._read_constant(_RESIZE) or "stretch")
+        scale = self._read_constant(_SCALE)
         self.scale = Scale.parse(scale) if scale else None
         if _GRADIENT in loaded.signatures:
             white = int(np.iinfo(self._type).max)
             gradient = self._signature(_GRADIENT)
             self.explainer = ImageExplainer(self.pixels, gradient, self.shape, white)
 
-    def _told(self, name: str) -> str:
+    def _read_constant(self, name: str) -> str:
         """What the signature of this name, a constant, says; "" if there is none."""
         signatures = self._loaded.signatures
         return signatures[name]()[name].numpy().decode() if name in signatures else ""
@@ -248,13 +250,13 @@ class RowModel(Model):
 
     def __init__(self, tensorflow: Any, loaded: Any):
         super().__init__(tensorflow, loaded)
-        told = {name: value.numpy() for name, value in loaded.signatures[_FEATURES]().items()}
+        arrays = {name: value.numpy() for name, value in loaded.signatures[_FEATURES]().items()}
         # A model saved before there were names has its columns' alone.
-        told.setdefault("name", told["column"])
+        arrays.setdefault("name", arrays["column"])
         column, kind, input_, name = (
-            [text.decode() for text in told[each]] for each in ("column", "kind", "input", "name")
+            [text.decode() for text in arrays[each]] for each in ("column", "kind", "input", "name")
         )
-        limits = told["limit"].tolist()
+        limits = arrays["limit"].tolist()
         self._fields = [
             Field(*each) for each in zip(column, kind, input_, limits, name, strict=True)
         ]

@@ -110,8 +110,8 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
         refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
     of_class = dataset.counts["validation"].classes
     if settings.task == MULTILABEL:
-        told = any(0 < count < dataset.examples("validation") for count in of_class.values())
-        if not told and (metric := settings.metric) in ("auc", "average_precision"):
+        mixed = any(0 < count < dataset.examples("validation") for count in of_class.values())
+        if not mixed and (metric := settings.metric) in ("auc", "average_precision"):
             refuse(
                 "has no class in the validation split that some of its examples have and others "
                 f"do not, so there is no {metric} to measure"

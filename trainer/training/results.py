@@ -88,7 +88,7 @@ def write(
         "best_epoch": best_epoch,
         "history": history,
         **({"warnings": list(warnings)} if warnings else {}),
-        **({"threshold": threshold.told(dataset.classes)} if threshold else {}),
+        **({"threshold": threshold.to_json(dataset.classes)} if threshold else {}),
         "validation": validation,
         "test": test,
         "replicas": replicas,

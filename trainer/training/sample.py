@@ -171,8 +171,8 @@ def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
         float(random.integers(2)) if feature.kind == BOOLEAN else random.normal()
         for feature in in_vector
     ]
-    told = [v for v, f in zip(drawn, in_vector, strict=True) if f.kind == NUMERIC][:2]
-    signal = sum(told) if told else random.normal()
+    decisive = [v for v, f in zip(drawn, in_vector, strict=True) if f.kind == NUMERIC][:2]
+    signal = sum(decisive) if decisive else random.normal()
     if dataset.is_regression:
         label, kind = signal, tf.float32
     else:

@@ -88,7 +88,7 @@ def export(
     if not dataset.is_regression:
         _add_constants(archive, "classes", {"classes": dataset.classes})
     if threshold is not None:
-        _add_constants(archive, "threshold", threshold.told(dataset.classes))
+        _add_constants(archive, "threshold", threshold.to_json(dataset.classes))
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
         _copy(Path(folder), directory)

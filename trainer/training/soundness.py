@@ -110,21 +110,21 @@ def findings(
     model: keras.Model, dataset: DatasetDescription, inputs: Any, most: int | None = None
 ) -> list[str]:
     """What is wrong with a model by its answers to a batch, each a sentence with the remedy."""
-    told = []
+    found = []
     if why := probabilities(dataset, _outputs(model, inputs)):
-        told.append(f"{why}: {REMEDY}.")
+        found.append(f"{why}: {REMEDY}.")
     if names := unread(model, dataset, inputs, most):
-        told.append(
+        found.append(
             f"{_listed('the feature', names)} changed no output when exchanged between "
             "examples: connect what reads it to the output, or leave it out of the source."
         )
     if names := dead_layers(model, inputs):
-        told.append(
+        found.append(
             f"every unit of {_listed('the layer', names)} is 0 for all examples of a batch, and a "
             "ReLU that is 0 learns nothing more: lower learning_rate, or use another activation "
             "(gelu, leaky_relu)."
         )
-    return told
+    return found
 
 
 class FirstEpoch(Callback):

@@ -74,8 +74,8 @@ def _learn(
     aim = objectives.build(dataset, unweighted, own.loss(dataset, h))
     if own_metrics := own.metrics(dataset, h):
         values = own_metrics.function(aim.targets(labels), model(inputs, training=False))
-        told = [f"{name} {float(tf.reduce_mean(values[name])):.4g}" for name in own_metrics.names]
-        print(f"metrics    {', '.join(told)}")
+        texts = [f"{name} {float(tf.reduce_mean(values[name])):.4g}" for name in own_metrics.names]
+        print(f"metrics    {', '.join(texts)}")
     update = optimizer.build(dataclasses.replace(h, mixed_precision="none"), 1)
     update.build(model.trainable_variables)
 

@@ -43,9 +43,9 @@ def add(commands: Any) -> None:
         metavar="EXPERIMENT/RUN",
         help="by id or folder; EXPERIMENT alone is its newest run with a result",
     )
-    told = commands.add_parser("digest", help="what the runs of the last days came to")
-    told.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
-    for command in (runs, compare, told):
+    summary = commands.add_parser("digest", help="what the runs of the last days came to")
+    summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
+    for command in (runs, compare, summary):
         command.add_argument(
             "--platform",
             type=Path,

@@ -73,15 +73,17 @@ class LoadedRun:
     def __repr__(self) -> str:
         """What it is of, and how it ended: as a notebook shows it."""
         settings = self.plan["configuration"]
-        told = f"{settings['model']} for {settings['task']}, dataset {self.plan['dataset']['uri']}"
+        summary = (
+            f"{settings['model']} for {settings['task']}, dataset {self.plan['dataset']['uri']}"
+        )
         if self._files.leaderboard is None:
-            return f"<LoadedRun {self.uri}: {told}; it has not ended, or failed>"
+            return f"<LoadedRun {self.uri}: {summary}; it has not ended, or failed>"
         ranked = [one for one in self.board["contenders"] if one["rank"]]
         metric = self.board["primary_metric"]
         score = next(one["metrics"][metric] for one in ranked if one["name"] == self.winner)
         low, high = score["interval"]
         return (
-            f"<LoadedRun {self.uri}: {told}; of {len(ranked)} contenders {self.winner} won, "
+            f"<LoadedRun {self.uri}: {summary}; of {len(ranked)} contenders {self.winner} won, "
             f"{metric} {score['value']:.4g} [{low:.4g}, {high:.4g}]>"
         )
 
@@ -249,18 +251,18 @@ class LoadedRun:
         shares = lists.flatten().to_numpy().reshape(len(key), len(classes))
         threshold = json.loads(table.schema.metadata.get(b"threshold", b"null"))
         names = pd.Index(classes)
-        told: dict[str, Any]
+        answers: dict[str, Any]
         if table.schema.metadata.get(b"task") == b"multilabel_classification":
             true = (label[:, None] >> np.arange(len(classes))) & 1 == 1
-            told = {"label": _names(true, classes), "predicted": _names(shares > 0.5, classes)}
+            answers = {"label": _names(true, classes), "predicted": _names(shares > 0.5, classes)}
         else:
-            told = {
+            answers = {
                 "label": names[label],
                 "predicted": names[_decided(shares, classes, threshold)],
             }
         frame = pd.DataFrame(
             {
-                **told,
+                **answers,
                 **{f"p.{name}": shares[:, i] for i, name in enumerate(classes)},
             },
             index=key,

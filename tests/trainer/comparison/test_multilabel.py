@@ -47,7 +47,7 @@ def test_a_resample_is_scored_as_its_examples_are(name, seed):
     for column, value in zip(weights.T, found, strict=True):
         rows = np.repeat(np.arange(30), column)
         alone = SetOutcome(outcome.labels[rows], outcome.probabilities[rows])
-        if len(alone.told) == len(outcome.told):
+        if len(alone.mixed_classes) == len(outcome.told):
             assert value == pytest.approx(metric.point(alone))
 
 
@@ -66,7 +66,7 @@ def test_classes_that_all_or_no_examples_have_are_left_out_of_means():
     true = np.array([[1, 1, 0], [0, 1, 0], [1, 1, 0], [0, 1, 0]], bool)
     labels = np.array([label_sets.of(np.flatnonzero(row).tolist()) for row in true])
     outcome = SetOutcome(labels, np.where(true, 0.9, 0.2))
-    assert outcome.told.tolist() == [0]
+    assert outcome.mixed_classes.tolist() == [0]
     assert all(metric.point(outcome) == 1 for metric in MULTILABEL_METRICS.values()
                if metric.goal == "maximize")  # fmt: skip
     untold = SetOutcome(labels | 1, np.where(true, 0.9, 0.2))

@@ -208,7 +208,7 @@ def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_f
         outcome = split.outcome(scored.predictions)
         decided = dict(zip(split.keys, outcome.predicted, strict=True))
         assert [dataset.classes[decided[key]] for key in run.keys] == labels
-        assert scored.predictions.threshold.told(dataset.classes) == model.threshold
+        assert scored.predictions.threshold.to_json(dataset.classes) == model.threshold
         shutil.rmtree(tmp_path / "model", ignore_errors=True)
     at_a_half = outcome.probabilities.argmax(axis=1)
     assert 0 < np.count_nonzero(outcome.predicted != at_a_half) < 20

@@ -203,7 +203,7 @@ def test_a_threshold_chosen_on_validation_decides_for_all_that_follows(train, tm
     told = metrics["threshold"]
     assert told["class"] == "rare"
     assert 0 < told["above"] < 0.5
-    assert stored.threshold.told(stored.classes) == told
+    assert stored.threshold.to_json(stored.classes) == told
     # The server's own reading of the model.
     assert Model.load(tmp_path / "out/model").threshold == told
     signatures = tf.saved_model.load(str(tmp_path / "out/model")).signatures

@@ -13,7 +13,7 @@ _IMAGES = 8
 
 def refuse_deep(rows: Sequence[Row], feature: Feature, read: Callable[[str], bytes]) -> None:
     """Raise ExportError if all of a few images, spread over the rows, need a scale and none is
-    given. What else is wrong with images is told of each, in rejected.jsonl.
+    given. Other faults of images are reported one by one in rejected.jsonl.
 
     read(uri) returns an object's bytes or raises FileNotFoundError.
     """

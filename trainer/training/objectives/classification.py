@@ -40,7 +40,7 @@ class Classification(Objective):
         if not self._gamma:
             return tf.nn.softmax_cross_entropy_with_logits(smooth, outputs)
         # As Keras' CategoricalFocalCrossentropy, which clips the probabilities, however: an example
-        # that is told wrong with certainty would have no gradient. The power has none at 0.
+        # that is confidently misclassified would have no gradient. The power has none at 0.
         others = tf.maximum(1 - tf.nn.softmax(outputs), 1e-7)
         return -tf.reduce_sum(smooth * others**self._gamma * tf.nn.log_softmax(outputs), 1)
 

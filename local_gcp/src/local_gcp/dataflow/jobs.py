@@ -253,14 +253,14 @@ class Jobs:
     def _messages(self, job: api.Job) -> list[api.JobMessage]:
         run = self._run(job)
         basic, error = _IMPORTANCE[3], _IMPORTANCE[5]
-        told = [(run.created, basic, f"Job {job.id} was accepted and waits for a core.")]
+        events = [(run.created, basic, f"Job {job.id} was accepted and waits for a core.")]
         if run.started:
-            told.append((run.started, basic, "The template's program was started."))
+            events.append((run.started, basic, "The template's program was started."))
         if run.error:
             text = f"Workflow failed. Causes: {run.error['message']}"
-            told.append((run.ended or run.updated, error, text))
+            events.append((run.ended or run.updated, error, text))
         elif run.ended:
-            told.append((run.ended, basic, f"The job is {_STATES[run.state].name}."))
+            events.append((run.ended, basic, f"The job is {_STATES[run.state].name}."))
         return [
             api.JobMessage(
                 id=f"{job.id}-{number}",
@@ -268,7 +268,7 @@ class Jobs:
                 message_importance=importance,
                 message_text=text,
             )
-            for number, (moment, importance, text) in enumerate(told)
+            for number, (moment, importance, text) in enumerate(events)
         ]
 
 

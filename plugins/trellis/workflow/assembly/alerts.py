@@ -68,13 +68,13 @@ def on_failure(
 
     On Composer the task log is in Cloud Logging, where an alerting policy on "TRELLIS FAILURE"
     notifies the person on duty, too. words: what to do, by task, in another kind of DAG. record:
-    writes the failure down, after everybody was told.
+    writes the failure down, after the message was sent.
     """
 
     def on_failure(context: Any) -> None:
         text = message(context, words.__getitem__ if words else None)
         log.error("%s", text)
-        if platform.notify and not _told(context):
+        if platform.notify and not _reported(context):
             send(platform, context, text)
         if record is not None:
             try:
@@ -85,8 +85,8 @@ def on_failure(
     return short(on_failure)
 
 
-def told_already(context: Any) -> bool:
-    """Whether another task of the run has failed by the same cause, and told of it.
+def reported_already(context: Any) -> bool:
+    """Return whether another task of the run has failed by the same cause and reported it.
 
     `result` fails because of the training or deployment that failed before. Copies of one task
     mostly have one cause, and of those that fail in the same second more than one may tell.
@@ -102,9 +102,9 @@ def told_already(context: Any) -> bool:
     return ti.map_index >= 0 and bool(copies - {f"{ti.task_id}_{ti.map_index}"})
 
 
-def _told(context: Any) -> bool:
+def _reported(context: Any) -> bool:
     try:
-        return told_already(context)
+        return reported_already(context)
     except Exception:
         # Two messages are better than none.
         log.exception("The states of the run's other tasks are not known")

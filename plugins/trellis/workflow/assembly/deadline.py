@@ -24,7 +24,7 @@ def deadline(experiment: Experiment, platform: Platform) -> DeadlineAlert | None
     """The DAG's argument; None for an experiment without a deadline."""
     if experiment.deadline is None:
         return None
-    told = {name: n.model_dump(by_alias=True) for name, n in platform.notify.items()}
+    notifiers = {name: n.model_dump(by_alias=True) for name, n in platform.notify.items()}
     return DeadlineAlert(
         # A run that waits for the one before it is late, too.
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
@@ -32,7 +32,7 @@ def deadline(experiment: Experiment, platform: Platform) -> DeadlineAlert | None
         callback=AsyncCallback(
             late,
             kwargs={
-                "notify": told,
+                "notify": notifiers,
                 "owner": experiment.owner,
                 "after": duration_text(experiment.deadline),
             },

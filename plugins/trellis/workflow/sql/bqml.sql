@@ -1,4 +1,4 @@
--- One baseline: a model that learns from the train split, is told when to stop by the validation
+-- One baseline: a model that learns from the train split, stops early by the validation
 -- split, and predicts exactly the test split. Infinity is refused before, NaN counts as NULL.
 CREATE OR REPLACE MODEL {{ model | identifier }}
 OPTIONS (

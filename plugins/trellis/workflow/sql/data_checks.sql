@@ -43,7 +43,7 @@ by_value AS (
     value,
     SUM(learned) AS learned,
     SUM(asked) AS asked,
-    ARRAY_AGG(asked ORDER BY learned DESC, label LIMIT 1)[OFFSET(0)] AS told
+    ARRAY_AGG(asked ORDER BY learned DESC, label LIMIT 1)[OFFSET(0)] AS recognized
   FROM by_label
   GROUP BY feature, value
 ),
@@ -55,7 +55,7 @@ looked_up AS (
     MAX(learned + asked) AS most,
     SUM(asked) AS asked,
     SUM(IF(learned > 0, asked, 0)) AS known,
-    SUM(IF(learned > 0, told, 0)) AS told
+    SUM(IF(learned > 0, recognized, 0)) AS recognized
   FROM by_value
   GROUP BY feature
 ),

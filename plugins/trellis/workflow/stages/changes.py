@@ -48,10 +48,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             print(f"Not compared with an earlier dataset: {remark}.")
             return 0
         print(f"Compared with {plan.dataset.previous}, the last dataset that a run trained on:")
-        told = [finding.text for finding in findings] or ["no change is beyond its limit."]
+        texts = [finding.text for finding in findings] or ["no change is beyond its limit."]
         if findings and limits.beyond == "refuse":
-            raise AirflowFailException(refusal(plan, told))
-        for text in told:
+            raise AirflowFailException(refusal(plan, texts))
+        for text in texts:
             print(f"  {'Warning: ' if findings else ''}{text}")
         return len(findings)
 
@@ -77,13 +77,13 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
     return change_checks.judge(before, now, plan.experiment.source.changes), None
 
 
-def refusal(plan: Plan, told: list[str]) -> str:
+def refusal(plan: Plan, texts: list[str]) -> str:
     """What is wrong, and what to do."""
     return "\n  ".join(
         [
             f"The dataset of this run ({plan.dataset.uri}) is too far from {plan.dataset.previous},"
             " the last one that a run trained on (source.changes):",
-            *told,
+            *texts,
         ]
     ) + (
         "\nNothing was spent on training. If the data are wrong, correct them. If they are right, "

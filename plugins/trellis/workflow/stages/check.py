@@ -153,8 +153,8 @@ def evaluate(
     unknown = group.unknown_classes(experiment, set().union(*classes.values()))
     problems += [unknown] if unknown else []
     findings = data_checks.judge(row, plan.table)
-    refused, told = data_checks.divided(findings, experiment.row_source.data_checks)
-    return [*problems, *refused], [*warnings, *told], findings
+    refused, warned = data_checks.divided(findings, experiment.row_source.data_checks)
+    return [*problems, *refused], [*warnings, *warned], findings
 
 
 def judge(

@@ -16,7 +16,7 @@ from trellis.workflow.stages import linear_checks
 MOST_CELLS = 20_000_000
 """Values that the checks look at: of more, a sample of the rows."""
 
-_TOLD = 0.99
+_SUFFICIENT = 0.99
 """Share of the asked rows whose label a lookup of one value tells: more is too good to be true."""
 
 _ORDERED = 0.995
@@ -74,8 +74,8 @@ def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:
         for finding in _of_feature(features[entry["feature"]], entry, common)
     ]
     if together := row.get("together"):
-        told = {finding.feature for finding in found if finding.check in ("label", "group")}
-        found += _together(together, table, told)
+        sufficient = {finding.feature for finding in found if finding.check in ("label", "group")}
+        found += _together(together, table, sufficient)
     copies = row.get("copies") or {}
     asked, copied = copies.get("asked") or 0, copies.get("copied") or 0
     # Of features with a few values each, equal rows are to be expected.
@@ -109,10 +109,10 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
             "source.features"
         )
         yield Finding("label", feature.name, text)
-    elif known >= asked / 2 and 1 - entry["told"] / known <= (1 - _TOLD) * min(
+    elif known >= asked / 2 and 1 - entry["recognized"] / known <= (1 - _SUFFICIENT) * min(
         1, 10 * (1 - common)
     ):
-        share = f"{entry['told'] / known:.1%}"
+        share = f"{entry['recognized'] / known:.1%}"
         if values > _FEW_VALUES and rows >= 2 * values:
             text = (
                 f"{title} has {values:,} values, each in {rows / values:.0f} rows or so, and the "
@@ -176,13 +176,13 @@ def _told_by_order(entry: Mapping[str, Any], common: float) -> str | None:
 
 
 def _together(
-    together: Mapping[str, Any], table: Table, told: Collection[str | None]
+    together: Mapping[str, Any], table: Table, sufficient: Collection[str | None]
 ) -> Iterator[Finding]:
-    """What numbers tell of a regression's label. told: features of which each does by itself."""
+    """Find numbers that together give a regression's label. sufficient: those that do so alone."""
     if together["examples"] < _LEAST:
         return
     numbers = linear_checks.numbers(table)
-    known = [n for n, feature in enumerate(numbers) if feature.name in told]
+    known = [n for n, feature in enumerate(numbers) if feature.name in sufficient]
     several, correlation = linear_checks.sufficient(together, known, _CORRELATED)
     if several:
         names = ", ".join(f"'{numbers[n].name}'" for n in several)
@@ -208,7 +208,7 @@ def _shift(feature: Feature, entry: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _common(classes: Sequence[Mapping[str, Any]]) -> float:
-    """Share of the most frequent label: what is told without knowing anything."""
+    """Share of the most frequent label: the accuracy of always answering it."""
     counts: dict[Any, int] = {}
     for entry in classes:
         counts[entry["label"]] = counts.get(entry["label"], 0) + entry["examples"]

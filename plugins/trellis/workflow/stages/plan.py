@@ -63,10 +63,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
             raise refused(error) from None
         if values[run_params.DRY_RUN]:
-            told = dry_run.lines(decided.plan, platform.region)
-            print("\n".join(told))
+            preview = dry_run.lines(decided.plan, platform.region)
+            print("\n".join(preview))
             # The exception would lose the return value.
-            ti.xcom_push(key="return_value", value={"dry_run": told})
+            ti.xcom_push(key="return_value", value={"dry_run": preview})
             later = dag.get_task("plan").get_flat_relative_ids(upstream=False)
             raise DownstreamTasksSkipped(tasks=sorted(later))
         made = write(decided, platform)

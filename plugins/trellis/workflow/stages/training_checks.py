@@ -149,8 +149,8 @@ def _metric(experiment: Experiment, validation: Counts) -> Iterator[str]:
         return
     metric, classes = experiment.metric, validation.classes
     if experiment.task == MULTILABEL:
-        told = any(0 < count < validation.examples for count in classes.values())
-        if metric in _RANKED and not told:
+        mixed = any(0 < count < validation.examples for count in classes.values())
+        if metric in _RANKED and not mixed:
             yield (
                 f"{experiment.goal}: {metric} compares examples with and without a class, and the "
                 "validation split has no class that only some of its examples have"

@@ -40,8 +40,12 @@ def runs(folder: str, board: Mapping[str, Any]) -> list[ExperimentRun]:
 
 def _parameters(contender: Mapping[str, Any]) -> dict[str, float | str]:
     training = contender["training"] or {}
-    told = {"kind": contender["kind"], "model": training.get("model"), "seed": training.get("seed")}
-    values = told | contender["hyperparameters"]
+    facts = {
+        "kind": contender["kind"],
+        "model": training.get("model"),
+        "seed": training.get("seed"),
+    }
+    values = facts | contender["hyperparameters"]
     return {name: _parameter(value) for name, value in values.items() if value is not None}
 
 

@@ -35,8 +35,8 @@ def made(entry: Notifier) -> Any:
         notifier = kind(**entry.arguments)
     except TypeError as error:
         raise PlatformError(f"{entry.class_} does not take these arguments: {error}") from None
-    told = [n for n in entry.arguments if n in kind.template_fields]
-    if not any(MESSAGE in str(entry.arguments[name]) for name in told):
+    templated = [n for n in entry.arguments if n in kind.template_fields]
+    if not any(MESSAGE in str(entry.arguments[name]) for name in templated):
         raise PlatformError(
             f"{entry.class_} would not say what has failed: write {{{{ {MESSAGE} }}}} into one of "
             f"its templated arguments ({', '.join(kind.template_fields)})"

@@ -5,7 +5,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tests.airflow_side import ROOT
 from trellis.workflow.assembly import training
-from trellis.workflow.assembly.alerts import ADVICE, advice, message, on_failure, told_already
+from trellis.workflow.assembly.alerts import ADVICE, advice, message, on_failure, reported_already
 from trellis.workflow.spec.platform import load as load_platform
 from trellis.workflow.validation.file import load, with_changes
 
@@ -74,9 +74,9 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(group, caplog):
         (Task("compare", map_index=-1), OSError(), {"train_0": "failed"}, False),
     ],
 )
-def test_one_cause_is_told_once(task, exception, states, told):
+def test_one_cause_is_told_once(task, exception, states, reported):
     task.states = states
-    assert told_already(context(ti=task, exception=exception)) is told
+    assert reported_already(context(ti=task, exception=exception)) is reported
 
 
 def test_there_is_advice_for_every_stage():
