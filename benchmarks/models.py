@@ -34,7 +34,7 @@ from tests.trainer.training.helpers import arguments, write_dataset
 from tests.trainer.training.tables import write_table
 from trainer.dataset_features import NUMERIC, SEQUENCE
 from trainer.training import run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 OF_TABLES = {"dense": {}, "residual": {}, "wide_and_deep": {}}

@@ -39,7 +39,7 @@ from collections.abc import Iterator, Sequence
 
 from trainer import allocator
 from trainer.training import TrainingError
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 

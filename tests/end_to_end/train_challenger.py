@@ -18,7 +18,7 @@ from trainer import storage
 from trainer.comparison import challenger
 from trainer.comparison.run_folder import read_run
 from trainer.training import run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 EXAMPLES = 20

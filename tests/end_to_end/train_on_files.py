@@ -17,7 +17,7 @@ from tests.trainer.image_files import image_files
 from tests.trainer.training.helpers import arguments
 from trainer import export, predictions, storage
 from trainer.training import run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 SIDE = 48

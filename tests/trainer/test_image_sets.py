@@ -21,7 +21,7 @@ from trainer.serving.images import inspect
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.training import TrainingError, run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 TASK = "multilabel_classification"

@@ -16,7 +16,7 @@ from trainer import compare, dataset_description, predictions
 from trainer.comparison import scoring
 from trainer.comparison.held_out_split import read_held_out_split
 from trainer.training import run as training
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 TASK = "multilabel_classification"

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from trellis.doctor import smoke
-from trellis.doctor.checks.permissions import AS_AIRFLOW
-from trellis.doctor.runner import run_checks
+from trellis.doctor.diagnoses.permissions import AS_AIRFLOW
+from trellis.doctor.runner import diagnose
 from trellis.doctor.target import Target, read
 from trellis.google_api import CredentialsError
 from trellis.workflow.spec.problems import FileError
@@ -25,7 +25,7 @@ def run(folder: Path, with_jobs: bool = False) -> int:
     group = target.platform
     print(f"Project {group.project} in {group.region}, {len(target.experiments)} experiments")
     print(f"as {caller}\n")
-    findings = run_checks(target, sys.stdout)
+    findings = diagnose(target, sys.stdout)
     if with_jobs:
         print()
         findings += smoke.run(target, sys.stdout)

@@ -1,4 +1,4 @@
-"""The results of a check."""
+"""The results of a diagnosis."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,30 +17,30 @@ class Finding:
 
 @dataclass(frozen=True)
 class Passed:
-    """A note of a check without findings."""
+    """A note of a diagnosis without findings."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class NoAccess:
-    """A check without permission. fix: the command that grants the role."""
+    """A diagnosis without permission. fix: the command that grants the role."""
 
     problem: str
     fix: str
 
 
 Result = Finding | Passed | NoAccess
-CheckFunction = Callable[[Target], Iterator[Finding | Passed]]
+DiagnosisFunction = Callable[[Target], Iterator[Finding | Passed]]
 
 
 @dataclass(frozen=True)
-class Check:
+class Diagnosis:
     """One line of the report.
 
-    role: a role with the permissions that the check needs.
+    role: a role with the permissions that the diagnosis needs.
     """
 
     title: str
-    run: CheckFunction
+    run: DiagnosisFunction
     role: str

@@ -1,9 +1,9 @@
-"""Runs all checks in order, and prints their report."""
+"""Runs all diagnoses in order, and prints their report."""
 
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from trellis.doctor.checks import (
+from trellis.doctor.diagnoses import (
     airflow,
     apis,
     images,
@@ -15,37 +15,39 @@ from trellis.doctor.checks import (
     quotas,
     tables,
 )
-from trellis.doctor.findings import Check, Finding, NoAccess, Passed, Result
+from trellis.doctor.findings import Diagnosis, Finding, NoAccess, Passed, Result
 from trellis.doctor.report import text
 from trellis.doctor.target import Target
 from trellis.google_api import RefusedError
 
-CHECKS: Sequence[Check] = (
-    Check("Versions here", airflow.here, ""),
-    Check("APIs", apis.check, "roles/serviceusage.serviceUsageViewer"),
-    Check("Composer", airflow.environment, "roles/composer.user"),
-    Check("Job images", images.check, "roles/artifactregistry.reader"),
-    Check("Permissions: project", permissions.project, "roles/browser"),
-    Check("Permissions: bucket", permissions.bucket, "roles/storage.legacyBucketReader"),
-    Check("Job account", permissions.job_account, "roles/iam.serviceAccountViewer"),
-    Check("Bucket", places.bucket, "roles/storage.legacyBucketReader"),
-    Check("Dataset", tables.dataset, "roles/bigquery.metadataViewer"),
-    Check("Source tables", tables.sources, "roles/bigquery.metadataViewer"),
-    Check("Vertex AI", places.vertex, "roles/aiplatform.viewer"),
-    Check("Network", network.check, "roles/compute.networkViewer"),
-    Check("Encryption key", key.check, "roles/cloudkms.viewer"),
-    Check("Quotas: Vertex AI", quotas.vertex, "roles/servicemanagement.quotaViewer"),
-    Check("Quotas: Dataflow", quotas.dataflow, "roles/compute.viewer"),
-    Check("Prices", prices.check, ""),
+DIAGNOSES: Sequence[Diagnosis] = (
+    Diagnosis("Versions here", airflow.here, ""),
+    Diagnosis("APIs", apis.diagnose, "roles/serviceusage.serviceUsageViewer"),
+    Diagnosis("Composer", airflow.environment, "roles/composer.user"),
+    Diagnosis("Job images", images.diagnose, "roles/artifactregistry.reader"),
+    Diagnosis("Permissions: project", permissions.project, "roles/browser"),
+    Diagnosis("Permissions: bucket", permissions.bucket, "roles/storage.legacyBucketReader"),
+    Diagnosis("Job account", permissions.job_account, "roles/iam.serviceAccountViewer"),
+    Diagnosis("Bucket", places.bucket, "roles/storage.legacyBucketReader"),
+    Diagnosis("Dataset", tables.dataset, "roles/bigquery.metadataViewer"),
+    Diagnosis("Source tables", tables.sources, "roles/bigquery.metadataViewer"),
+    Diagnosis("Vertex AI", places.vertex, "roles/aiplatform.viewer"),
+    Diagnosis("Network", network.diagnose, "roles/compute.networkViewer"),
+    Diagnosis("Encryption key", key.diagnose, "roles/cloudkms.viewer"),
+    Diagnosis("Quotas: Vertex AI", quotas.vertex, "roles/servicemanagement.quotaViewer"),
+    Diagnosis("Quotas: Dataflow", quotas.dataflow, "roles/compute.viewer"),
+    Diagnosis("Prices", prices.diagnose, ""),
 )
 
 
-def run_checks(target: Target, out: TextIO, checks: Sequence[Check] = CHECKS) -> list[Finding]:
-    """Run the checks; print a line for each as it ends, then findings and missing permissions."""
+def diagnose(
+    target: Target, out: TextIO, diagnoses: Sequence[Diagnosis] = DIAGNOSES
+) -> list[Finding]:
+    """Run the diagnoses; print a line for each at its end, then findings and missing roles."""
     results: list[Result] = []
-    for check in checks:
-        print(f"{check.title:<26}", end="", file=out, flush=True)
-        new = list(_results(check, target))
+    for diagnosis in diagnoses:
+        print(f"{diagnosis.title:<26}", end="", file=out, flush=True)
+        new = list(_results(diagnosis, target))
         print(_line(new), file=out, flush=True)
         results += new
     findings = [each for each in results if isinstance(each, Finding)]
@@ -71,19 +73,19 @@ def _line(results: Sequence[Result]) -> str:
     return f"good  {'; '.join(each.text for each in results if isinstance(each, Passed))}"
 
 
-def _results(check: Check, target: Target) -> Iterator[Result]:
-    """The results of a check, also if Google refuses its request."""
+def _results(diagnosis: Diagnosis, target: Target) -> Iterator[Result]:
+    """The results of a diagnosis, also if Google refuses its request."""
     try:
-        yield from check.run(target)
+        yield from diagnosis.run(target)
     except RefusedError as error:
-        yield _refused(check, target, error)
+        yield _refused(diagnosis, target, error)
 
 
-def _refused(check: Check, target: Target, error: RefusedError) -> Result:
-    problem, why = f"{check.title}: {error.message}", "It could not be checked."
+def _refused(diagnosis: Diagnosis, target: Target, error: RefusedError) -> Result:
+    problem, why = f"{diagnosis.title}: {error.message}", "It could not be checked."
     if error.disabled:
         project = target.platform.project
         return Finding(problem, why, f"gcloud services enable {error.disabled} --project={project}")
     if error.status in (401, 403):
-        return NoAccess(problem, target.grant(check.role))
+        return NoAccess(problem, target.grant(diagnosis.role))
     return Finding(problem, why, "Try again; see https://status.cloud.google.com")

@@ -1,4 +1,4 @@
-"""The target of the checks: a group's platform, its experiments, and their project."""
+"""The target of the diagnoses: a group's platform, its experiments, and their project."""
 
 import functools
 from collections.abc import Mapping, Sequence

@@ -47,7 +47,7 @@ def test_a_resample_is_scored_as_its_examples_are(name, seed):
     for column, value in zip(weights.T, found, strict=True):
         rows = np.repeat(np.arange(30), column)
         alone = SetOutcome(outcome.labels[rows], outcome.probabilities[rows])
-        if len(alone.mixed_classes) == len(outcome.told):
+        if len(alone.mixed_classes) == len(outcome.mixed_classes):
             assert value == pytest.approx(metric.point(alone))
 
 

@@ -211,7 +211,7 @@ def test_a_regression_has_one_output(name):
 @pytest.mark.parametrize("kind", [BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE])
 def test_a_dataset_may_lack_any_kind(name, kind):
     if MODELS[name].needs == kind:
-        pytest.skip("refused before (trainer.training.checks)")
+        pytest.skip("refused before (trainer.training.data_checks)")
     table = a_table()
     left = tuple(feature for feature in table.features if feature.kind != kind)
     inputs = rows()

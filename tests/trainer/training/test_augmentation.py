@@ -10,7 +10,7 @@ from tests.trainer.training.helpers import arguments, without_seconds
 from tests.trainer.training.test_objectives import of_classes
 from trainer.training import checkpoints, loop, objectives, run
 from trainer.training.augmentation import Augmentation, Mixed
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.objectives.objective import of_mixed
 from trellis_contracts.hyperparameters import Hyperparameters

@@ -12,7 +12,7 @@ from tests.trainer.training.tables import write_table
 from trainer import dataset_description
 from trainer.dataset_features import NUMERIC
 from trainer.training import TrainingError, class_weights, run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.hyperparameters import Hyperparameters
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tests.trainer.training.helpers import arguments
 from tests.trainer.training.tables import write_table
 from trainer.training import run, step
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 pytestmark = pytest.mark.timeout(600)

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tests.trainer.training.helpers import arguments
 from trainer import dataset_description
 from trainer.training import TrainingError, failures, run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 

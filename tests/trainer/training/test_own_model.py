@@ -12,7 +12,7 @@ import pytest
 from tests.trainer.training.helpers import arguments
 from trainer import predictions, try_model
 from trainer.training import run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 RESIDUAL = Path(__file__).parents[1] / "models/files/residual.py"

@@ -12,7 +12,7 @@ from keras import layers
 from tests.trainer.training.helpers import ROOT, arguments, without_seconds, write_dataset
 from trainer.models import backbone
 from trainer.training import checkpoints, run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 pytestmark = pytest.mark.timeout(600)

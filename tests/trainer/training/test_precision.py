@@ -18,7 +18,7 @@ from trainer.training import (
     precision,
     run,
 )
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS

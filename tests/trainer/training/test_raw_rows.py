@@ -15,7 +15,7 @@ from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, export, predictions
 from trainer.dataset_features import NULL_TIMESTAMP
 from trainer.training import run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.raw_rows import NULL_TEXT, input_names
 

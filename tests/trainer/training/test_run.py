@@ -16,7 +16,7 @@ from tensorboard.plugins.hparams.backend_context import Context
 from tests.trainer.training.helpers import arguments, without_seconds
 from trainer import predictions
 from trainer.training import TrainingError, callbacks, checkpoints, loop, optimizer, run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.input_pipeline import Input
 from trainer.training.synchronous import Synchronous

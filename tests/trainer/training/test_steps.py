@@ -6,7 +6,7 @@ import pytest
 
 from tests.trainer.training.helpers import arguments, without_seconds, write_dataset
 from trainer.training import TrainingError, checkpoints, loop, run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 CHIEF, WORKER = PAIR = ("chief:0", "worker:0")

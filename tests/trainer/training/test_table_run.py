@@ -14,7 +14,7 @@ from trainer import decision, predictions
 from trainer.dataset_features import NUMERIC, SEQUENCE, TEXT
 from trainer.serving.model import Model
 from trainer.training import TrainingError, callbacks, checkpoints, loop, results, run
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 

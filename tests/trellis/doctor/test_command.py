@@ -17,7 +17,7 @@ DISCOVERY = Path(googleapiclient.__file__).parent / "discovery_cache/documents"
 
 @pytest.fixture(autouse=True)
 def prices_are_not_old(monkeypatch):
-    monkeypatch.setattr("trellis.doctor.checks.prices._OLD_DAYS", 100_000)
+    monkeypatch.setattr("trellis.doctor.diagnoses.prices._OLD_DAYS", 100_000)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_each_request_is_one_that_google_documents(target, plant, monkeypatch):
     """Against the discovery documents that Google's own client library brings along."""
     import io
 
-    from trellis.doctor.runner import run_checks
+    from trellis.doctor.runner import diagnose
 
     asked = set()
     ask = GoogleApi._ask
@@ -111,7 +111,7 @@ def test_each_request_is_one_that_google_documents(target, plant, monkeypatch):
         return ask(self, method, url, **arguments)
 
     monkeypatch.setattr(GoogleApi, "_ask", record)
-    run_checks(target(), io.StringIO())
+    diagnose(target(), io.StringIO())
     assert len({url.split("/")[2] for _, url in asked}) >= 9
     for method, url in asked:
         host, _, path = url.removeprefix("https://").partition("/")

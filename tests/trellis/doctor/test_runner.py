@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.trellis.doctor.conftest import AGENTS, COMPOSER, KEY, SUBNETWORK, composer, key_policy
-from trellis.doctor.runner import run_checks
+from trellis.doctor.runner import diagnose
 
 JOBS = "jobs@local-gcp.iam.gserviceaccount.com"
 REPOSITORY = "projects/local-gcp/locations/us-central1/repositories/trellis"
@@ -114,14 +114,14 @@ def merged(faults):
 
 def test_in_health_nothing_is_found(target):
     out = io.StringIO()
-    assert run_checks(target(), out) == []
+    assert diagnose(target(), out) == []
     assert out.getvalue().count("good") == 16
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_found(target, plant, fault):
     plant(**fault.facts)
-    (finding,) = run_checks(target(**fault.platform), io.StringIO())
+    (finding,) = diagnose(target(**fault.platform), io.StringIO())
     assert fault.problem in finding.problem
     assert fault.fix in finding.fix
 
@@ -130,7 +130,7 @@ def test_all_faults_together_are_found(target, plant):
     facts, platform = merged(FAULTS.values())
     plant(**facts)
     out = io.StringIO()
-    findings = run_checks(target(**platform), out)
+    findings = diagnose(target(**platform), out)
     for name, fault in FAULTS.items():
         problem = fault.problem
         for there, here in (

@@ -7,12 +7,12 @@ from pathlib import Path
 from pydantic import ValidationInfo, field_validator
 
 from trellis.workflow.spec import yaml_file
-from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.notifier import Notifier
 from trellis.workflow.spec.problems import about_file
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.quantities import USD, Duration
 from trellis.workflow.spec.schedule import Schedule
+from trellis.workflow.spec.section_validation import validate_section
 from trellis.workflow.spec.sections import Section, broken, key
 
 FILE = "platform.yaml"
@@ -297,7 +297,7 @@ def read(path: Path) -> Platform:
     """Read and check a platform file. Raises FileError."""
     with about_file(path):
         document = yaml_file.read(path, CHOICE if CHOICE in os.environ else "")
-        platform, problems = check(Platform, document.values)
+        platform, problems = validate_section(Platform, document.values)
         if platform is None:
             raise document.error(problems)
         return platform

@@ -2,7 +2,7 @@
 
 `plan` counts those of a manifest, `check` those of rows. The rules are the trainer's: shards in
 trainer/exporting, batches in trainer/training/input_pipeline.py, metrics in
-trainer/training/checks.py.
+trainer/training/data_checks.py.
 """
 
 import math

@@ -14,13 +14,13 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import own_model
 from trellis.workflow.spec import profile as profiles
-from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel, is_file
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, Problem, about_file, did_you_mean
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.schedule import after
+from trellis.workflow.spec.section_validation import validate_section
 from trellis.workflow.spec.yaml_file import Document
 from trellis.workflow.spec.yaml_file import read as read_yaml
 from trellis.workflow.validation import deployment, group, notifiers, prediction
@@ -167,7 +167,7 @@ def validate(
 ) -> tuple[Experiment | None, list[Problem]]:
     """The experiment, or None and all its problems (without lines). own: its model's file."""
     reserved = [Problem((k,), why) for k, why in _RESERVED.items() if k in values]
-    experiment, problems = check(
+    experiment, problems = validate_section(
         Experiment, {**values, "name": name, "about": about, "own_model": own}
     )
     problems += reserved

@@ -6,15 +6,15 @@ from tests.trellis.results.made import a_board, a_run, with_cost
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.lookups import records
 from trellis.workflow.pricing.cost import BudgetError
-from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.platform import Limits
+from trellis.workflow.spec.section_validation import validate_section
 from trellis.workflow.stages.limits import within_month
 
 MAY = "2026-05"
 
 
 def limits(**values):
-    found, problems = check(Limits, values)
+    found, problems = validate_section(Limits, values)
     assert not problems
     return found
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.airflow_side import ROOT
-from trellis.workflow.spec.checking import check
 from trellis.workflow.spec.notifier import Notifier
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.section_validation import validate_section
 from trellis.workflow.validation.file import check_on
 
 SMTP = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
@@ -39,7 +39,9 @@ def test_classes_and_arguments(digits, group, kind, arguments, said):
 
 @pytest.mark.parametrize("name", ["password", "slack_token", "webhook_secret", "api_key", "apikey"])
 def test_secrets_are_in_connections_only(name):
-    _, problems = check(Notifier, {"class": SMTP, "arguments": {"to": "x", name: "s3cret", **TEXT}})
+    _, problems = validate_section(
+        Notifier, {"class": SMTP, "arguments": {"to": "x", name: "s3cret", **TEXT}}
+    )
     (found,) = map(str, problems)
     assert f"arguments: '{name}' looks like a secret" in found
     assert "s3cret" not in found

@@ -10,7 +10,7 @@ from trellis.workflow.pricing import machines
 _OLD_DAYS = 180
 
 
-def check(target: Target) -> Iterator[Finding | Passed]:
+def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """Outdated prices, and those of another region."""
     table = machines.table(target.platform.region)
     age = (target.today - date.fromisoformat(table.date)).days

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Iterator
 
-from trellis.doctor.checks.permissions import missing
+from trellis.doctor.diagnoses.permissions import missing
 from trellis.doctor.findings import Finding, Passed
 from trellis.doctor.target import Target
 from trellis.google_api import RefusedError

@@ -21,7 +21,7 @@ def wanted(target: Target) -> list[tuple[str, str]]:
     return list(dict.fromkeys(images))
 
 
-def check(target: Target) -> Iterator[Finding | Passed]:
+def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """Missing images, and the digests of the others."""
     for image, tag in wanted(target):
         address = target.platform.image(image, tag)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.trainer.training.helpers import arguments, write_dataset
 from trainer.training import TrainingError
-from trainer.training.checks import checked_dataset
+from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
 FILES = {"train": [8], "validation": [2], "test": [2]}

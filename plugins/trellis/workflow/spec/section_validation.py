@@ -1,4 +1,4 @@
-"""Check values against a section, and say what is wrong in words for the author of the file."""
+"""Validates values against a section and explains each problem to the author of the file."""
 
 import difflib
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from trellis.workflow.spec.sections import (
 Model = TypeVar("Model", bound=Section)
 
 
-def check(section: type[Model], values: Any) -> tuple[Model | None, list[Problem]]:
+def validate_section(section: type[Model], values: Any) -> tuple[Model | None, list[Problem]]:
     """The section that `values` describe, or None and everything that is wrong with them."""
     try:
         return section.model_validate(values), []

@@ -1,4 +1,4 @@
-"""Further problems that the checks find, beside those of test_runner.py; each check runs alone."""
+"""Further problems that the diagnoses find, beside those of test_runner.py; each runs alone."""
 
 import dataclasses
 import io
@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from tests.trellis.doctor.conftest import COMPOSER, KEY, NETWORK, SUBNETWORK, composer
-from trellis.doctor.checks import airflow, prices
-from trellis.doctor.runner import CHECKS, run_checks
+from trellis.doctor.diagnoses import airflow, prices
+from trellis.doctor.runner import DIAGNOSES, diagnose
 
 ACCOUNT = "projects/-/serviceAccounts/jobs@local-gcp.iam.gserviceaccount.com"
 PEERED = {"peerings": [{"name": "servicenetworking-googleapis-com", "state": "ACTIVE"}]}
 
 
 def found(target: Any, title: str) -> list[str]:
-    """Problems and fixes of one check."""
-    checks = [check for check in CHECKS if check.title == title]
-    return [f"{f.problem} {f.fix}" for f in run_checks(target, io.StringIO(), checks)]
+    """Problems and fixes of one diagnosis."""
+    chosen = [each for each in DIAGNOSES if each.title == title]
+    return [f"{f.problem} {f.fix}" for f in diagnose(target, io.StringIO(), chosen)]
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_a_database_without_a_triggerer(airflow_database):
 
 def test_old_prices_and_prices_of_another_region(target):
     old = dataclasses.replace(target(), today=target().today + timedelta(days=151))
-    (finding, _) = prices.check(old)
+    (finding, _) = prices.diagnose(old)
     assert "days ago" in finding.problem
     assert finding.fix == "trellis prices --write"
     there = target(region="europe-west4", subnetwork=None, private_addresses=False)
-    (finding, _) = prices.check(there)
+    (finding, _) = prices.diagnose(there)
     assert finding.problem.endswith("those of us-central1, jobs run in europe-west4.")

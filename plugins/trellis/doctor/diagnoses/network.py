@@ -15,7 +15,7 @@ _FULL = "https://www.googleapis.com/compute/v1/"
 _PEERING = "servicenetworking-googleapis-com"
 
 
-def check(target: Target) -> Iterator[Finding | Passed]:
+def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """Problems of network and subnetwork."""
     group = target.platform
     name = group.network or f"projects/{group.project}/global/networks/default"

@@ -33,7 +33,7 @@ def needed(target: Target) -> dict[str, str]:
     return apis
 
 
-def check(target: Target) -> Iterator[Finding | Passed]:
+def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """APIs that are not enabled."""
     project, apis = target.platform.project, needed(target)
     names = [f"projects/{project}/services/{name}.googleapis.com" for name in sorted(apis)]

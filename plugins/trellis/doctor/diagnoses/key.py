@@ -28,7 +28,7 @@ AGENTS: Mapping[str, str] = {
 """The agents of services that a run uses, with what each encrypts."""
 
 
-def check(target: Target) -> Iterator[Finding | Passed]:
+def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """Problems of the key that platform.yaml names, if any."""
     group = target.platform
     name = group.encryption_key
@@ -75,7 +75,7 @@ def _agents(target: Target, name: str, ring: str) -> Iterator[Finding | Passed]:
         if agent not in held:
             yield Finding(
                 f"{agent.partition(':')[2]} may not use the key.",
-                f"It encrypts {what}. (This check does not see roles on the whole project.)",
+                f"It encrypts {what}. (This diagnosis does not see roles on the whole project.)",
                 f"gcloud kms keys add-iam-policy-binding {name} --member={agent} --role={_ROLE}",
             )
     if agents.keys() <= held:

@@ -1,1 +1,0 @@
-"""Independent checks of the parts of a project: all run, also if one fails."""

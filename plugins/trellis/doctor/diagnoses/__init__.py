@@ -1,0 +1,1 @@
+"""Independent diagnoses of the parts of a project: all run, also if one fails."""
