@@ -157,3 +157,14 @@ def test_programs_exist(texts):
     """Of an environment that a message names, the program is what its lock installs."""
     found = pointers(texts, r"(\.venv/[a-z_]+/bin/[a-z-]+)")
     assert wrong(found, lambda name: Path(ROOT, name).exists()) == []
+
+
+def test_terms_are_words_of_the_pages():
+    """A word that only the page of terms has is none of ours."""
+    terms = ROOT / "docs/terms.md"
+    defined = re.findall(r"(?m)^\| ([a-z][^|]*?)(?: \([^|]*\))? \|", terms.read_text())
+    defined = [term for term in defined if term != "term"]
+    assert len(defined) == len(set(defined)) > 40
+    others = [path.read_text().lower() for path in PAGES if path != terms]
+    assert [t for t in defined if not any(re.search(rf"\b{t}", text) for text in others)] == []
+    assert "(terms.md)" in (ROOT / "docs/index.md").read_text()
