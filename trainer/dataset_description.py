@@ -93,7 +93,7 @@ class DatasetError(ValueError):
 
 @dataclass(frozen=True)
 class Split:
-    """How an example's split follows from its source.
+    """The rule that assigns examples to splits.
 
     rule: HASH_RULE, GROUP_RULE, COLUMN_RULE or another one, in words. ranges: with the first two,
     half-open ranges of the key's or the group's bucket 0..99 by split name; else empty. by: with
@@ -149,7 +149,7 @@ class DatasetDescription:
 
     @property
     def kind(self) -> str:
-        """What the examples are: image or table."""
+        """Kind of the examples: image or table."""
         return "image" if any(feature.kind == IMAGE for feature in self.features) else "table"
 
     @property
@@ -159,17 +159,17 @@ class DatasetDescription:
 
     @property
     def positive(self) -> str | None:
-        """Of a classification of two classes the positive one, the second; else None."""
+        """The positive class of two classes, the second; None for other tasks."""
         return self.classes[1] if self.family == CLASSIFICATION and len(self.classes) == 2 else None
 
     @property
     def is_regression(self) -> bool:
-        """Whether the label is a number to predict, not a class."""
+        """True if the label is a number to predict, not a class."""
         return self.task == REGRESSION
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether an example has any number of the classes (trainer.label_sets)."""
+        """True if an example has any number of the classes (trainer.label_sets)."""
         return self.task == MULTILABEL
 
     @property

@@ -80,7 +80,8 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of numbers in the train split; the module's docstring defines each. Timestamps in seconds.
+    """Statistics of numbers in the train split; the module's docstring defines each. Timestamps in
+    seconds.
 
     min_length, max_length, mean_length: of sequences, else None.
     """
@@ -99,7 +100,9 @@ class Statistics:
 
 @dataclass(frozen=True)
 class TermStatistics:
-    """Of a categorical feature in the train split. frequencies[i] belongs to vocabulary[i]."""
+    """Statistics of a categorical feature in the train split. frequencies[i] belongs to
+    vocabulary[i].
+    """
 
     count: int
     missing: int
@@ -139,7 +142,7 @@ class Feature:
 
     @property
     def image_resize(self) -> Resize:
-        """How images of another shape became `image_shape`."""
+        """The way in which images of another shape became `image_shape`."""
         return self.resize or "stretch"
 
     @property
@@ -148,7 +151,7 @@ class Feature:
         return 65_535 if self.dtype == "uint16" else 255
 
     def encoding_of(self, split: str) -> str:
-        """How a split's images are stored: png or jpeg."""
+        """Encoding of a split's images: png or jpeg."""
         return _present(self.encoding, self, "encoding") if split == "train" else "png"
 
     @property
@@ -211,7 +214,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Weight:
-    """What a table's rows count in the loss that training minimizes; never a feature.
+    """Weights of a table's rows in the loss of training; never a feature.
 
     column: its name in the source. statistics: of the train split. classes: the sum of the train
     split's weights by class; {}: regression. name: of the record's feature.
@@ -224,8 +227,8 @@ class Weight:
 
     @property
     def effective(self) -> float:
-        """How many examples of equal weight tell as much of a mean as those of the train split do:
-        (sum of the weights)² / sum of their squares (Kish, Survey Sampling, 1965).
+        """Number of equally weighted examples with the same information about a mean: (sum of the
+        weights)² / sum of their squares (Kish, Survey Sampling, 1965).
         """
         known = self.statistics
         return known.count * known.mean**2 / (known.mean**2 + known.stddev**2)

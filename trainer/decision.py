@@ -1,4 +1,4 @@
-"""Which class a classifier's probabilities stand for: argmax or, of two classes, a threshold.
+"""Decides the class from a classifier's probabilities: argmax or, of two classes, a threshold.
 
 A file holds a threshold as {"class": "malignant", "above": 0.23}: that class is decided if its
 probability is greater, else the other. It names the class, so that a dataset with the classes in

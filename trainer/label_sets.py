@@ -32,7 +32,7 @@ def members(labels: np.ndarray, classes: int) -> np.ndarray:
 
 
 def joined(label: int, classes: Sequence[str], separator: str = SEPARATOR) -> str:
-    """As a table has it."""
+    """Join the names in the form of a table's column."""
     return separator.join(name for i, name in enumerate(classes) if int(label) >> i & 1)
 
 

@@ -27,8 +27,8 @@ def decode(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
 
 
 def decode_any_size(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
-    """As `decode`, of files: (n,) bytes of JPEG, PNG, BMP or GIF of any size, or, with a scale, of
-    PNG with 16 bits per channel.
+    """Decode files like `decode`: (n,) bytes of JPEG, PNG, BMP or GIF of any size, or, with a
+    scale, of PNG with 16 bits per channel.
     """
     shape, how = feature.image_shape, feature.image_resize
     if feature.scale is None:
@@ -79,7 +79,9 @@ def _decode_one(image: tf.Tensor, feature: Feature) -> tf.Tensor:
 
 
 def _assert_deep(image: tf.Tensor) -> tf.Operation:
-    """That a file is a PNG with 16 bits per channel: TensorFlow would make them of 8."""
+    """Assert that a file is a PNG with 16 bits per channel: TensorFlow would decode others to 8
+    bits.
+    """
     found = tf.strings.substr(image, 0, 4) + tf.strings.substr(image, 24, 1)
     return tf.debugging.Assert(
         tf.equal(found, b"\x89PNG\x10"), ["expected a PNG file with 16 bits per channel"]
@@ -87,7 +89,7 @@ def _assert_deep(image: tf.Tensor) -> tf.Operation:
 
 
 def _scaled(pixels: tf.Tensor, scale: Scale) -> tf.Tensor:
-    """As Scale.apply."""
+    """Scale like Scale.apply."""
     if scale.rule == "full":
         return pixels
     values = tf.cast(pixels, tf.float32)
@@ -99,7 +101,7 @@ def _scaled(pixels: tf.Tensor, scale: Scale) -> tf.Tensor:
 
 
 def _percentile(values: tf.Tensor, percent: float) -> tf.Tensor:
-    """As NumPy interpolates it between two values."""
+    """Interpolate between two values like NumPy."""
     ordered = tf.sort(tf.reshape(values, [-1]))
     place = tf.cast(tf.size(ordered) - 1, tf.float64) * (percent / 100)
     below = tf.floor(place)
@@ -109,7 +111,7 @@ def _percentile(values: tf.Tensor, percent: float) -> tf.Tensor:
 
 
 def _resize(pixels: tf.Tensor, shape: tuple[int, int, int], how: Resize) -> tf.Tensor:
-    """As trainer.images.resize."""
+    """Resize like trainer.images.resize."""
     height, width, _ = shape
     if how == "crop":
         part = _largest_within(tf.shape(pixels)[:2], (height, width))
@@ -121,7 +123,7 @@ def _resize(pixels: tf.Tensor, shape: tuple[int, int, int], how: Resize) -> tf.T
 
 
 def _largest_within(size: Size, proportions: Size) -> tf.Tensor:
-    """As trainer.images.largest_within."""
+    """Crop like trainer.images.largest_within."""
     height, width = tf.unstack(tf.cast(size, tf.int64))
     h, w = tf.unstack(tf.cast(proportions, tf.int64))
     largest = tf.stack([tf.minimum(height, width * h // w), tf.minimum(width, height * w // h)])

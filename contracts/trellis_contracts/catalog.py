@@ -24,7 +24,7 @@ class Hyperparameter:
         return str(self.schema["type"])
 
     def problem_with(self, value: Any) -> str | None:
-        """Why the trainer would refuse `value`; None if it takes it."""
+        """Return why the trainer would refuse `value`; None if it takes it."""
         if not _is(value, self.type) or not fits(self.schema, value):
             return f"expected {self.expected}"
         return None
@@ -42,8 +42,8 @@ class Hyperparameter:
         return " and ".join(f"only for {part}" for part in parts if part)
 
     def has_effect(self, kind: str, task: str) -> bool:
-        """Whether a value changes anything with this kind of source, for this task. `metrics` may
-        limit it further.
+        """Return whether a value changes anything with this kind of source, for this task.
+        `metrics` may limit it further.
         """
         inputs, tasks = self.schema.get("inputs", [kind]), self.schema.get("tasks", [task])
         return kind in inputs and task in tasks
@@ -56,7 +56,7 @@ class Hyperparameter:
 
     @property
     def is_tunable(self) -> bool:
-        """Whether trials can be compared by it."""
+        """True if trials can be compared by it."""
         return bool(self.schema.get("tunable", True))
 
     @property

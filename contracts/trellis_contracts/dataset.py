@@ -1,4 +1,4 @@
-"""What both sides must agree on of a dataset in a bucket."""
+"""Declarations of a dataset in a bucket that both sides share."""
 
 IMAGE_RULE = 2
 """How image files become records. Raise it when the same file gives another record: after a change

@@ -77,7 +77,7 @@ def to_json(name: str, document: Mapping[str, Any], where: str) -> str:
 
 
 def _other_version(document: object) -> str | None:
-    """Why a document of another first number cannot be read; None for all others."""
+    """Return why a document of another first number cannot be read; None for all others."""
     written = document.get("contracts") if isinstance(document, Mapping) else None
     if not isinstance(written, str) or written.partition(".")[0] == VERSION.partition(".")[0]:
         return None
@@ -96,7 +96,7 @@ def _validator(name: str) -> "jsonschema.Draft202012Validator":
 
 
 def _problems(error: "jsonschema.ValidationError") -> Iterator[str]:
-    """What is wrong, as "PATH: what was expected"; one text for each missing or unknown key."""
+    """List the problems as "PATH: what was expected"; one text for each missing or unknown key."""
     from jsonschema.exceptions import best_match
 
     if error.context:

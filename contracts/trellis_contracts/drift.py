@@ -1,4 +1,5 @@
-"""How far the train split of a dataset is from that of an earlier one: one rule for all who ask.
+"""Distance between the train splits of two datasets: the one rule for changes, drift and the
+report.
 
 The distances are those that TensorFlow Data Validation calls drift
 (https://www.tensorflow.org/tfx/data_validation/get_started): the L-infinity distance of categories,
@@ -44,7 +45,7 @@ class Difference:
     chance: float
 
     def beyond(self, limit: float) -> bool:
-        """Whether neither the limit nor chance allows it."""
+        """True if the difference exceeds both the limit and chance."""
         return abs(self.value) > max(limit, self.chance)
 
 
@@ -247,7 +248,9 @@ def _shares(quantiles: Sequence[float], edges: Sequence[float]) -> list[float]:
 
 
 def _chi_squared(freedom: int) -> float:
-    """Its 99.9% quantile, by Wilson and Hilferty (PNAS 17, 1931)."""
+    """The 99.9% quantile of the chi-squared distribution, by Wilson and Hilferty (PNAS 17,
+    1931).
+    """
     part = 2 / (9 * freedom)
     return float(freedom * (1 - part + _QUANTILE * math.sqrt(part)) ** 3)
 

@@ -39,7 +39,7 @@ _CLASSIFICATION = [MULTICLASS, BINARY, MULTILABEL]
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """What a tuner may vary of every model. Raises HyperparameterError for values out of bounds."""
+    """Hyperparameters of every model. Raises HyperparameterError for values out of bounds."""
 
     learning_rate: float = _hyperparameter(
         0.001,
@@ -325,7 +325,9 @@ def without_effect(h: Common, kind: str, task: str, metric: str) -> list[str]:
 def reads(
     name: str, kind: str, task: str, metric: str, table: type[Common] = Hyperparameters
 ) -> bool:
-    """Whether a hyperparameter has an effect on this task, with this kind of dataset and metric."""
+    """Return whether a hyperparameter has an effect on this task, with this kind of dataset and
+    metric.
+    """
     words = _words(name, table)
     given = {"inputs": kind, "tasks": task, "metrics": metric}
     return all(value in words.get(word, [value]) for word, value in given.items())
@@ -351,7 +353,7 @@ def parse(name: str, text: str, table: type[Common] = Hyperparameters) -> Value:
 
 
 def expected(name: str, table: type[Common] = Hyperparameters) -> str:
-    """What a hyperparameter takes, in words."""
+    """Describe the values that a hyperparameter takes."""
     return in_words({**_words(name, table), "type": _TYPES[_kind(name, table)]})
 
 

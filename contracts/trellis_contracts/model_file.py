@@ -63,7 +63,7 @@ _PARAMETERS = {
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong with a model's file, and on which line (from 1)."""
+    """A problem of a model's file, with its line (from 1)."""
 
     line: int
     message: str
@@ -82,7 +82,7 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a model's file declares.
+    """The declarations of a model's file.
 
     description: the docstring's first line. inputs: kinds of dataset that it reads.
     hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
@@ -136,8 +136,8 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
 
 
 def expected(words: Mapping[str, Any]) -> str:
-    """What a hyperparameter takes, in words: `a whole number from 1 to 8`, `a number above 0 and
-    at most 1`. words: JSON Schema's.
+    """Describe the values that a hyperparameter takes: `a whole number from 1 to 8`, `a number
+    above 0 and at most 1`. words: JSON Schema's.
     """
     if "enum" in words:
         names = "one of " + ", ".join(map(str, words["enum"]))
@@ -160,7 +160,7 @@ def expected(words: Mapping[str, Any]) -> str:
 
 
 def fits(words: Mapping[str, Any], value: Any) -> bool:
-    """Whether a value of the right type is one that a hyperparameter takes."""
+    """Return whether a value of the right type is one that a hyperparameter takes."""
     if "enum" in words and value not in words["enum"]:
         return "by_class" in words and _fits_by_class(words["by_class"], value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -174,7 +174,9 @@ def fits(words: Mapping[str, Any], value: Any) -> bool:
 
 
 def _fits_by_class(bounds: Mapping[str, Any], text: str) -> bool:
-    """Whether a text is a JSON object with a number within the bounds for each of some classes."""
+    """Return whether a text is a JSON object with a number within the bounds for each of some
+    classes.
+    """
     try:
         numbers = json.loads(text, parse_int=float)
     except (ValueError, RecursionError):
@@ -388,7 +390,9 @@ def _bounds(words: dict[str, Any], kind: str) -> Iterator[str]:
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of a type of JSON Schema's, and, if a number, one that JSON can have."""
+    """Return whether a value is of a type of JSON Schema's, and, if a number, one that JSON can
+    have.
+    """
     if isinstance(value, int | float) and not -_LARGEST < value < _LARGEST:
         return False
     if kind == "number":

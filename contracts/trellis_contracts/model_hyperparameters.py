@@ -68,7 +68,7 @@ _NO_BATCH_NORMALIZATION = ("ConvNeXt", "VGG")
 
 @dataclass(frozen=True, kw_only=True)
 class OfModels:
-    """What a tuner may vary of one or several models, beside what it may vary of all."""
+    """Hyperparameters of one or several models, beside those of every model."""
 
     dropout: float = hyperparameter(
         0.0,

@@ -37,7 +37,8 @@ class PlannedDataset:
 
 @dataclass(frozen=True)
 class Reuse:
-    """What a run takes from earlier ones, and by what later ones find it.
+    """The results that a run reuses from earlier runs, and the digests by which later runs find its
+    own.
 
     digests: of the steps `tune` and `train`, without those whose image has no known digest; a
     training's is that of its job without the parameters of its trial. steps: folders of earlier
@@ -50,7 +51,9 @@ class Reuse:
     remark: str | None = None
 
     def lines(self) -> list[str]:
-        """What is reused, a line each, and why nothing more; none if nothing was asked for."""
+        """List what is reused, one line each, and why the rest is not; nothing if `reuse` is
+        off.
+        """
         found = [f"Reused, no job: {step} from {source}" for step, source in self.steps.items()]
         if self.remark is not None:
             found.append(f"Nothing {'more ' if found else ''}is reused: {self.remark}")

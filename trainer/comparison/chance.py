@@ -1,4 +1,4 @@
-"""What an answer scores that does not look at the example: the chance beside every metric.
+"""Scores of chance, beside every metric: of answers that do not look at the example.
 
 For decisions, it is always the most frequent class (the no-information rate of Kuhn, Journal of
 Statistical Software 28, 2008); for the order of examples, any order at random; for probabilities,

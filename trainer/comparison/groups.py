@@ -55,7 +55,7 @@ class Groups:
 
     @property
     def mean_size(self) -> float:
-        """Of the group of an example, on average: the largest design effect, of equal examples."""
+        """Mean size of the group of an example: the largest design effect, of equal examples."""
         return float((self.sizes**2).sum() / len(self.of))
 
     def design_effect(self, deviations: np.ndarray) -> float:

@@ -73,14 +73,14 @@ class HeldOutSplit:
 
     @property
     def family(self) -> str:
-        """Of the task, one of dataset_description.FAMILIES."""
+        """Family of the task, one of dataset_description.FAMILIES."""
         if self.multilabel:
             return MULTILABEL
         return CLASSIFICATION if self.classes else REGRESSION
 
     @property
     def is_regression(self) -> bool:
-        """Whether the labels are numbers to predict, not classes."""
+        """True if the labels are numbers to predict, not classes."""
         return not self.classes
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Which interval fits which metric: methods by the names that leaderboard.json gives them.
+"""Chooses the interval of each metric; its name is in leaderboard.json.
 
 The percentile bootstrap is used where its coverage is right, and a better method elsewhere;
 `proportions`, `pseudo_error`, `auc`, `calibration` and `studentized` give the measurements.

@@ -182,7 +182,7 @@ def _training(metrics: Mapping[str, Any] | None) -> dict | None:
 
 
 def _baseline(document: Mapping[str, Any] | None) -> dict | None:
-    """What a service trained, and what it left out; None for a training."""
+    """Describe what a service trained and what it left out; None for a training."""
     if document is None:
         return None
     return {

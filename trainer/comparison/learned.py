@@ -1,4 +1,4 @@
-"""Whether a contender has learned anything: a ranking metric alone does not say so.
+"""Decides whether a contender has learned anything: a ranking metric alone does not say so.
 
 AUC and average precision look at the order of predictions, so a model whose probabilities all lie
 between 0.3272 and 0.3277 may have an AUC of 0.96: no decision follows from it, and a rounding at
@@ -43,7 +43,7 @@ _QUARTILES = 1.349
 
 
 def nothing(name: str, board: Scoreboard) -> str | None:
-    """Why a scored contender is of no use, in a clause; None if it has learned something."""
+    """Return why a scored contender is of no use, in a clause; None if it has learned something."""
     outcome = board.outcome(name)
     if len(outcome.labels) < _FEWEST:
         return None
@@ -73,7 +73,9 @@ def _constant(outcome: AnyOutcome, classes: tuple[str, ...]) -> str | None:
 
 
 def _within(values: np.ndarray, width: float, labels: np.ndarray) -> bool:
-    """Whether 99% lie within the width, and the others do not stand out in the right direction."""
+    """Return whether 99% lie within the width, and the others do not stand out in the right
+    direction.
+    """
     middle = np.median(values)
     side = np.where(np.abs(values - middle) <= width / 2, 0.0, np.sign(values - middle))
     outside = np.count_nonzero(side)
@@ -124,7 +126,8 @@ def _without_order(name: str, outcome: AnyOutcome, board: Scoreboard) -> str | N
 
 
 def stalled(training: Mapping[str, Any] | None) -> str | None:
-    """That a training's loss on the train split never fell below its first epoch's, in a clause.
+    """Say, in a clause, that a training's loss on the train split never fell below its first
+    epoch's.
 
     training: its metrics.json. None if it fell, or there is one epoch only.
     """
@@ -138,6 +141,6 @@ def stalled(training: Mapping[str, Any] | None) -> str | None:
 
 
 def findings(board: Scoreboard) -> Mapping[str, str]:
-    """Of the contenders that have learned nothing: why, by name, in the order of the ranking."""
+    """Explain, by name and in the order of the ranking, which contenders have learned nothing."""
     found = {s.name: nothing(s.name, board) for s in board.standings}
     return {name: why for name, why in found.items() if why}

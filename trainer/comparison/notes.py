@@ -63,7 +63,8 @@ def of_learning(
     scores: Scoreboard,
     selected: str | None,
 ) -> list[str]:
-    """Who has learned nothing, and whose score may be chance: what a reader must know first.
+    """Name the contenders that have learned nothing or may score by chance: a reader must know this
+    first.
 
     idle: why, by name, as `learned.findings`. contenders: by name. selected: as in `notes`.
     """
@@ -81,7 +82,7 @@ def of_learning(
 
 
 def _chance(name: str, scores: Scoreboard) -> str | None:
-    """That the interval of the score in the ranking's metric does not exclude chance."""
+    """Say that the interval of the score in the ranking's metric does not exclude chance."""
     primary, chance = scores.primary, scores.chance(scores.primary)
     score = next(s.metrics[primary.name] for s in scores.standings if s.name == name)
     if chance is None:

@@ -61,7 +61,7 @@ def of_test_split(
 
 
 def _label(label: int | float, dataset: DatasetDescription) -> str | float:
-    """As a table would have it."""
+    """Return the label in the form of a table's column."""
     if dataset.is_multilabel:
         return label_sets.joined(int(label), dataset.classes)
     return label if dataset.is_regression else dataset.classes[int(label)]

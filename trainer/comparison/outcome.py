@@ -26,7 +26,7 @@ FLOOR = float(np.finfo(np.float32).eps)
 
 
 class AnyOutcome(abc.ABC):
-    """What the outcomes of classes and of values have in common.
+    """Interface that the outcomes of classes and of values share.
 
     family: of the task, one of dataset_description.FAMILIES. labels: (n,) true classes, sets of
     them or values. groups: of examples that are not independent; None if all are.
@@ -55,7 +55,7 @@ def of_kind(outcomes: Mapping[str, AnyOutcome], kind: type[OutcomeKind]) -> dict
 
 
 class ClassOutcome(AnyOutcome):
-    """What the outcomes of one class (Outcome) and of any number of classes have in common.
+    """Interface that the outcomes of one class (Outcome) and of any number of classes share.
 
     probabilities: (n, c).
     """
@@ -90,7 +90,8 @@ class ClassOutcome(AnyOutcome):
         return np.array([np.count_nonzero(self.examples_of(c)) for c in range(self.class_count)])
 
     def recalls(self, least: int) -> dict[int, tuple[int, int]]:
-        """Of each class with at least so many examples: how many were recognized, and of how many.
+        """For each class with at least so many examples, count the recognized examples and all of
+        them.
 
         By class index; the worst recall first.
         """

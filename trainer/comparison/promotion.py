@@ -93,7 +93,7 @@ class Promotion:
 
     @property
     def promoted(self) -> bool:
-        """Whether there is a challenger that passed every check."""
+        """True if there is a challenger that passed every check."""
         return self.challenger is not None and all(check.passed for check in self.checks)
 
     @property
@@ -164,7 +164,7 @@ def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
 
 
 def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterator[Check]:
-    """Whether every class that is frequent enough to tell is recognized."""
+    """Return whether every class that is frequent enough to tell is recognized."""
     outcome = board.outcome(challenger)
     if gate.recall is None or not isinstance(outcome, ClassOutcome):
         return
@@ -197,7 +197,9 @@ def _learned(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
 
 
 def _leads(condition: str, margin: float, challenger: str, other: str, board: Scoreboard) -> Check:
-    """Whether the whole interval of the challenger's lead over the other is above the margin."""
+    """Return whether the whole interval of the challenger's lead over the other is above the
+    margin.
+    """
     lead = board.lead(challenger, other)
     places = _places(board.decimals(board.primary), lead.low, margin)
     return Check(condition, lead.low > margin, _ahead(challenger, other, lead, board, places))
@@ -244,7 +246,7 @@ def _no_worse(
 
 
 def _incomparable(served: str | None, failures: Mapping[str, str], key: str) -> str:
-    """Why there is no comparison with the served model, and what to do."""
+    """Return why there is no comparison with the served model, and what to do."""
     if served is None:
         return (
             "the served model is unknown because the run has no served.json; clear the task "

@@ -58,7 +58,9 @@ def seeds_of(plan: PlanFile) -> list[int]:
 def read_repeats(
     run_uri: str, plan: PlanFile, selected: str | None, split: HeldOutSplit, scores: Scoreboard
 ) -> Repeats | None:
-    """Those of the selected training; None if the experiment asks for none, or there is none."""
+    """Read the repeats of the selected training; None if the experiment asks for none, or there is
+    none.
+    """
     own, *others = seeds_of(plan)
     if not others or selected is None:
         return None

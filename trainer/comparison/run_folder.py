@@ -100,7 +100,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Served:
-    """What the experiment's endpoint served at the time of the run.
+    """The model that the experiment's endpoint served at the time of the run.
 
     model: resource name of the model version, None if nothing is served. endpoint: resource name.
     contender: the name under which that model is compared, None if nothing is served. remark: a
@@ -134,7 +134,7 @@ class Run:
 
     @property
     def tunings(self) -> Mapping[str, Tuning]:
-        """Those that have trials, by model; the experiment's own comes first."""
+        """The tuning jobs that have trials, by model; the experiment's own model comes first."""
         own = {self.plan.configuration["model"]: self.tuning} if self.tuning else {}
         found = {**own, **self.other_tunings}
         return {model: tuning for model, tuning in found.items() if tuning.trials}

@@ -174,7 +174,7 @@ class Scoreboard:
         return decimals(metric, next(iter(self._outcomes.values())).labels)
 
     def chance(self, metric: Metric) -> float | None:
-        """What an answer scores that does not look at the example; None: nothing is known."""
+        """Score of an answer that does not look at the example; None if it is not known."""
         if metric.chance is None:
             return None
         value = metric.chance(next(iter(self._outcomes.values())))

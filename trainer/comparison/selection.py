@@ -1,4 +1,4 @@
-"""Which of a run's trainings competes: the best on the validation split.
+"""Selects the training that competes: the best on the validation split.
 
 The test split judges one training, once. The best of several test scores is too good by chance, the
 more so the closer they are: of five equal models with an accuracy of 0.95 on 200 test examples, the
@@ -24,6 +24,6 @@ def selected_training(contenders: Sequence[Contender], family: str) -> str | Non
 
 
 def _badness(training: Any, family: str) -> tuple[float, float]:
-    """What the selection sorts by, of a metrics.json: lower is better."""
+    """Sort key of the selection, from a metrics.json: lower is better."""
     metric, validation = training["metric"], training["validation"]
     return -metric_named(metric, family).sign * validation[metric], validation["loss"]

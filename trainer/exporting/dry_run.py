@@ -1,4 +1,4 @@
-"""What an export would write and how long it would take, from a sample that is exported for real.
+"""Estimates the size and duration of an export from a sample that is really exported.
 
 The sample goes to a temporary folder. Its bytes and seconds for each example are those of all.
 """

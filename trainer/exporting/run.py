@@ -1,4 +1,4 @@
-"""Where an export runs: in processes of this machine, or wherever a runner of Beam's takes it."""
+"""Chooses where an export runs: in processes of this machine, or in a runner of Beam."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ _OF_A_LAUNCH = {
 
 
 class Place(Protocol):
-    """Where an export runs."""
+    """A place where an export runs."""
 
     def objects(self) -> Objects:
         """Reads and writes objects as the export will."""
@@ -36,7 +36,7 @@ class Place(Protocol):
 
 
 def place(beam_flags: Sequence[str]) -> Place:
-    """Where these flags, those that are not the export's own, say that it runs.
+    """Return the place that these flags, those that are not the export's own, ask for.
 
     Raises ExportError if there is one that nobody knows.
     """

@@ -56,7 +56,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class View:
-    """What a model sees of a file. pixels: as `pixels` returns them. lost: what it does not."""
+    """The pixels of a file that a model sees. lost: what the file holds beyond them. pixels: as
+    `pixels` returns them. lost: what it does not.
+    """
 
     pixels: np.ndarray
     lost: tuple[Loss, ...]
@@ -82,7 +84,7 @@ def view(
     how: Resize = "stretch",
     scale: Scale | None = None,
 ) -> View:
-    """The same, and what is lost. Raises ImageError."""
+    """Return the pixels and the list of what is lost. Raises ImageError. Raises ImageError."""
     height, width, channels = shape
     header = read_header(data)
     decoded, lost = _decoded(data, header, height, width, channels, scale)

@@ -52,7 +52,9 @@ def shallow(data: bytes, header: Header, height: int, width: int, channels: int)
 
 
 def deep(data: bytes, header: Header, scale: Scale, channels: int) -> Decoded:
-    """Of a file with deep samples: upright uint16 pixels by the scale, as `shallow` orders them."""
+    """Decode a file with deep samples into upright uint16 pixels by the scale, ordered like those
+    of `shallow`.
+    """
     samples = header.deep
     assert samples is not None
     if header.format == "TIFF":
@@ -74,7 +76,7 @@ def deep(data: bytes, header: Header, scale: Scale, channels: int) -> Decoded:
 
 
 def _shares(alpha: np.ndarray, samples: Samples) -> np.ndarray:
-    """How opaque pixels are, from 0 to 1."""
+    """Opacity of pixels, from 0 to 1."""
     if samples.kind == "u":
         return alpha / (2**samples.bits - 1)
     raise ImageError(f"alpha of {samples}; save the image without it")
@@ -83,7 +85,7 @@ def _shares(alpha: np.ndarray, samples: Samples) -> np.ndarray:
 def _deep_png(
     data: bytes, header: Header, samples: Samples
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """As tiff.decode."""
+    """Decode like tiff.decode."""
     assert header.opened is not None
     found = _opencv(data, header, cv2.IMREAD_UNCHANGED)
     if found.ndim == 2:

@@ -1,4 +1,4 @@
-"""What goes wrong with an image file."""
+"""Errors of image files."""
 
 
 class ImageError(ValueError):

@@ -123,7 +123,9 @@ def _has_frames(opened: Image.Image, data: bytes) -> bool:
 
 
 def _has_foreign_gamma(opened: Image.Image, data: bytes) -> bool:
-    """Whether a PNG file's values mean other colours than sRGB's, and no profile says which."""
+    """Return whether a PNG file's values mean other colours than sRGB's, and no profile says
+    which.
+    """
     if opened.format != "PNG" or opened.info.get("icc_profile"):
         return False
     place = data.find(_CODE_POINTS, 0, _BEFORE_PIXELS)
@@ -140,7 +142,7 @@ def _has_foreign_gamma(opened: Image.Image, data: bytes) -> bool:
 
 @functools.lru_cache(64)
 def _is_foreign(profile: bytes | None) -> bool:
-    """Whether an ICC profile is of another space than sRGB."""
+    """Return whether an ICC profile is of another space than sRGB."""
     if not profile:
         return False
     try:

@@ -1,4 +1,5 @@
-"""What a file holds and the model is not given: the kinds that an export counts.
+"""Losses: contents of an image file that the model does not see, by the kinds that an export
+counts.
 
 docs/how-to/image-files.md says of each kind of file what becomes of it.
 """

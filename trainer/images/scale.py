@@ -1,4 +1,4 @@
-"""How the values of deep images, of more than 8 bits per channel, become pixels.
+"""Converts values of deep images, of more than 8 bits per channel, into pixels.
 
     full              the whole range of the file's type: 0 to 65,535 of 16 bits, 0 to 255 of 8. Not
                       of floats and 32 bits, whose range says nothing of what they hold
@@ -88,7 +88,7 @@ class Scale:
 
 
 def _by_table(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Of integers of up to 16 bits: each value is computed once."""
+    """Scale integers of up to 16 bits by a table: each value is computed once."""
     known = np.iinfo(values.dtype)
     table = _linear(np.arange(known.min, known.max + 1, dtype=np.float64), low, high)
     return table[values if known.min == 0 else values.astype(np.int32) - known.min]

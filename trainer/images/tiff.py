@@ -33,8 +33,8 @@ logging.getLogger("tifffile").setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True)
 class Samples:
-    """Of one pixel. kind: u, i or f, as NumPy names types. bits: of one. colours: 1, grey, or 3.
-    alpha: whether there is another one that says how opaque the pixel is.
+    """Layout of one pixel. kind: u, i or f, NumPy's letters. bits: of each sample. colours: 1 for
+    grey, or 3. alpha: True if another sample holds the opacity.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Structure:
 
 
 def is_tiff(data: bytes) -> bool:
-    """Whether the file begins as a TIFF or BigTIFF file."""
+    """Return whether the file begins as a TIFF or BigTIFF file."""
     return data[:4] in _MAGIC
 
 
@@ -197,7 +197,7 @@ def _uncompressed(page: TiffPage, size: int) -> np.ndarray:
 
 
 def _decompressed(data: bytes, page: TiffPage) -> np.ndarray:
-    """The same, upright; by OpenCV."""
+    """Decompress a tile with OpenCV; upright."""
     try:
         found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error as error:

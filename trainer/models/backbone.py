@@ -68,7 +68,9 @@ def network(name: str, shape: tuple[int, int, int]) -> keras.Model:
 
 
 def preprocessing(name: str) -> Callable[[keras.KerasTensor], keras.KerasTensor]:
-    """What turns pixels from 0 to 255, (b, height, width, 3) float32, into a network's input."""
+    """Return the layer that turns pixels from 0 to 255, (b, height, width, 3) float32, into a
+    network's input.
+    """
     if module(name).__name__.endswith(".efficientnet"):
         return _efficientnet
     return module(name).preprocess_input

@@ -1,4 +1,4 @@
-"""How a model ends: with logits, or with an activation that makes other numbers of them."""
+"""Finds out how a model ends: with logits, or with an activation."""
 
 from typing import Any
 
@@ -29,7 +29,9 @@ def bounded(model: keras.Model) -> str | None:
 
 
 def _activation(operation: Any) -> str | None:
-    """What a layer or operation applies last; None if it is linear or something else."""
+    """Return the activation that a layer or operation applies last; None if it is linear or
+    unknown.
+    """
     if isinstance(operation, keras.layers.Softmax):
         return "softmax"
     # keras.ops.softmax and its siblings are operations of these names.

@@ -142,7 +142,7 @@ def joined(parts: Sequence[keras.KerasTensor]) -> keras.KerasTensor:
 
 
 def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
-    """Why a model's inputs are not those of `image` or `table`; None if they are."""
+    """Return why a model's inputs are not those of `image` or `table`; None if they are."""
     if dataset.kind == "image":
         feature = dataset.features[0]
         wanted = {"image": ((None, *feature.image_shape), feature.dtype)}
@@ -196,7 +196,7 @@ def _embedded(features: Sequence[Feature], ids: keras.KerasTensor, width: int) -
 
 
 def _seen(feature: Feature) -> list[bool]:
-    """Of each code of a categorical feature, whether the train split has it."""
+    """Mark the codes of a categorical feature that occur in the train split."""
     known = feature.term_statistics
     return [known.missing > 0, known.other > 0, *(count > 0 for count in known.frequencies)]
 

@@ -198,7 +198,7 @@ def read(address: str, sha256: str | None = None) -> OwnModel:
 
 
 def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
-    """Why a model cannot be trained and served; None if it can."""
+    """Return why a model cannot be trained and served; None if it can."""
     import keras
 
     from trainer.models import endings, inputs

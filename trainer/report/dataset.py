@@ -1,4 +1,6 @@
-"""What the dataset section says beyond dataset.json: groups, and why lines were left out."""
+"""Facts of the report's dataset section beyond dataset.json: groups, and why lines were left
+out.
+"""
 
 import json
 import re
@@ -19,7 +21,7 @@ _PARTICULAR = re.compile(r"'[^']*'|\d+")
 
 @dataclass(frozen=True)
 class Reason:
-    """Why lines of the source became no example. uri: of the first of them."""
+    """A reason why lines of the source became no example. uri: of the first of them."""
 
     text: str
     count: int

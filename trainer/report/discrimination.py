@@ -71,7 +71,7 @@ def roc_section(
 
 
 def affordable(styles: Sequence[ContenderStyle], outcome: ClassOutcome) -> Sequence[ContenderStyle]:
-    """As many contenders as there is time to sort the examples of."""
+    """Take as many contenders as there is time to sort the examples of."""
     return styles[: max(1, _AFFORDED // (len(outcome.labels) * len(outcome.ranked_classes)))]
 
 

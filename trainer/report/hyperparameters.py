@@ -78,7 +78,7 @@ def hyperparameter_section(
 
 
 def _is_logarithmic(searched: object) -> bool | None:
-    """Whether the search was logarithmic; None if this hyperparameter was not searched."""
+    """Return whether the search was logarithmic; None if this hyperparameter was not searched."""
     return searched.get("scale") == "log" if isinstance(searched, Mapping) else None
 
 

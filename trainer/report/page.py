@@ -189,7 +189,7 @@ def _breakable(name: str) -> Markup:
 
 
 def _yaml(document: Mapping) -> str:
-    """As a researcher writes it in an experiment file."""
+    """Format the value for an experiment file."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 

@@ -26,7 +26,7 @@ def image_of(features: Sequence[Feature]) -> Feature | None:
 
 
 def is_small(image: Feature) -> bool:
-    """Whether a page should show its pixels as squares, not smoothed."""
+    """Return whether a page should show its pixels as squares, not smoothed."""
     return max(image.image_shape[:2]) < _SMOOTHED_SIDE
 
 

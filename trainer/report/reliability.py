@@ -39,9 +39,8 @@ def reliability_section(
     styles: Sequence[ContenderStyle],
     classes: Sequence[str],
 ) -> Reliability:
-    """Of two classes the second's probability against its share of the examples; of more the
-    most probable class's probability against how often it is the true one; of a multi-label task
-    those of all classes, each against how often it is present. In ten equal bins.
+    """Compare claimed probabilities with observed shares in ten equal bins: of two classes the
+    second's, of more classes the most probable one's, of a multi-label task those of all classes.
     """
     sets = isinstance(outcomes[styles[0].name], SetOutcome)
     return Reliability(

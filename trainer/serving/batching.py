@@ -26,7 +26,7 @@ class Bound:
 
 
 class _Submission(Generic[Result]):
-    """What one caller waits for: the results of its items, which come in their order."""
+    """One caller's items; it waits for their results, which come in their order."""
 
     def __init__(self, count: int, answer: "asyncio.Future[list[Result | Exception]]"):
         self.answer = answer

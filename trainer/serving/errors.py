@@ -79,7 +79,7 @@ class ModelFailureError(ServingError):
 
 @dataclass(frozen=True)
 class Violation:
-    """What is wrong with one field, for example `instances[3].image_bytes`."""
+    """A problem of one field, for example `instances[3].image_bytes`."""
 
     field: str
     description: str

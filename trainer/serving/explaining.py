@@ -34,7 +34,9 @@ class Unexplained:
         return MAX_EXPLAINING_COST * work // self.explainer.limit
 
     def explain(self) -> dict[str, Any] | Exception:
-        """As trainer.serving.explanations describes it; what went wrong is returned."""
+        """Explain the example by trainer.serving.explanations; return an error in place of raising
+        it.
+        """
         try:
             found = self.explainer.explain(self.example, self.index, self.how)
         except Exception as error:  # TensorFlow's, which are of many kinds

@@ -40,7 +40,7 @@ class Explainer(Protocol):
     effort: str
 
     def work(self, example: Any, how: Explain) -> int:
-        """How much an explanation gives to the model."""
+        """Number of examples that an explanation lets the model predict."""
 
     def explain(self, example: Any, index: int | None, how: Explain) -> dict[str, Any]:
         """The fields above but "class". index: of the class; None: of a regression."""

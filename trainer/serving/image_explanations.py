@@ -18,8 +18,9 @@ _PIXELS = 1 << 19
 
 
 class ImageExplainer:
-    """Of a model of images. pixels: an image file -> what the model sees of it, (height, width,
-    channels); gradient: the model's signature; shape: of those pixels; white: their largest value.
+    """Explains a model of images. pixels: turns an image file into the model's input, (height,
+    width, channels); gradient: the model's signature; shape: of those pixels; white: their largest
+    value.
     """
 
     unit = "pixels"

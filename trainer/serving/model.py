@@ -148,7 +148,7 @@ class Model:
                     raise ModelError(f"the model fails on a blank example: {outcome}") from outcome
 
     def pixels(self, data: bytes) -> np.ndarray:
-        """What a model of images sees of a file. Raises ImageError."""
+        """Return the pixels of a file that a model of images sees. Raises ImageError."""
         raise NotImplementedError
 
     def predict(self, examples: Sequence[Any]) -> list[dict[str, Any] | Exception]:
@@ -200,7 +200,7 @@ class Model:
 
 
 class ImageModel(Model):
-    """Its examples are pixels (height, width, channels), as `pixels` makes them of a file.
+    """A model of images; its examples are pixels (height, width, channels) from `pixels`.
 
     shape: height, width, channels. resize: how a file of another shape becomes that size. scale:
     how a file's values become 16 bits; None: pixels are uint8.
@@ -223,7 +223,7 @@ class ImageModel(Model):
             self.explainer = ImageExplainer(self.pixels, gradient, self.shape, white)
 
     def _read_constant(self, name: str) -> str:
-        """What the signature of this name, a constant, says; "" if there is none."""
+        """Return the constant of the signature with this name; "" if there is none."""
         signatures = self._loaded.signatures
         return signatures[name]()[name].numpy().decode() if name in signatures else ""
 
@@ -244,7 +244,7 @@ class ImageModel(Model):
 
 
 class RowModel(Model):
-    """Its examples are Rows."""
+    """A model of rows; its examples are Rows."""
 
     rows: RowReader
 
@@ -279,9 +279,7 @@ class RowModel(Model):
         }
 
     def answers(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the signature makes of such inputs: probabilities (n, classes) and label, or value
-        (n,).
-        """
+        """Run the signature on the inputs: probabilities (n, classes) and label, or value (n,)."""
         return self._serve(**columns)
 
     def _placeholder(self) -> Row:

@@ -72,7 +72,7 @@ class Predictor(Protocol):
     explainer: Explainer | None
 
     def pixels(self, data: bytes) -> np.ndarray:
-        """What a model of images sees of a file. Raises ImageError."""
+        """Return the pixels of a file that a model of images sees. Raises ImageError."""
 
     def predict(self, examples: Sequence[Any]) -> list[Prediction | Exception]:
         """A prediction for each row, or for each image's pixels."""
@@ -103,7 +103,7 @@ class PredictionService:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether requests should be sent here."""
+        """True if requests should be sent here."""
         return self.model is not None and not self.draining
 
     async def predict(self, body: AsyncIterator[bytes], length: int | None) -> list[Prediction]:

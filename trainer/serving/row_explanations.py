@@ -22,7 +22,7 @@ _SEQUENCE_VALUE = 16
 
 
 class RowExplainer:
-    """Of a model of rows. serve: its signature; ordinary: the baseline, by input."""
+    """Explains a model of rows. serve: its signature; ordinary: the baseline, by input."""
 
     unit = "values"
     limit = MAX_EXPLAINED_VALUES

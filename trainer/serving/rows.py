@@ -103,7 +103,7 @@ class Row:
 
     @property
     def cost(self) -> int:
-        """How much it adds to a batch, in values; see trainer.serving.limits."""
+        """Size in a batch, in values; see trainer.serving.limits."""
         return sum(len(value) if isinstance(value, list) else 1 for value in self.values)
 
 

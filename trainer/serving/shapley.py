@@ -57,7 +57,7 @@ def shares(score: Callable[[np.ndarray], np.ndarray], features: int, paths: int)
 
 
 def evaluations(features: int, paths: int) -> int:
-    """How many scores `shares` asks for."""
+    """Number of scores that `shares` computes."""
     return 2 + paths * (features - 1)
 
 

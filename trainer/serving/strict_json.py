@@ -20,7 +20,9 @@ _MAX_SEARCHED = 1 << 20
 
 
 def why_not_json(body: bytes, error: orjson.JSONDecodeError) -> Violation:
-    """Why `body` is not JSON: the field with NaN or an infinity, else the parser's message."""
+    """Return why `body` is not JSON: the field with NaN or an infinity, else the parser's
+    message.
+    """
     try:
         document = json.loads(body) if len(body) <= _MAX_SEARCHED else None
     except (ValueError, RecursionError):
@@ -34,8 +36,8 @@ def why_not_json(body: bytes, error: orjson.JSONDecodeError) -> Violation:
 
 
 def may_repeat(body: bytes, document: dict[str, Any]) -> bool:
-    """Whether a parsed request may have a repeated field: whether `body` has more fields than
-    the document.
+    """Return whether a parsed request may have a repeated field: whether `body` has more fields
+    than the document.
 
     Counts `":`, at a hundredth of a search's cost. Misses fields with a space before the colon.
     """

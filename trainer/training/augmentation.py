@@ -30,7 +30,7 @@ class Mixed(NamedTuple):
 
 
 class Augmentation:
-    """What a training varies its images by. white: the largest value of their pixels."""
+    """The augmentation of a training's images. white: the largest value of their pixels."""
 
     def __init__(self, h: Common, white: int = 255):
         self._h = h
@@ -51,7 +51,7 @@ class Augmentation:
 
     @property
     def varies(self) -> bool:
-        """Whether there is anything to do."""
+        """True if any augmentation is on."""
         return bool(self._h.augment or self._h.flip or self._operations or self._mix)
 
     def __call__(

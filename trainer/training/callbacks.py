@@ -102,7 +102,7 @@ def build(
 
 
 def state(callbacks: CallbackList) -> dict[str, dict[str, Any]]:
-    """What `restore` needs beside the best weights, as JSON values."""
+    """Return the state that `restore` needs beside the best weights, as JSON values."""
     return {
         type(callback).__name__: {name: getattr(callback, name) for name in names}
         for callback in callbacks.callbacks
@@ -121,7 +121,7 @@ def best_epoch(callbacks: CallbackList) -> int:
 
 
 def warnings(callbacks: CallbackList) -> list[str]:
-    """What the first epoch showed to be wrong with the model, in sentences."""
+    """List the problems of the model that the first epoch showed, in sentences."""
     return [text for c in callbacks.callbacks if isinstance(c, FirstEpoch) for text in c.warnings]
 
 

@@ -1,4 +1,4 @@
-"""What the examples of each class count in the loss that training minimizes.
+"""Weights of the examples of each class in the loss of training.
 
 `balanced` is scikit-learn's rule (compute_class_weight), after King & Zeng 2001
 (https://gking.harvard.edu/files/0s.pdf): examples / (classes * examples of the class), so that all
@@ -32,8 +32,8 @@ def of(dataset: DatasetDescription, h: Common) -> list[float] | None:
 
 
 def of_sets(dataset: DatasetDescription, h: Common) -> tuple[list[float], list[float]] | None:
-    """Of a multi-label task: weights of each class where an example has it, and where it has not;
-    None if all count 1.
+    """Return the weights of each class of a multi-label task, where an example has it and where it
+    has not; None if all are 1.
 
     Raises TrainingError as `of` does.
     """

@@ -40,17 +40,17 @@ class Cluster:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process is the chief."""
+        """True if this process is the chief."""
         return self.name == self.chief
 
     @property
     def has_servers(self) -> bool:
-        """Whether parameter servers hold the weights."""
+        """True if parameter servers hold the weights."""
         return any(name.startswith("ps:") for name in self.names)
 
     @property
     def workers(self) -> "Cluster":
-        """The same without servers; ALONE if one process is left."""
+        """The cluster without parameter servers; ALONE if one process is left."""
         left = {name: at for name, at in self.addresses.items() if not name.startswith("ps:")}
         return Cluster(left, self.name) if len(left) > 1 else ALONE
 

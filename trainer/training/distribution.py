@@ -68,7 +68,7 @@ class Distribution:
 
     @property
     def alone(self) -> "Distribution":
-        """What this process computes by itself, without the servers; itself if there are none."""
+        """The part of the cluster that computes without the servers; itself if there are none."""
         return Distribution("single", tf.distribute.get_strategy(), ALONE) if self.servers else self
 
     def gather(self, row: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ def watching(cluster: Cluster, progress: Callable[[], str]) -> Iterator[None]:
 
 
 def emulate_accelerators(environment: Mapping[str, str]) -> None:
-    """Where local_gcp stands for a machine with GPUs, divide the CPU into as many devices.
+    """Divide the CPU into as many devices as the machine has GPUs that local_gcp stands for.
 
     Before TensorFlow's first use in the process.
     """
@@ -228,7 +228,9 @@ def synchronize_normalization(model: keras.Model) -> None:
 
 
 def not_compiled(model: keras.Model) -> str | None:
-    """Why XLA cannot compile a model's forward and backward pass; None if nothing is known."""
+    """Return why XLA cannot compile a model's forward and backward pass; None if nothing is
+    known.
+    """
     for layer in _layers(model):
         if getattr(layer, "synchronized", False):
             return (

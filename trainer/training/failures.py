@@ -1,4 +1,4 @@
-"""What lies behind errors of TensorFlow and the operating system: where, and what to do."""
+"""Finds the causes of errors of TensorFlow and the operating system: where, and what to do."""
 
 import contextlib
 import errno
@@ -45,7 +45,7 @@ def explained(address: str, dataset: DatasetDescription) -> Iterator[None]:
 
 
 def corrupt_record(address: str, dataset: DatasetDescription) -> str | None:
-    """Which file of the dataset has a record with a wrong checksum, and at which byte it begins.
+    """Find the file of the dataset with a corrupt record, and the byte at which the record begins.
 
     Reads the splits one file after the other, up to the first such record; None if there is none.
     """

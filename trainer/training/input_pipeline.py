@@ -47,7 +47,7 @@ Epoch = Callable[[tf.Tensor, int, tf.Tensor, Vary], tf.data.Dataset]
 
 @dataclass(frozen=True)
 class Shares:
-    """How a split is divided among workers. smallest, largest: examples of a worker's share."""
+    """The division of a split among workers. smallest, largest: examples of a worker's share."""
 
     whole_files: bool
     smallest: int
@@ -287,7 +287,7 @@ class Input:
 
 
 def _endless(batches: tf.data.Dataset) -> tf.data.Dataset:
-    """The same batches, of which no more are taken than there are.
+    """Repeat the batches; the caller takes no more of them than there are.
 
     Of a dataset that may end, a strategy asks all processes in each step whether they have another
     batch: a message as long as that of the gradients of a small model.

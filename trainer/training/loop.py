@@ -63,7 +63,7 @@ class Progress:
         self.sums, self.seconds = [0.0, 0.0], 0.0
 
     def finished(self, epochs: int) -> bool:
-        """Whether the training has ended."""
+        """Return whether the training has ended."""
         return self.stopped_early or len(self.history) >= epochs
 
     to_dict = dataclasses.asdict
@@ -75,7 +75,9 @@ class Progress:
 
 
 class Steps(Protocol):
-    """How the steps of a training are made. per_call: at most so many in one call of `make`."""
+    """Interface of the steps of a training. per_call: the most steps of one call of `make`.
+    per_call: at most so many in one call of `make`.
+    """
 
     per_call: int
 

@@ -66,7 +66,7 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def _parse(self, serialized: tf.Tensor) -> tuple:
-        """As `parse`, with inputs that may be ragged."""
+        """Parse like `parse`, with inputs that may be ragged."""
 
     def _padded(self, inputs: Any) -> Any:
         """Inputs as `parse` returns them."""

@@ -217,7 +217,7 @@ def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model
 def _decisive_settings(
     settings: Settings, dataset: DatasetDescription, spread: Distribution
 ) -> dict[str, Any]:
-    """What must be equal for a process to resume from another's checkpoint."""
+    """Settings that must be equal for a process to resume from another's checkpoint."""
     h = settings.hyperparameters
     return {
         "dataset": dataset.fingerprint,

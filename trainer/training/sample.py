@@ -132,7 +132,7 @@ def _description(features: tuple[Feature, ...], task: str, classes: int) -> Data
 
 
 def _answers(dataset: DatasetDescription) -> int:
-    """How many different labels there can be: classes, or sets of them."""
+    """Number of different labels: classes, or sets of them."""
     return 2 ** len(dataset.classes) if dataset.is_multilabel else len(dataset.classes)
 
 

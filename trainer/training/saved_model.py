@@ -148,7 +148,7 @@ def _answering(
 
 
 def probabilities(dataset: DatasetDescription, outputs: tf.Tensor) -> tf.Tensor:
-    """Of the classes, (n, classes), from a model's outputs."""
+    """Convert a model's outputs into probabilities of the classes, (n, classes)."""
     return tf.sigmoid(outputs) if dataset.is_multilabel else tf.nn.softmax(outputs)
 
 
@@ -157,7 +157,7 @@ def _decided_each(found: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def _decided(probabilities: tf.Tensor, threshold: Threshold | None) -> tf.Tensor:
-    """As trainer.decision.decide."""
+    """Decide like trainer.decision.decide."""
     if threshold is None:
         return tf.argmax(probabilities, -1)
     over = probabilities[:, threshold.positive] > tf.constant(threshold.above, tf.float32)
@@ -268,7 +268,7 @@ def _examples(address: str, dataset: DatasetDescription, split: str) -> Iterator
 
 
 def _pixels(records: tf.Tensor, dataset: DatasetDescription) -> tf.Tensor:
-    """What the server makes of the files that the records were made of: see ImageRecords."""
+    """Compute the pixels that the server sees of the records' original files: see ImageRecords."""
     feature = dataset.features[0]
     parsed = tf.io.parse_example(records, {feature.name: tf.io.FixedLenFeature([], tf.string)})
     return preprocessing.decode(parsed[feature.name], feature)

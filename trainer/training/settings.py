@@ -23,7 +23,7 @@ OUTPUTS = ("all", "metrics")
 
 @dataclass(frozen=True)
 class Places:
-    """Where a training writes, as paths below the bucket mount.
+    """Paths of a training's outputs, below the bucket mount.
 
     model, checkpoints, logs: Vertex AI's AIP_MODEL_DIR, AIP_CHECKPOINT_DIR and
     AIP_TENSORBOARD_LOG_DIR.
@@ -74,6 +74,8 @@ class Settings:
         return f"val_{self.metric}"
 
     def read_hyperparameters(self, kind: str) -> dict[str, Value]:
-        """Those that this training reads. kind: of the dataset, "image" or "table"."""
+        """Return the hyperparameters that this training reads. kind: of the dataset, "image" or
+        "table".
+        """
         h = self.hyperparameters
         return hyperparameters.of_training(h, self.model, kind, self.task, self.metric)

@@ -1,5 +1,5 @@
-"""What looks trained and is not: outputs that are probabilities already, inputs without effect,
-units that are dead, a loss that does not fall.
+"""Finds models that look trained and are not: outputs that are probabilities already, inputs
+without effect, dead units, a loss that does not fall.
 
 A model's outputs are logits, or a regression's standardized label: loss and SavedModel apply
 softmax or sigmoid themselves. A model that ends with one of them trains, but its probabilities are
@@ -31,7 +31,7 @@ _FEATURES = 64
 
 
 def probabilities(dataset: DatasetDescription, outputs: np.ndarray) -> str | None:
-    """Why outputs (b, o) are probabilities already, in a clause; None if they are not.
+    """Return why outputs (b, o) are probabilities already, in a clause; None if they are not.
 
     They lie in [0, 1], and every example's add up to 1: logits do that by chance in one batch of
     very many. Of a multi-label task nothing tells probabilities from small logits.
@@ -109,7 +109,7 @@ def dead_layers(model: keras.Model, inputs: Any) -> list[str]:
 def findings(
     model: keras.Model, dataset: DatasetDescription, inputs: Any, most: int | None = None
 ) -> list[str]:
-    """What is wrong with a model by its answers to a batch, each a sentence with the remedy."""
+    """Find problems of a model by its answers to a batch, each a sentence with the remedy."""
     found = []
     if why := probabilities(dataset, _outputs(model, inputs)):
         found.append(f"{why}: {REMEDY}.")

@@ -46,7 +46,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an export will write.
+    """The assignments of one export.
 
     classes: names in the order of their indices; none of a regression. work: one entry per shard,
     train first.

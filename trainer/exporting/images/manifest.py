@@ -243,7 +243,7 @@ def _tell_buckets_apart(lines: list[_Line]) -> None:
 
 
 def _check_ml_use(lines: list[_Line]) -> bool:
-    """Whether the lines have ML_USE, each then as the split that it names.
+    """Return whether the lines have ML_USE, each then as the split that it names.
 
     Raises ExportError if a value is unknown or only some lines have one.
     """
@@ -386,5 +386,5 @@ def _reject_repeated_keys(rows: list[Row]) -> tuple[list[Row], list[Rejection]]:
 
 
 def _answer(row: Row) -> str | float:
-    """What a model should predict: 3 and 3.0 are one number, and two classes."""
+    """Parse the answer that a model should predict: 3 and 3.0 are one number, and two classes."""
     return row.label if row.value is None else row.value

@@ -96,7 +96,7 @@ class TableFeature:
 
     @property
     def title(self) -> str:
-        """Its name in messages."""
+        """Name in messages."""
         of = "" if self.column == self.name else f" (column {self.column})"
         return f"feature {self.name!r}{of}"
 
@@ -126,12 +126,12 @@ class Columns:
 
     @property
     def is_regression(self) -> bool:
-        """Whether the label is a number to predict."""
+        """True if the label is a number to predict."""
         return self.task == REGRESSION
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether a row has any number of classes."""
+        """True if a row has any number of classes."""
         return self.task == MULTILABEL
 
     def classes_in(self, label: str) -> list[str]:
@@ -140,7 +140,7 @@ class Columns:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether groups decide the split: the column SPLIT_BY has each row's."""
+        """True if groups decide the split: the column SPLIT_BY has each row's."""
         return self.split.by is not None
 
     @property

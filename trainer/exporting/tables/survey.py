@@ -22,7 +22,7 @@ from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES, SEPARATOR
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of all rows. classes: () for regression. nans: number of NaNs by column."""
+    """Facts about all rows. classes: () for regression. nans: number of NaNs by column."""
 
     layout: Layout
     classes: tuple[str, ...]

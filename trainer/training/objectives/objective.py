@@ -1,4 +1,4 @@
-"""What an objective is: the loss to minimize, and the metrics to report, of one task."""
+"""Interface of an objective: the loss to minimize, and the metrics to report, of one task."""
 
 import abc
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ class Objective(abc.ABC):
     own: Loss | None = None
 
     def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-        """What training minimizes."""
+        """The losses that training minimizes."""
         targets = self.targets(labels)
         losses = self.own(targets, outputs) if self.own else self.task_losses(targets, outputs)
         return losses * self.counts(labels)
@@ -46,7 +46,7 @@ class Objective(abc.ABC):
         """The task's own loss."""
 
     def counts(self, labels: tf.Tensor) -> tf.Tensor:
-        """What each example's loss is multiplied by, in training alone."""
+        """Factors of each example's loss, in training alone."""
         return tf.ones_like(labels, tf.float32)
 
     @abc.abstractmethod
@@ -80,8 +80,8 @@ class Objective(abc.ABC):
 def of_mixed(
     function: Callable[[tf.Tensor, tf.Tensor], Any], labels: tf.Tensor | Mixed, outputs: tf.Tensor
 ) -> Any:
-    """What an objective's function of labels and outputs says of images that may be mixed: the mean
-    of both labels, by their shares.
+    """Apply an objective's function of labels and outputs to images that may be mixed: the mean
+    over both labels, weighted by their shares.
     """
     if not isinstance(labels, Mixed):
         return function(labels, outputs)

@@ -44,7 +44,7 @@ class Regression(Objective):
         }
 
     def tally(self, labels, outputs, weights):
-        """Of the standardized labels and of their squares."""
+        """Tally the standardized labels and their squares."""
         # In float64: the variance is a small difference of both.
         targets, weights = (tf.cast(t, tf.float64) for t in (self.targets(labels), weights))
         return tf.stack([tf.reduce_sum(targets * weights), tf.reduce_sum(targets**2 * weights)])
