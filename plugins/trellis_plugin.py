@@ -1,4 +1,6 @@
-"""What Airflow finds where this folder is its plugins folder; the wheel has an entry point."""
+"""The plugin that Airflow finds where this folder is its plugins folder; the wheel has an entry
+point.
+"""
 
 from trellis.plugin import TrellisPlugin
 

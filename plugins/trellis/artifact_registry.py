@@ -1,4 +1,4 @@
-"""What Artifact Registry knows of an image: the digest that a tag stands for."""
+"""Reads the digest that a tag of an image stands for from Artifact Registry."""
 
 import re
 from urllib.parse import quote
@@ -12,7 +12,7 @@ _IMAGE = re.compile(
 
 
 def is_known(address: str) -> bool:
-    """Whether the image is in an Artifact Registry, by its address with its tag."""
+    """Return whether the image is in an Artifact Registry, by its address with its tag."""
     return _IMAGE.fullmatch(address) is not None
 
 

@@ -1,4 +1,4 @@
-"""What Trellis needs of the Airflow that it is installed in; `import trellis` checks it."""
+"""Requirements of Trellis on the Airflow that it is installed in; `import trellis` checks them."""
 
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version

@@ -1,4 +1,4 @@
-"""Which job in the cloud belongs to which Airflow task: labels.
+"""Assigns jobs in the cloud to Airflow's tasks, by labels.
 
 The call that creates a job is not idempotent, and its caller may die before it has recorded the
 response. So the job itself carries its task's identity in labels, and every attempt of a task looks

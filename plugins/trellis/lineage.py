@@ -1,4 +1,4 @@
-"""What tasks read and write, in the names of OpenLineage.
+"""Names the tables and files that tasks read and write, in the form of OpenLineage.
 
 An operator says it by Google's addresses, and only the listener of
 apache-airflow-providers-openlineage asks: without that provider, or a transport for its events,

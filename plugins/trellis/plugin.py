@@ -1,4 +1,4 @@
-"""What Airflow loads Trellis by: the entry point of the distribution, or trellis_plugin.py.
+"""The entry point by which Airflow loads Trellis: the distribution's, or trellis_plugin.py.
 
 Every process of Airflow imports this module. The pages of all runs are imported by the api-server
 alone, when somebody first asks for one.

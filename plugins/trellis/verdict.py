@@ -1,4 +1,4 @@
-"""What the end of a job of any service means for the task that waits for it."""
+"""Verdict on the end of a job of any service for the task that waits for it."""
 
 import enum
 

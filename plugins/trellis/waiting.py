@@ -1,4 +1,4 @@
-"""How long a task polls in its own process before it defers, and how a trigger polls.
+"""Polls in the task's own process before it defers, and in the trigger.
 
 A task that resumes before the scheduler has read the executor's event of its deferral loses an
 attempt (https://github.com/apache/airflow/issues/72716). That event may be 5 s late: a task's
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def in_task(poll: Callable[[], T | None]) -> T | None:
-    """What `poll` returns within a few seconds; None if it returns nothing, or fails.
+    """Return the result of `poll` within a few seconds; None if it returns nothing, or fails.
 
     A failed poll does not fail the task: the trigger then waits, and repeats failed polls.
     """

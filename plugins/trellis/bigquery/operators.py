@@ -134,7 +134,7 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
         super().on_kill()
 
     def _result(self, context: Any, job: Any) -> Any:
-        """What the task returns for a job that succeeded."""
+        """Return value of the task for a job that succeeded."""
         return {
             "job": job.job_id,
             "console": console.bigquery(job.project, job.location, job.job_id),
@@ -165,7 +165,7 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
         raise_unless_succeeded(job, self._labels)
 
     def _exists(self, address: str) -> bool:
-        """Whether the table or the object exists."""
+        """Return whether the table or the object exists."""
         if address.startswith("gs://"):
             bucket, _, name = address.removeprefix("gs://").partition("/")
             hook = GCSHook(

@@ -1,4 +1,4 @@
-"""What the end of a BigQuery job means for the Airflow task that waits for it.
+"""Translates the end of a BigQuery job for the Airflow task that waits for it.
 
 A job is DONE with or without an error result. BigQuery documents which errors are transient
 (https://cloud.google.com/bigquery/docs/error-messages): faults on its side and rate limits.
@@ -37,7 +37,7 @@ class BigQueryJobFailedForGood(AirflowFailException):
 
 
 def verdict(job: Any, labels: dict[str, str]) -> Verdict:
-    """What a job's state means for an attempt whose own job would get these labels.
+    """Judge a job's state for an attempt whose own job would get these labels.
 
     A failure that is the job's own fault is final for the attempts of the round that inserted it.
     A task that was cleared since, or another task that shares the work, may try again.
@@ -63,7 +63,7 @@ def raise_unless_succeeded(job: Any, labels: dict[str, str]) -> None:
 
 
 def may_pass(error: Any) -> bool:
-    """Whether BigQuery may accept later a call that it refused.
+    """Return whether BigQuery may accept later a call that it refused.
 
     Rate and quota limits are 403, too: the reason distinguishes them from a missing permission.
     """
@@ -75,7 +75,7 @@ def may_pass(error: Any) -> bool:
 
 
 def describe(job: Any) -> str:
-    """How the job ended, BigQuery's error message, and the console's link."""
+    """Describe how the job ended, with BigQuery's error message and the console's link."""
     error = job.error_result
     how = "was cancelled" if error.get("reason") == CANCELLED else "failed"
     return "\n".join(

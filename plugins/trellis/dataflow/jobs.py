@@ -34,12 +34,12 @@ def named(hook: DataflowHook, project: str, location: str, name: str) -> list[di
 
 
 def is_done(job: dict[str, Any]) -> bool:
-    """Whether it has succeeded."""
+    """Return whether the job has succeeded."""
     return job["currentState"] == _DONE
 
 
 def is_active(job: dict[str, Any]) -> bool:
-    """Whether it goes on, and nobody has asked for its end."""
+    """Return whether the job goes on, and nobody has asked for its end."""
     return job["currentState"] not in {_DONE, *_ENDED, *_ENDING}
 
 

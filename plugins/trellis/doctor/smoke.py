@@ -33,7 +33,7 @@ _COPY = (
 
 @dataclass(frozen=True)
 class Ended:
-    """How a job ended. error: why it failed; None if it did not."""
+    """The end of a job. error: why it failed; None if it did not."""
 
     error: str | None
 
@@ -46,7 +46,7 @@ class Job(Protocol):
     result: str
 
     def ended(self) -> Ended | None:
-        """None while it runs."""
+        """Return how the job ended; None while it runs."""
 
     def cancel(self) -> None:
         """End it."""

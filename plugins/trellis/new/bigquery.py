@@ -66,7 +66,7 @@ def describe(client: Any, address: str) -> Rows:
 
 
 def _counts(row: Any, number: int) -> bool:
-    """Whether the column's values are as many consecutive numbers as there are rows."""
+    """Return whether the column's values are as many consecutive numbers as there are rows."""
     return bool(1 < row["n"] == row[f"d{number}"] == row[f"s{number}"] + 1)
 
 
@@ -84,7 +84,7 @@ def _values(client: Any, address: str, columns: dict[int, str]) -> dict[int, tup
 
 
 def classes(client: Any, address: str, label: str, whole: bool = False) -> dict[str, int]:
-    """How many rows each value of the label has, the rarest first; without NULL. whole: the values
+    """Count the rows of each value of the label, the rarest first; without NULL. whole: the values
     are whole numbers stored as FLOAT64.
     """
     name = f"CAST({identifier(label)} AS INT64)" if whole else identifier(label)

@@ -126,7 +126,7 @@ def _number(text: Any) -> Any:
 
 
 def _offset(zones: Any) -> Any:
-    """How far each zone is ahead of UTC: a pyarrow array of durations."""
+    """Return the offset of each time zone from UTC: a pyarrow array of durations."""
     import pyarrow
     from pyarrow import compute
 

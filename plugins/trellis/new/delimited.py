@@ -52,7 +52,7 @@ class Texts:
         return next(itertools.islice(filled, at, None), self.first + at)
 
     def unquoted(self, column: int, text: str) -> Any:
-        """Where the column has this text without quotes: a pyarrow array of booleans."""
+        """Return where the column has this text without quotes: a pyarrow array of booleans."""
         from pyarrow import compute
 
         place = self.places[column]
@@ -222,8 +222,8 @@ def _without_preamble(path: Path, data: bytes) -> tuple[bytes, int, str | None, 
 
 
 def _is_header(line: bytes, below: bytes) -> bool:
-    """Whether a line that begins with # is the header of what is below it: as many values, names
-    above numbers.
+    """Return whether a line that begins with # is the header of what is below it: as many values,
+    names above numbers.
     """
     separator = _separator(below) if below.strip() else ","
     names = next(csv.reader([line.decode("utf-8", "replace")], delimiter=separator))
@@ -233,7 +233,7 @@ def _is_header(line: bytes, below: bytes) -> bool:
 
 
 def _below_header(data: bytes, separator: str, first: int) -> tuple[bytes, int]:
-    """What is below the first record, and the line that it begins in."""
+    """Return the text below the first record, and the line in which it begins."""
     records = _records(data, separator, first)
     next(records)
     below = next(records, (first, []))[0]

@@ -1,4 +1,4 @@
-"""What is known of somebody's data before there is an experiment."""
+"""Facts about somebody's data before there is an experiment."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Reading:
-    """What the author says of a file that does not say it itself.
+    """Options of the author for a file that does not describe itself.
 
     encoding: Python's name of it. decimal: the decimal mark, "." or ",". dates: the order of day
     and month, "day-first" or "month-first". missing: texts that stand for a missing value in every

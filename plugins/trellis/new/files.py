@@ -112,7 +112,7 @@ def describe(file: File, address: str) -> Rows:
 
 
 def classes(file: File, label: str, whole: bool = False) -> dict[str, int]:
-    """How many rows each value of the label has, the rarest first; without NULL. whole: the values
+    """Count the rows of each value of the label, the rarest first; without NULL. whole: the values
     are whole numbers stored as FLOAT64.
     """
     values_ = file.table.column(label).drop_null()

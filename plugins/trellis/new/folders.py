@@ -165,7 +165,7 @@ def _without_masks(found: list[Path], left: Counter[str]) -> list[Path]:
 
 
 def _no_classes(folder: Path, loose: list[Path], others: Counter[str]) -> DataError:
-    """Why there is nothing to learn from."""
+    """Explain why the folders have no classes to learn."""
     for suffixes, (what, remedy) in _OTHERS.items():
         if count := sum(others[suffix] for suffix in suffixes):
             named = ", ".join(suffix for suffix in suffixes if others[suffix])

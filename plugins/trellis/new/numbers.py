@@ -17,7 +17,7 @@ _SIGNS = "$€£¥₹|USD|EUR|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|HUF|BRL|INR|CNY|AU
 
 
 class Mark(enum.Enum):
-    """What a column's texts say of the decimal mark."""
+    """Evidence for a decimal mark in a column's texts."""
 
     NONE = "none"
     POINT = "."
@@ -76,7 +76,7 @@ def parsed(texts: Any, decimal: str | None) -> Numbers | None:
 
 
 def number_like(texts: Any) -> Any:
-    """Which of the texts are numbers in any spelling: a pyarrow array of booleans."""
+    """Return which of the texts are numbers in any spelling: a pyarrow array of booleans."""
     from pyarrow import compute
 
     return compute.match_substring_regex(texts, rf"{_PLAIN}|{_COMMA_DECIMALS}|{_COMMA_GROUPS}")
@@ -150,7 +150,9 @@ def _undecorated(texts: Any) -> tuple[Any, str]:
 
 
 def _blank(texts: Any, mark: str) -> bool:
-    """Whether blanks or apostrophes stand between thousands, before decimals behind the mark."""
+    """Return whether blanks or apostrophes stand between thousands, before decimals behind the
+    mark.
+    """
     decimals = rf"(\{mark}\d+)?" if mark in (".", ",") else ""
     pattern = _BLANK_GROUPS.replace(r"([.,]\d+)?", decimals)
     return _any(texts, rf"\d{_BETWEEN}\d") and _all(texts, pattern)

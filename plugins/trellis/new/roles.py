@@ -1,6 +1,4 @@
-"""Which column is the label, the key, a group, a feature, and which task learns the label: proposed
-from names and counts alone.
-"""
+"""Proposes the label, the key, a group, the features and the task, from names and counts alone."""
 
 import dataclasses
 import re
@@ -29,7 +27,7 @@ _NUMBERS = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns are for.
+    """Purposes of the columns.
 
     key: None where no column identifies a row. features: None for all that are left. left_out:
     columns that are no features, with the reason. texts: those of them whose words may tell
@@ -58,7 +56,7 @@ class Roles:
 
     @property
     def cast(self) -> bool:
-        """Whether classes are stored as 0.0 and 1.0, and must become whole numbers."""
+        """True if classes are stored as 0.0 and 1.0, and must become whole numbers."""
         return self.classification and self.label.type == "FLOAT64"
 
 
@@ -216,15 +214,15 @@ def _label(rows: Rows) -> Column:
 
 
 def _may_be_label(column: Column, rows: Rows) -> bool:
-    """Whether nothing says that it is something else."""
+    """Return whether the column may be a label: nothing says that it is something else."""
     others = (signs.splits(column), signs.is_person(column), signs.is_fold(column))
     numbers = signs.is_row_number(column, rows) or signs.is_key(column, rows)
     return column.name != rows.partition and not any(others) and not numbers
 
 
 def _survival_of(rows: Rows, label: Column) -> tuple[list[str], list[tuple[str, str]]]:
-    """What to say of a label that is one half of a time and an event, and the other half, which is
-    no feature: it is known as late as the label.
+    """Return remarks on a label that is one half of a time and an event, and the other half, which
+    is no feature: it is known as late as the label.
     """
     pair = signs.survival(rows.columns)
     if pair is None or label not in pair:
@@ -254,7 +252,7 @@ def _is_group(column: Column, rows: Rows) -> bool:
 
 
 def _no_feature(column: Column, rows: Rows) -> str | None:
-    """Why a column is no feature; None if it is one."""
+    """Return why a column is no feature; None if it is one."""
     if column.type == "TIME":
         return "a time of day; in a query, TIME_DIFF(column, '00:00:00', MINUTE) makes it a number"
     if column.type not in _FEATURE_TYPES:

@@ -1,4 +1,6 @@
-"""What a column is, by its name and values: an identifier, a split, a person, time to an event."""
+"""Recognizes columns by their names and values: an identifier, a split, a person, time to an
+event.
+"""
 
 import re
 from collections.abc import Sequence
@@ -72,39 +74,41 @@ def splits(column: Column) -> dict[str, list[str]] | None:
 
 
 def is_label(column: Column) -> bool:
-    """Whether the name says that it is a label."""
+    """Return whether the column's name is that of a label."""
     return bool(_LABEL.fullmatch(words(column)))
 
 
 def is_person(column: Column) -> bool:
-    """Whether its values name persons (animals, households) by the column's name."""
+    """Return whether the column's values name persons (animals, households), by its name."""
     return column.type in KEY_TYPES and bool(_PERSON.fullmatch(words(column)))
 
 
 def is_private(column: Column) -> bool:
-    """Whether its values may say who somebody is."""
+    """Return whether the column's values may identify a person."""
     return bool(_PRIVATE.fullmatch(words(column)))
 
 
 def is_group(column: Column) -> bool:
-    """Whether rows of one value may belong together, by the column's name."""
+    """Return whether rows of one value may belong together, by the column's name."""
     named = _GROUP.fullmatch(words(column))
     return column.type in KEY_TYPES and bool(named) and not is_person(column)
 
 
 def is_key(column: Column, rows: Rows) -> bool:
-    """Whether it identifies rows. Whole numbers may all differ by chance: their name decides."""
+    """Return whether the column identifies rows. Whole numbers may all differ by chance: their name
+    decides.
+    """
     unique = column.distinct == rows.rows and not column.nulls and column.type in KEY_TYPES
     return unique and (column.type == "STRING" or has_name_of_key(column))
 
 
 def has_name_of_key(column: Column) -> bool:
-    """Whether it is called as identifiers are."""
+    """Return whether the column has a name that identifiers have."""
     return bool(_KEY.fullmatch(words(column)) or _PERSON.fullmatch(words(column)))
 
 
 def is_row_number(column: Column, rows: Rows) -> bool:
-    """Whether it numbers the rows, or is an index that a program wrote."""
+    """Return whether the column numbers the rows, or is an index that a program wrote."""
     if column.counting and not column.nulls:
         return True
     unnamed = column.own_name is not None and not column.own_name.strip()
@@ -113,7 +117,7 @@ def is_row_number(column: Column, rows: Rows) -> bool:
 
 
 def is_fold(column: Column) -> bool:
-    """Whether its name says which part of the data a row belongs to."""
+    """Return whether the column's name says which part of the data a row belongs to."""
     few = 1 < column.distinct <= 20 and column.type != "FLOAT64"
     return few and bool(_FOLD.fullmatch(words(column)))
 

@@ -1,4 +1,4 @@
-"""What all runs came to, read from the bucket: for Python, the command line and the page in the UI.
+"""Results of all runs, read from the bucket: for Python, the command line and the pages in the UI.
 
     from trellis.results import load_runs
 

@@ -13,7 +13,9 @@ from trellis.workflow.contracts.record import RunRecord
 
 
 def add_missing(client: Any, bucket: str) -> int:
-    """How many runs were added. A folder without a readable plan.json is no run yet."""
+    """Add the missing runs to the index; return how many. A folder without a readable plan.json is
+    no run yet.
+    """
     from google.cloud.exceptions import PreconditionFailed
 
     known = {(run.experiment, run.folder) for run in load_index(client, bucket).runs}

@@ -124,7 +124,7 @@ def _row(run: RunRecord) -> list[str]:
 
 
 def _causes(runs: Sequence[RunRecord]) -> list[str]:
-    """Why runs have failed, below the table."""
+    """List the causes of failed runs, below the table."""
     lines: list[str] = []
     for run in runs:
         failed = run.failure.why if run.failure else (run.result and run.result.failure)

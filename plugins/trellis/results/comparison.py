@@ -44,7 +44,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[RunFiles]) -> Comparison:
-    """What is known of the runs, in their order."""
+    """Return the facts of the runs, in their order."""
     datasets = {run.plan["dataset"]["fingerprint"] if run.plan else None for run in runs}
     return Comparison(
         same_split=len(datasets) == 1 and None not in datasets,
@@ -57,7 +57,7 @@ def compare(runs: Sequence[RunFiles]) -> Comparison:
 
 
 def _same(run: RunFiles) -> bool:
-    """Whether the training of a run is its winner, or there is none."""
+    """Return whether the selected training of a run is its winner, or there is none."""
     return run.selected is None or run.selected is run.winner
 
 

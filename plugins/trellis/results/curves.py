@@ -32,7 +32,7 @@ class Curves:
 
 
 def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
-    """Of each run's selected training; None if no run has one that can be read.
+    """Load the curve of each run's selected training; None if no run has a readable one.
 
     The metric is that of the first training, or the loss if another one did not record it. runs:
     each with a google.cloud.storage.Client that may read it.

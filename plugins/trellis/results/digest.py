@@ -1,4 +1,4 @@
-"""What the runs of the last days came to, as text: `trellis digest`, and the DAG of that name."""
+"""Summarizes the runs of the last days as text: `trellis digest`, and the DAG of that name."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
 
 
 def _why(run: RunRecord) -> str | None:
-    """What a run failed of, in one line."""
+    """Return why a run failed, in one line."""
     if run.failure:
         return " ".join(f"{run.failure.task}: {run.failure.why}".split())
     return " ".join(run.result.failure.split()) if run.result and run.result.failure else None
@@ -88,7 +88,7 @@ def _winner(result: Result) -> str:
 
 
 def _limits(runs: Sequence[RunRecord], end: datetime, limits: Limits) -> Iterator[str]:
-    """How much of the month's limits is used, as `plan` counts it: see RunRecord.usd."""
+    """Say how much of the month's limits is used, as `plan` counts it: see RunRecord.usd."""
     month = f"{end.astimezone(UTC):%Y-%m}"
     spent: dict[str | None, float] = defaultdict(float)
     for run in runs:

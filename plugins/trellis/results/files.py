@@ -38,7 +38,7 @@ class RunFiles:
 
     @property
     def served(self) -> Mapping[str, Any] | None:
-        """What the run put into service."""
+        """The model that the run put into service."""
         return roles.served(self.leaderboard, self.deployment) if self.leaderboard else None
 
 

@@ -1,4 +1,4 @@
-"""What was served and when, and what runs may have cost, by month."""
+"""History of the served versions, and the costs of runs by month."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ class Change:
 
     @property
     def score(self) -> Scored | None:
-        """Of the version, in the run that trained it; None if that is not known."""
+        """Score of the version in the run that trained it; None if it is not known."""
         return self.result.training if self.result else None
 
 

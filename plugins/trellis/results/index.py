@@ -48,7 +48,9 @@ class Index:
         )
 
     def named(self, names: Mapping[str, str]) -> "Index":
-        """What belongs to some experiments, under other names. names: the other, by experiment."""
+        """Return the records of some experiments under other names. names: the other, by
+        experiment.
+        """
         return Index(
             tuple(_renamed(run, names) for run in self.runs if run.experiment in names),
             tuple(_renamed(back, names) for back in self.rollbacks if back.experiment in names),

@@ -31,7 +31,7 @@ class LoadedModel:
         return self._loaded.signatures
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """What the endpoint answers for rows as they are in the source.
+        """Predict rows as they are in the source, with the endpoint's answers.
 
         frame: a column for each feature, under its name in the source; others are ignored.
         trainer/serving/frames.py says what the values of each kind may be. Of images the files'

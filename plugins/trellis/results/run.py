@@ -71,7 +71,7 @@ class LoadedRun:
     plan: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        """What it is of, and how it ended: as a notebook shows it."""
+        """Describe the run and its end for a notebook."""
         settings = self.plan["configuration"]
         summary = (
             f"{settings['model']} for {settings['task']}, dataset {self.plan['dataset']['uri']}"
@@ -226,7 +226,7 @@ class LoadedRun:
         return joined[["name", *joined.columns.drop("name")]]
 
     def predictions(self, contender: str | None = None) -> pd.DataFrame:
-        """What a contender predicts for each example of the test split, by the example's key.
+        """Predictions of a contender for each example of the test split, by the example's key.
 
         contender: its name; None: the winner. Columns of a classification: label and predicted,
         both names of classes, and p.CLASS for each; of a multi-label task the same, but label and
@@ -272,7 +272,7 @@ class LoadedRun:
         return frame
 
     def rows(self, split: str = "test") -> pd.DataFrame:
-        """What the examples of a split were made of, by key.
+        """Source rows of a split's examples, by key.
 
         Of a table, its features, weights and the columns of `source.keep` under their own names, as
         they were frozen for this dataset. Of images, `uri`: of all splits, and only while the

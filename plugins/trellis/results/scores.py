@@ -1,4 +1,4 @@
-"""How scores are written for people."""
+"""Formats scores for people."""
 
 from typing import Protocol
 

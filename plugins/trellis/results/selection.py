@@ -1,4 +1,4 @@
-"""Which runs a person asks for."""
+"""Filters of runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -22,7 +22,7 @@ class Selection:
     dataset: str = ""
 
     def of(self, runs: Iterable[RunRecord]) -> list[RunRecord]:
-        """Those that fit, in their order."""
+        """Return the matching runs, in their order."""
         return [run for run in runs if self._fits(run)]
 
     def _fits(self, run: RunRecord) -> bool:

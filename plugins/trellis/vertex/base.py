@@ -1,4 +1,4 @@
-"""What every operator of this package adds to the provider's operator that it derives from."""
+"""Additions of every operator of this package to the provider's operator that it derives from."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How Vertex AI is called: the time limit, and what is repeated while it is busy.
+"""Settings of calls to Vertex AI: the time limit, and retries while it is busy.
 
 Google's clients repeat no call of Vertex AI by themselves; its documentation asks for exponential
 backoff on 429 and 503 (https://cloud.google.com/vertex-ai/docs/general/vertex-ai-errors). Only a

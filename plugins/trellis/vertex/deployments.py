@@ -1,4 +1,4 @@
-"""What is deployed at an endpoint, and with which share of the requests.
+"""Reads the models deployed at an endpoint, with their shares of the requests.
 
 `client`: an EndpointServiceClient. Raises google.api_core.exceptions unless stated otherwise.
 """

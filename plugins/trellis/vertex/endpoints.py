@@ -31,7 +31,7 @@ from trellis.vertex.versions import parse_version
 
 
 class EndpointBaseOperator(StepwiseOperator):
-    """What operators on endpoints have in common."""
+    """Base of the operators on endpoints."""
 
     @cached_property
     def _client(self) -> Any:

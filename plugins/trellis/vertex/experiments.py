@@ -27,7 +27,7 @@ _DIGEST = 8
 
 
 class ExperimentError(ValueError):
-    """What has the experiment's name is none."""
+    """The resource with the experiment's name is no experiment."""
 
 
 @dataclass(frozen=True)

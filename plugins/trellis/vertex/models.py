@@ -42,7 +42,7 @@ REMOVAL_PAUSE_SECONDS = 0.5
 
 
 class _RegistryOperator(StepwiseOperator):
-    """What operators on models have in common."""
+    """Base of the operators on models."""
 
     @cached_property
     def _client(self) -> Any:
@@ -137,7 +137,9 @@ class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
         return self._wait(context, operation.operation, "upload the model")
 
     def _is_there(self, name: str, experiment: str) -> bool:
-        """Whether the model exists; raises VertexJobFailedForGood if it is someone else's."""
+        """Return whether the model exists; raises VertexJobFailedForGood if it is someone
+        else's.
+        """
         try:
             model = self._client.get_model(name=name, **REPEATABLE)
         except exceptions.NotFound:
@@ -176,7 +178,7 @@ class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
 
 
 def _use(version: Any) -> tuple[bool, bool, bool]:
-    """How much would be lost with the version: the version with the highest rank is kept."""
+    """Rank the use of a version: the version with the highest rank is kept."""
     aliases = version.version_aliases
     return bool(version.deployed_models), DEFAULT_ALIAS in aliases, bool(aliases)
 
@@ -280,7 +282,7 @@ class DeleteOldVersionsOperator(_RegistryOperator, DeleteModelVersionOperator):
         return {"deleted": deleted}
 
     def _removed(self, version: VersionName, operation: str) -> bool:
-        """Whether a version is removed, after some seconds if need be."""
+        """Wait some seconds for the end of a version's removal; return whether it is removed."""
         deadline = time.monotonic() + REMOVAL_SECONDS
         while (event := ended(self._client, operation)) is None:
             if time.monotonic() >= deadline:

@@ -49,7 +49,7 @@ from trellis.waiting import in_task
 
 
 class OneJobPerTask(VertexTask):
-    """What all operators do with their job: find or create it, defer, evaluate its end.
+    """Base of all operators with one job: find or create it, defer, evaluate its end.
 
     A subclass has the job as the DAG describes it in the attribute `kind.field`, which is
     templated: a message, or a dict in protobuf's JSON form; None skips the task. It raises
@@ -142,7 +142,7 @@ class OneJobPerTask(VertexTask):
         return self._written
 
     def _result(self, job: Any) -> Any:
-        """What the task returns for a job that succeeded."""
+        """Return value of the task for a job that succeeded."""
         return {"name": job.name, "console": console.vertex(job.name)}
 
 

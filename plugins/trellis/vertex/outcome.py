@@ -1,4 +1,4 @@
-"""What the end of a Vertex AI job means for the Airflow task that waits for it.
+"""Translates the end of a Vertex AI job for the Airflow task that waits for it.
 
 =============  ====================================================  ===========================
 job            why                                                   task
@@ -59,7 +59,7 @@ class VertexJobFailedForGood(AirflowFailException):
 
 
 def verdict(job: Any, round_: str, partly: bool = False) -> Verdict:
-    """What the job's state means for an attempt of the given round (`identity.job_labels`).
+    """Judge the job's state for an attempt of the given round (`identity.job_labels`).
 
     partly: whether a job that did only some of its work counts as succeeded.
     """

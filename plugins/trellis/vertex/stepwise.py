@@ -133,7 +133,7 @@ class StepwiseOperator(VertexTask):
 
 
 def no_service(error: exceptions.MethodNotImplemented) -> bool:
-    """Whether a host without Vertex AI answered, as in a region that does not exist.
+    """Return whether a host without Vertex AI answered, as in a region that does not exist.
 
     Such a host answers HTTP 404, which gRPC reports as UNIMPLEMENTED with this text
     (https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md). Vertex AI itself

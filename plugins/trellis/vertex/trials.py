@@ -1,4 +1,4 @@
-"""What a finished tuning job found, in plain Python values.
+"""Reads the trials of a finished tuning job, in plain Python values.
 
 The message cannot be passed on directly: its trials are unordered, numbers are doubles whatever the
 parameter's type, and its JSON form depends on the client that read it.

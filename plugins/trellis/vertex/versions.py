@@ -27,7 +27,9 @@ class VersionName(NamedTuple):
         return f"{self.model}@{self.version}"
 
     def is_the_same_as(self, other: "VersionName") -> bool:
-        """Whether both name the same version. Google may return the project's number for its id."""
+        """Return whether both name the same version. Google may return the project's number for its
+        id.
+        """
         mixed = self.project.isdigit() != other.project.isdigit()
         return self[1:] == other[1:] and (mixed or self.project == other.project)
 

@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the runs of a DAG are: in a place, as those of an experiment."""
+    """Place of a DAG's runs: a bucket and an experiment."""
 
     place: Place
     experiment: str
@@ -91,7 +91,9 @@ def _sources(session: Any) -> dict[str, Source]:
 
 
 def _source(dag_id: str, value: Any) -> Source | None:
-    """None if another's task `plan` returned something else."""
+    """Return the place that a task `plan` returned; None if another DAG's task of that name
+    returned something else.
+    """
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -51,7 +51,7 @@ _HEADERS = {
 
 @functools.cache
 def _client(connection: str) -> Any:
-    """Of Cloud Storage, as the group's connection has it."""
+    """Return a client of Cloud Storage with the group's connection."""
     from airflow.providers.google.cloud.hooks.gcs import GCSHook
 
     return GCSHook(gcp_conn_id=connection).get_conn()
@@ -61,7 +61,9 @@ _indexes = IndexCache(lambda place: load_index(_client(place.connection), place.
 
 
 def sources(user: GetUserDep) -> dict[str, Source]:
-    """What the signed-in user may see. Whoever is not signed in gets no further."""
+    """Return the places that the signed-in user may see. Whoever is not signed in gets no
+    further.
+    """
     return access.visible(user)
 
 
@@ -91,7 +93,7 @@ def experiment(
 
 @app.get("/experiments/{name}/missing")
 def missing(request: Request, seen: Sources, name: str) -> HTMLResponse:
-    """Its runs that are not in the index."""
+    """Show the experiment's runs that are not in the index."""
     source = _source(seen, name)
     known = {run.folder for run in _index({name: source}).runs}
     place = source.place
@@ -134,13 +136,13 @@ def comparison(
 
 @app.get("/style.css")
 def style() -> FileResponse:
-    """The same for everybody."""
+    """Return the style sheet, the same for everybody."""
     return FileResponse(STYLE, media_type="text/css", headers={"Cache-Control": "max-age=3600"})
 
 
 @app.exception_handler(AnyHTTPException)
 def refused(request: Request, error: AnyHTTPException) -> HTMLResponse:
-    """Why there is no page."""
+    """Show why there is no page."""
     login = None
     if error.status_code == 401:
         login = get_auth_manager().get_url_login(next_url=str(request.url))
@@ -185,7 +187,7 @@ def _run(seen: dict[str, Source], name: str, folder: str) -> tuple[Place, Run]:
 
 
 def _files(seen: dict[str, Source], name: str, folder: str) -> RunFiles:
-    """Of a run, whether it is in the index or not. Raises HTTPException 404."""
+    """Return the files of a run, in the index or not. Raises HTTPException 404."""
     place, run = _run(seen, name, folder)
     try:
         files = load_files(_client(place.connection), run)

@@ -56,7 +56,7 @@ class History:
 
 
 def history(runs: Sequence[RunRecord]) -> History | None:
-    """Of runs of one experiment, newest first; None if none has a result."""
+    """Draw the scores of runs of one experiment, newest first; None if none has a result."""
     ended = [(run, run.result) for run in reversed(runs) if run.result]
     if not ended:
         return None
@@ -120,7 +120,7 @@ class Learning:
 
 
 def learning(curves: Curves) -> Learning:
-    """Of the runs that have a curve."""
+    """Draw the learning curves of the runs that have one."""
     drawn = [(place, curve) for place, curve in enumerate(curves.curves, 1) if curve]
     values = [value for _, curve in drawn for _, value in curve.points]
     epochs = max(epoch for _, curve in drawn for epoch, _ in curve.points)
@@ -152,7 +152,7 @@ def learning(curves: Curves) -> Learning:
 
 
 def _meaning(run: RunRecord, result: Result) -> tuple[str, str | None]:
-    """What a score is of: under one name, earlier versions had the mean of both classes."""
+    """Return the meaning of a score: earlier versions had the mean of both classes by its name."""
     changed = result.metric == "average_precision" and run.task == "binary_classification"
     return result.metric, result.title if changed else None
 

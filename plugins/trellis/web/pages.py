@@ -1,4 +1,4 @@
-"""What the pages say, gathered and rendered."""
+"""Gathers and renders the contents of the pages."""
 
 import functools
 import os
@@ -136,7 +136,9 @@ def comparison(
 
 
 def message(request: Request, text: str, login: str | None) -> str:
-    """Why there is no page. login: where one signs in, if that is what lacks."""
+    """Explain why there is no page. login: the address to sign in at, if the user is not signed in.
+    login: where one signs in, if that is what lacks.
+    """
     return _render(request, "message", text=text, login=login)
 
 
@@ -221,7 +223,7 @@ def _tensorboard(uri: str) -> str:
 
 
 def _interval(estimate: Mapping[str, Any], decimals: int) -> str:
-    """Of a leaderboard's estimate."""
+    """Format the interval of a leaderboard's estimate."""
     return _score(Score(estimate["value"], *estimate["interval"]), decimals)
 
 

@@ -72,7 +72,7 @@ def _self_hosted(target: Target) -> Iterator[Finding | Passed]:
 
 
 def _triggerer_alive() -> bool:
-    """Whether the database of the local Airflow has a live triggerer."""
+    """Return whether the database of the local Airflow has a live triggerer."""
     from airflow.jobs.job import most_recent_job
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -126,7 +126,7 @@ def _package_problems(target: Target, name: str, packages: Mapping[str, str]) ->
 
 
 def _meets(package: str, installed: str, wanted: str) -> bool:
-    """Whether a pin in Composer's list is sufficient; a provider may be newer."""
+    """Return whether a pin in Composer's list is sufficient; a provider may be newer."""
     pins = [
         each for each in Requirement(f"{package}{installed}").specifier if each.operator == "=="
     ]

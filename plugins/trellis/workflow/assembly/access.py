@@ -1,4 +1,4 @@
-"""Who may see and change a DAG: Airflow's rights by DAG, from `access` of platform.yaml."""
+"""Grants Airflow's rights on a DAG, from `access` of platform.yaml."""
 
 from collections.abc import Iterable
 from typing import Any

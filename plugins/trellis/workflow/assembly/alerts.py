@@ -1,4 +1,4 @@
-"""What a failed task reports: the stage, the cause, where to look and what to do.
+"""Reports a failed task: the stage, the cause, where to look and what to do.
 
 One failure is one message to people, and one record in the log of each task that failed by it.
 """
@@ -129,6 +129,6 @@ def message(context: Any, advise: Callable[[str], str] | None = None) -> str:
 
 
 def advice(task_id: str) -> str:
-    """What to do after this task has failed."""
+    """Return what to do after this task has failed."""
     others = _OF_DEPLOYMENT if task_id.startswith("deploy.") else _OF_BASELINES
     return ADVICE.get(task_id, others)

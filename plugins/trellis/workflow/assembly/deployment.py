@@ -86,7 +86,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
     field = functools.partial(planned, experiment, platform)
 
     def promoted(context: Any) -> Any:
-        """What the comparison says of the challenger."""
+        """Read challenger.json, the comparison's facts about the challenger."""
         run = Run.of(experiment, platform, context["run_id"])
         return documents.read(platform, "challenger", run.challenger)
 

@@ -24,7 +24,9 @@ def send(platform: Platform, context: Any, text: str) -> None:
 async def send_from_triggerer(
     notifiers: Mapping[str, Notifier], context: Mapping[str, Any], text: str
 ) -> None:
-    """The same where a callback must not block: Airflow runs those of deadlines there."""
+    """Send from the triggerer, where a callback must not block: Airflow runs those of deadlines
+    there.
+    """
     for name, entry in notifiers.items():
         try:
             notifier = made(entry)

@@ -20,7 +20,7 @@ _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def dag_id(platform: Platform, experiment: str) -> str:
-    """Of the predictions of the experiment of this name."""
+    """Id of the DAG with the predictions of this experiment."""
     return platform.dag_id(f"{experiment}-predict")
 
 

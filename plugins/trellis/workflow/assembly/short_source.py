@@ -9,7 +9,7 @@ from typing import Any
 
 
 def short(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function with a source of two lines."""
+    """Return the function with a source of two lines."""
 
     def call(*arguments: Any) -> Any:
         return function(*arguments)

@@ -31,7 +31,7 @@ _ADVICE = "The next look repeats it, and no change is lost. Clear it once the ca
 
 
 def asked(experiments: Mapping[str, Experiment]) -> bool:
-    """Whether any experiment waits for what this DAG finds."""
+    """Return whether any experiment waits for an event of this DAG."""
     return any(map(_waits, experiments.values()))
 
 

@@ -1,3 +1,3 @@
-"""What passes between stages: plans and other files with their schemas, the paths of a run's
-files, and the Params of a run.
+"""Files between the stages: plans and others with their schemas, the paths of a run's files, and
+the Params of a run.
 """

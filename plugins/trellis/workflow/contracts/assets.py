@@ -10,12 +10,14 @@ from trellis.workflow.spec.platform import Platform
 
 
 def source(experiment: str, platform: Platform) -> Asset:
-    """Its table, its query's tables or its manifest. Extra: {"version"}, as `watched` has it."""
+    """The source of an experiment: its table, its query's tables or its manifest. Extra:
+    {"version"}, as `watched` has it.
+    """
     return _asset("source", experiment, platform)
 
 
 def dataset(experiment: str, platform: Platform) -> Asset:
-    """Its newest dataset. Extra: {"uri", "fingerprint"}."""
+    """The newest dataset of an experiment. Extra: {"uri", "fingerprint"}."""
     return _asset("dataset", experiment, platform)
 
 

@@ -1,4 +1,4 @@
-"""Which steps of two runs do the same: digests of their jobs.
+"""Digests of jobs, by which equal steps of two runs are found.
 
 A job's message has everything that its programs get: image, command and flags (dataset, model with
 its file's digest, hyperparameters, seed, epochs, metric), machines, and what is searched. What only
@@ -30,7 +30,7 @@ def of_tuning(
 def of_training(
     job: Mapping[str, Any], generation: int, files: Mapping[str, str], images: Mapping[str, str]
 ) -> str | None:
-    """The same of a CustomJob that trains; None if the digest of its image is not known.
+    """Digest of a CustomJob that trains; None if the digest of its image is not known.
 
     generation: of the experiment; increasing it asks for everything anew. files: those that the
     job reads beside its dataset, with a checksum. images: sha256:... by address with tag.

@@ -47,7 +47,7 @@ def params(experiment: Experiment, taken: Iterable[str]) -> dict[str, Param]:
 def changes(
     experiment: Experiment, values: Mapping[str, Any], taken: Iterable[str]
 ) -> dict[tuple[str, ...], Any]:
-    """What the values change in the file, as `with_changes` takes it.
+    """Return the changes of the file, in the form of `with_changes`.
 
     Raises FileError if nothing is left to be searched.
     """
@@ -70,7 +70,7 @@ def changes(
 
 
 def _known(experiment: Experiment, taken: Iterable[str]) -> dict[str, Hyperparameter]:
-    """Those that have an effect, by the parameter's name.
+    """Return the hyperparameters that have an effect, by the parameter's name.
 
     A group's own model may call one as a parameter of the run is called.
     """

@@ -44,7 +44,7 @@ class Partition:
         return f"{self.column} from {content['from']} to {content['to']} (exclusive)"
 
     def covers(self, partition_id: str) -> bool:
-        """Whether rows of a table's partition of this id may be in the interval.
+        """Return whether rows of a table's partition of this id may be in the interval.
 
         Ids are 2024, 202401, 20240131 or 2024013123, by the partitions' granularity.
         """

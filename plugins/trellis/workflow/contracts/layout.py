@@ -62,7 +62,7 @@ class Run:
 
     @classmethod
     def of(cls, experiment: Experiment, platform: Platform, run_id: str) -> "Run":
-        """Those of a run of an experiment's DAG."""
+        """Addresses of a run of an experiment's DAG."""
         folder = run_folder(run_id, experiment.generation)
         return cls(platform.bucket, experiment.name, folder)
 
@@ -84,11 +84,13 @@ class Run:
         return self.tuning_of(None)
 
     def tuning_of(self, model: str | None) -> str:
-        """The same of one of the experiment's other models; None: of `model`."""
+        """Tuning folder of one model; None is the experiment's `model`."""
         return f"{self.uri}tuning/{model}/" if model else f"{self.uri}tuning/"
 
     def trial_metrics(self, trial: str, model: str | None = None) -> str:
-        """What the trial with this id writes last; one that was stopped early writes none."""
+        """Address of the last file that the trial with this id writes; a trial that was stopped
+        early writes none.
+        """
         return f"{self.tuning_of(model)}{trial}/metrics.json"
 
     @property
@@ -150,7 +152,7 @@ def run_records(bucket: str, experiment: str) -> str:
 
 
 def rollback_record(bucket: str, experiment: str, run_id: str) -> str:
-    """Of a run of the DAG rollback, in the index."""
+    """Address of the index's record of a run of the DAG rollback."""
     return f"gs://{bucket}/{INDEX}{experiment}/rollbacks/{run_folder(run_id)}.json"
 
 

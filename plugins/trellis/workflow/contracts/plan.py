@@ -1,4 +1,4 @@
-"""What one run does: decided by the `plan` stage, read by all others from plan.json.
+"""Plan of one run: the `plan` stage decides it, all others read it from plan.json.
 
 trellis_contracts.plan has the file; here its configuration is an Experiment again, and its table a
 Table.
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def model_address(self) -> str:
-        """What --model of the trainer is: a name, or the address of the experiment's own file."""
+        """The trainer's flag --model: a name, or the address of the experiment's own file."""
         own = self.experiment.own_model
         if own is None:
             return self.experiment.model

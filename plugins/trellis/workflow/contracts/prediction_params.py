@@ -1,4 +1,4 @@
-"""What a single prediction may change: the trigger form in the UI, and `conf` of the REST API."""
+"""Parameters of a single prediction: the trigger form in the UI, and `conf` of the REST API."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What one run of EXPERIMENT-predict does: decided by `plan`, read by all others.
+"""Plan of one run of EXPERIMENT-predict: `plan` decides it, all others read it.
 
 prediction_plan.schema.json of trellis_contracts describes each field of the file.
 """

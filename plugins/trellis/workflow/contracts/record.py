@@ -1,4 +1,4 @@
-"""What the index of all runs says of each: small records, from which lists of runs are made.
+"""Records of the index of all runs: small, so that lists of runs need nothing else.
 
 gs://BUCKET/_index/EXPERIMENT/
     runs/RUN.json          RunRecord: begun by `plan`, completed by `result`
@@ -40,12 +40,12 @@ class _Document(BaseModel):
 
     @property
     def text(self) -> str:
-        """As JSON in ASCII, which is what metadata may be."""
+        """The record as JSON in ASCII, the encoding of metadata."""
         return json.dumps(self.model_dump(), separators=(",", ":"))
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Of its object; empty if it is too long for that."""
+        """Metadata of the record's object; empty if it is too long for that."""
         return {METADATA: self.text} if len(self.text) <= _MOST_BYTES else {}
 
     def upload(self, blob: Any, **conditions: int) -> None:
@@ -65,7 +65,7 @@ class Interval(_Document):
 
 
 class Deployment(_Document):
-    """What became of the challenger. model, previous: resource names with version. at: of the last
+    """The result of a deployment. model, previous: resource names with version. at: of the last
     step that counts, ISO 8601; None before the first.
     """
 
@@ -86,7 +86,7 @@ class Scored(_Document):
 
 
 class Result(_Document):
-    """How a run ended. value, low, high: of the winner's primary metric on the test split.
+    """The result of a run. value, low, high: of the winner's primary metric on the test split.
 
     title: of that metric, which says what is averaged; None in records of earlier versions.
     selected: the training that competed, and alone could be deployed; None if there was none, or
@@ -130,12 +130,14 @@ class Result(_Document):
 
     @property
     def serves(self) -> bool:
-        """Whether this run put its selected training into service."""
+        """True if this run put its selected training into service."""
         return self.deployment is not None and self.deployment.state == "serving"
 
     @property
     def served(self) -> Scored | None:
-        """What it put into service; None if nothing, or if an earlier version did not record it."""
+        """The model that the run put into service; None if there is none, or if the record lacks
+        it.
+        """
         return self.training if self.serves else None
 
     @property
@@ -192,20 +194,20 @@ class RunRecord(_Document):
 
     @property
     def spent_usd(self) -> float | None:
-        """What it has cost by its jobs' own times, an estimate; None if that is not known."""
+        """Estimated cost of the run by its jobs' own times; None if that is not known."""
         actual = self.result.actual_usd if self.result else None
         return None if actual is None else sum(actual.values())
 
     @property
     def so_far_usd(self) -> float | None:
-        """What it has cost; of a run that failed without a result, until its last failure."""
+        """Cost so far; of a run that failed without a result, until its last failure."""
         if self.failure is None or self.failure.so_far_usd is None:
             return self.spent_usd
         return sum(self.failure.so_far_usd.values())
 
     @property
     def usd(self) -> float:
-        """What it has cost; at most, where that is not known, or more may come: a failed run may be
+        """Cost, or the limit of cost where the cost is not known or may grow: a failed run may be
         cleared.
         """
         return self.at_most_usd if self.spent_usd is None else self.spent_usd
@@ -253,7 +255,7 @@ class RunRecord(_Document):
         actual_usd: Mapping[str, float] | None = None,
         spot_savings_usd: float | None = None,
     ) -> Self:
-        """The same run with its result. board: leaderboard.json; deployment: deployment.json."""
+        """Return the run with its result. board: leaderboard.json; deployment: deployment.json."""
         metric = board["primary_metric"]
         best = roles.winner(board)
         score = best["metrics"][metric]

@@ -1,4 +1,4 @@
-"""Which contender of a leaderboard is which: all that shows a score asks here whose it is.
+"""Names the roles of a leaderboard's contenders: winner, selected, served.
 
 winner      the first of the leaderboard, a baseline or the model that was served before among them
 selected    the training that the validation split chose: it alone of a run can be deployed
@@ -33,7 +33,9 @@ def selected(board: Mapping[str, Any]) -> Contender | None:
 
 
 def served(board: Mapping[str, Any], deployment: Mapping[str, Any] | None) -> Contender | None:
-    """What this run put into service. deployment: its deployment.json, None if there is none."""
+    """Return the model that this run put into service. deployment: its deployment.json, None if
+    there is none.
+    """
     if deployment is None or deployment["state"] != "serving":
         return None
     return named(board, deployment["challenger"])

@@ -1,4 +1,4 @@
-"""What a single run may change: the trigger form in the UI, and `conf` of the REST API.
+"""Parameters of a single run: the trigger form in the UI, and `conf` of the REST API.
 
 Every parameter is a key of the experiment file, with the same bounds, so form, API and file refuse
 the same values. `plan` checks that the values fit together, and refuses unknown keys.

@@ -213,7 +213,7 @@ class Table:
         return [feature.name for feature in self.features if feature not in used]
 
     def to_json(self) -> dict[str, Any]:
-        """As `from_json` reads it; part of plan.json."""
+        """Return the JSON that `from_json` reads; part of plan.json."""
         others = {"split_by": self.split_by, "weight": self.weight}
         return {
             "key": asdict(self.key),

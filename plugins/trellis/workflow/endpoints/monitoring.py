@@ -1,4 +1,4 @@
-"""What Cloud Monitoring has counted of online predictions.
+"""Reads the counts of online predictions from Cloud Monitoring.
 
 https://cloud.google.com/monitoring/api/metrics_gcp_a_b#gcp-aiplatform
 https://cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
@@ -24,7 +24,7 @@ _PERIOD_SECONDS = 3600
 
 @dataclass(frozen=True)
 class Counted:
-    """What one time series counts: predictions, and the hour of the last request (its end).
+    """The count of one time series: predictions, and the hour of the last request (its end).
 
     endpoint_id, endpoint_display_name, deployed_model_id: as its labels name them, or "".
     """
@@ -39,7 +39,8 @@ class Counted:
 def counted(
     api: GoogleApi, project: str, region: str, start: datetime, end: datetime
 ) -> list[Counted]:
-    """What the endpoints of a region were asked in an interval; nothing for those that nobody did.
+    """Count the predictions of a region's endpoints in an interval; endpoints without requests are
+    left out.
 
     Raises RefusedError, also for an answer that is not complete.
     """

@@ -1,4 +1,4 @@
-"""What an endpoint costs, what it was asked, and whether it is idle: pure functions."""
+"""Cost, use and state of an endpoint: pure functions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,9 @@ from trellis.workflow.spec.machines import Machine
 
 
 class State(StrEnum):
-    """Whether an endpoint is needed. Only IDLE ones may be undeployed."""
+    """The need for an endpoint. Only IDLE ones may be undeployed. Only IDLE ones may be
+    undeployed.
+    """
 
     EMPTY = "empty"
     """Nothing is deployed: it costs nothing."""
@@ -69,7 +71,7 @@ class Endpoint:
         return None if None in prices else sum(price for price in prices if price is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields; USD rounded to cents."""
+        """Return the fields; USD rounded to cents."""
         models = [
             {
                 "id": model.id,
@@ -100,7 +102,7 @@ def describe(
     now: datetime,
     days: int,
 ) -> Endpoint:
-    """What an aiplatform Endpoint is.
+    """Describe an Endpoint of aiplatform.
 
     counts: of the last days, None if they are not known. labels: the group's. busy: whether an
     operation on it is under way.
@@ -137,12 +139,14 @@ def describe(
 
 
 def removal_order(endpoint: Endpoint) -> list[Model]:
-    """Its models in an order in which Vertex AI undeploys them: the one with requests last."""
+    """Sort the models in the order in which Vertex AI undeploys them: the one with requests
+    last.
+    """
     return sorted(endpoint.models, key=lambda model: model.share)
 
 
 def _is_of(counted: Counted, endpoint: Any) -> bool:
-    """Whether a series is the endpoint's, by any of its labels.
+    """Return whether a series is the endpoint's, by any of its labels.
 
     Any will do: what looks like a request to the endpoint keeps it, rather than not.
     """

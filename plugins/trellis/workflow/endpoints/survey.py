@@ -16,7 +16,9 @@ from trellis.workflow.spec.platform import Platform
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found. refused: why Cloud Monitoring did not say what the endpoints were asked."""
+    """The endpoints of a project and region. refused: why Cloud Monitoring did not answer. refused:
+    why Cloud Monitoring did not say what the endpoints were asked.
+    """
 
     endpoints: tuple[Endpoint, ...]
     refused: RefusedError | None

@@ -45,7 +45,7 @@ _END = re.compile(r";\s*(?:(?:--|#)[^\n]*\s*)*\Z")
 
 @dataclass(frozen=True)
 class Inspection:
-    """What is known of a source without reading it.
+    """Facts about a source, without reading it.
 
     name: for messages. snapshot_sql: the statement that freezes it. bytes: what that reads.
     examples: rows of this run, None if only reading them would tell.
@@ -107,11 +107,13 @@ class Source:
         return _dry_run(self.client, self.section, statement, self.query)
 
     def partitions(self, partition: Partition | None) -> list[dict] | None:
-        """Its partitions that a run reads; see `table_state.partitions`. Raises NoRowsError."""
+        """Return the partitions that a run reads; see `table_state.partitions`. Raises
+        NoRowsError.
+        """
         return table_state.partitions(self.client, self.known, partition)
 
     def count(self, partition: Partition | None, parts: list[dict] | None) -> int | None:
-        """How many rows a run reads; None if only reading them would tell.
+        """Count the rows that a run reads; None if only reading them would tell.
 
         Raises NoRowsError if there are none in the run's interval, SourceError if there are none
         at all.
@@ -242,7 +244,9 @@ def rows_of(platform: Platform, name: str) -> int:
 
 
 def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, list[tuple[str, str]]]:
-    """How many rows of a table of predictions have an error, and (key, error) of the first few."""
+    """Count the rows with an error in a table of predictions; return the first few with (key,
+    error).
+    """
     statement = sql.render("predict_errors", table=predictions, most=most)
     (row,) = _client(platform).query(statement).result()
     return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
@@ -261,7 +265,7 @@ def splits_of(platform: Platform, split: Split, keys: Sequence[str]) -> dict[str
 
 
 def is_there(platform: Platform, name: str) -> bool:
-    """Whether the table exists."""
+    """Return whether the table exists."""
     try:
         _client(platform).get_table(name)
     except exceptions.NotFound:

@@ -1,4 +1,4 @@
-"""What an experiment's endpoint serves, read from Vertex AI. Called by tasks only."""
+"""Reads from Vertex AI the model that an experiment's endpoint serves. Called by tasks only."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -87,7 +87,7 @@ def find(platform: Platform, run: Run) -> Endpoint | None:
 
 
 def _not_offered(error: exceptions.GoogleAPICallError) -> bool:
-    """Whether it was Vertex AI that answered, and does not offer the method."""
+    """Return whether Vertex AI itself answered that it does not offer the method."""
     return isinstance(error, exceptions.MethodNotImplemented) and not no_service(error)
 
 

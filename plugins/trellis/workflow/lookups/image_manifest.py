@@ -126,7 +126,7 @@ def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
 
 
 def lines_of(address: str, content: bytes) -> Iterator[Line]:
-    """The same, of the file's content. Raises SourceError."""
+    """Parse the lines of the file's content. Raises SourceError."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -152,7 +152,7 @@ def _bucket(address: str) -> str:
 
 
 def last_field(split: Any) -> str | None:
-    """What the field after the label is, by the file's split: a group, or a day; None: none is."""
+    """Meaning of the field after the label, by the file's split: a group, a day, or None."""
     return split.decided_by if isinstance(split, GroupSplit | TimeSplit) else None
 
 
@@ -311,7 +311,9 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
 
 
 def is_number(label: str) -> bool:
-    """Whether a regression can learn the label: a number that float32 holds, as in the export."""
+    """Return whether a regression can learn the label: a number that float32 holds, as in the
+    export.
+    """
     return bool(_NUMBER.fullmatch(label)) and abs(float(label)) <= _LARGEST
 
 

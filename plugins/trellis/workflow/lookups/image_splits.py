@@ -1,4 +1,4 @@
-"""How many images of each class a manifest's splits have, before any image is read."""
+"""Counts the images of each class in a manifest's splits, before any image is read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -54,7 +54,9 @@ def _ask(
 
 
 def _stratified(images: Iterable[Image], split: StratifiedSplit) -> dict[str, list[Image]]:
-    """As many of each class as the export gives each split; which of them does not matter here."""
+    """Take as many of each class as the export gives each split; which ones does not matter
+    here.
+    """
     by_class: dict[frozenset[str], list[Image]] = {}
     for image in images:
         by_class.setdefault(image.labels, []).append(image)

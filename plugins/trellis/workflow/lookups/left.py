@@ -1,4 +1,4 @@
-"""What earlier tasks of a run have left for a later one.
+"""Reads the results of a run's earlier tasks for a later one.
 
 A person may mark any task as success, or skip it, in Airflow's UI: then later tasks start, and what
 it should have left is not there. Each need says so in one sentence, names the task to clear, and is
@@ -21,7 +21,7 @@ Need = Callable[[Any, Platform], None]
 
 
 class NothingLeftError(AirflowFailException):
-    """What an earlier task should have left is not there; the message names the task."""
+    """The result of an earlier task is missing; the message names the task."""
 
     def __init__(self, task: str, what: str):
         super().__init__(
@@ -31,7 +31,9 @@ class NothingLeftError(AirflowFailException):
 
 
 def returned(ti: Any, task_id: str, what: str) -> Any:
-    """What a task returned. Raises NothingLeftError, with `what` it is, if that is nothing."""
+    """Read a task's return value. what: its name in messages. Raises NothingLeftError if there is
+    none. Raises NothingLeftError, with `what` it is, if that is nothing.
+    """
     content = ti.xcom_pull(task_ids=task_id)
     if not content:
         raise NothingLeftError(task_id, what)
@@ -46,7 +48,7 @@ def snapshot(plan: Plan, platform: Platform) -> None:
 
 
 def automl_input(plan: Plan, platform: Platform) -> None:
-    """What AutoML's dataset is made of: a view of the frozen rows, or a list of images."""
+    """Input of AutoML's dataset: a view of the frozen rows, or a list of images."""
     if plan.table is None:
         images = f"{plan.run.baseline('automl')}import.csv"
         if not _exists(platform, images):

@@ -14,7 +14,7 @@ _REMEDY = "Another version of Trellis wrote this plan: clear `plan` to plan the 
 
 
 def load(experiment: Experiment, platform: Platform, run_id: str) -> plan.Plan:
-    """What a run of the experiment's DAG does, as its `plan` stage decided.
+    """Load the plan of a run of the experiment's DAG.
 
     Raises AirflowFailException if there is no plan, or this version does not understand it.
     """
@@ -29,7 +29,7 @@ def load(experiment: Experiment, platform: Platform, run_id: str) -> plan.Plan:
 def load_prediction(
     experiment: Experiment, platform: Platform, run_id: str
 ) -> prediction_plan.PredictionPlan:
-    """The same of the DAG EXPERIMENT-predict."""
+    """Load the plan of a run of the DAG EXPERIMENT-predict."""
     address = Prediction(experiment, platform, run_id).plan
     content = documents.read(platform, "prediction_plan", address, _REMEDY)
     try:

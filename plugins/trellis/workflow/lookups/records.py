@@ -100,7 +100,9 @@ def add_rollback(platform: Platform, user: str | None, experiment: str, decided:
 
 
 def _find(platform: Platform, run: layout.Run) -> RunRecord | None:
-    """None if there is none, or one that this version cannot read: it is made again."""
+    """Find the record; None if there is none, or one that this version cannot read: it is written
+    again.
+    """
     try:
         return RunRecord.model_validate(storage.read_json(platform, run.record))
     except (NotFound, ValidationError):

@@ -32,7 +32,7 @@ def training(connection: str, source: str, target: str) -> dict[str, Any]:
 
 
 def tuning(connection: str, source: str, target: str) -> dict[str, Any]:
-    """The same of a study's trials. Returns {"name", "console", "trials", "reused"}."""
+    """Copy the reused trials of a study. Returns {"name", "console", "trials", "reused"}."""
     own, trials = _trials(connection, target), _trials(connection, source)
     if own is None:
         if trials is None:
@@ -48,7 +48,7 @@ def trials_beside(tuning_folder: str) -> str:
 
 
 def summary(trials: dict[str, Any]) -> dict[str, Any]:
-    """What `tune` has returned, from the trials.json that `choose` made of it."""
+    """Return the result of `tune`, from the trials.json that `choose` wrote."""
     return {
         "name": trials["job"],
         "trials": [

@@ -58,12 +58,12 @@ def read_json(platform: Platform, uri: str) -> Any:
 
 
 def read_json_by(connection: str, uri: str) -> Any:
-    """The same for who has only the Airflow connection."""
+    """Read a JSON object with the Airflow connection alone."""
     return json.loads(_blob(connection, uri).download_as_text())
 
 
 def exists(connection: str, uri: str) -> bool:
-    """Whether there is such an object."""
+    """Return whether the object exists."""
     return bool(_blob(connection, uri).exists())
 
 
@@ -97,7 +97,7 @@ def blobs(platform: Platform, prefix: str) -> list[Blob]:
 
 
 def each_blob(platform: Platform, prefix: str) -> Iterator[Blob]:
-    """The same, listed page by page."""
+    """List the objects page by page."""
     bucket, _, name = prefix.removeprefix("gs://").partition("/")
     return iter(_client(platform.connection).list_blobs(bucket, prefix=name))
 
@@ -105,8 +105,8 @@ def each_blob(platform: Platform, prefix: str) -> Iterator[Blob]:
 def newest_before(
     platform: Platform, uri: str, pattern: str, among: Container[str]
 ) -> tuple[bool, str | None]:
-    """Whether the object exists, and the newest other one of the pattern and of `among` older
-    than it.
+    """Return whether the object exists, and the newest other one of the pattern and of `among`
+    older than it.
 
     uri: gs://... of the object. pattern: names in the group's bucket, with a * for a folder.
     among: addresses.

@@ -1,4 +1,4 @@
-"""How many rows a table has, and when they changed: from metadata where they say it, else counted.
+"""Counts a table's rows and dates its changes: from metadata where they say it, else by a query.
 
 BigQuery's metadata of a table (`numRows`, the rows of its partitions) leave out the rows that were
 streamed lately and are in the streaming buffer, though every query sees them:
@@ -59,7 +59,9 @@ def count(
     partition: Partition | None,
     parts: list[dict] | None,
 ) -> int | None:
-    """How many rows the run reads; None if only reading them would tell. Raises NoRowsError."""
+    """Count the rows that the run reads; None if only reading them would tell. Raises
+    NoRowsError.
+    """
     if known is None:
         return None
     if partition is None:

@@ -12,8 +12,8 @@ from trellis.workflow.spec.platform import Platform
 
 
 def source(experiment: Experiment, platform: Platform) -> Any | None:
-    """Of a manifest its generation and checksum; of a table or query the time of the last change
-    and the rows of each table behind it. None if it does not exist yet.
+    """Version of the source. A manifest: its generation and checksum; a table or query: the time of
+    the last change and the rows of each table behind it. None if it does not exist yet.
     """
     if experiment.source.kind == "image":
         manifest = storage.blob(platform, platform.uri(experiment.image_source.images))

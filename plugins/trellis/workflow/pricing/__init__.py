@@ -1,1 +1,1 @@
-"""What a run may cost at most, from a table of prices."""
+"""Limits of a run's cost, from a table of prices."""

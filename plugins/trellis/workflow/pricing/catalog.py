@@ -103,7 +103,9 @@ def _rates(found: _Found) -> Rates:
 
 
 def meaning(description: str) -> tuple[Whose, str, str] | None:
-    """What a SKU is the price of; None if it is nothing of a machine that is billed by the hour."""
+    """Return what a SKU is the price of; None unless it is of a machine that is billed by the
+    hour.
+    """
     whose: Whose = "compute"
     if found := _VERTEX.fullmatch(description):
         whose = "training" if found["training"] else "serving"

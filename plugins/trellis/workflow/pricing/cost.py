@@ -1,4 +1,4 @@
-"""What a plan may cost at most: machines times the time after which each job is stopped.
+"""Limit of a plan's cost: machines times the time after which each job is stopped.
 
 An upper limit, not an estimate: trainings usually end long before their timeout. Prices stand in
 machines.json and prices.json with their source and date.
@@ -68,7 +68,7 @@ class Serving:
     most: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plan.json has it."""
+        """Return the fields of plan.json."""
         return {
             "at_most_usd_per_day": round(self.most, 2),
             "at_least_usd_per_day": round(self.least, 2),
@@ -215,7 +215,7 @@ def rates(experiment: Experiment, region: str) -> dict[str, float]:
 
 
 def spot_savings(experiment: Experiment, region: str, usd: Mapping[str, float]) -> dict[str, float]:
-    """What spot machines save of US dollars at on-demand prices, by stage.
+    """Savings of spot machines in US dollars against on-demand prices, by stage.
 
     Without the stages that use none, and those whose machines have no known spot price.
     """
@@ -238,7 +238,7 @@ def spot_savings(experiment: Experiment, region: str, usd: Mapping[str, float]) 
 
 
 def serving(experiment: Experiment, region: str | None) -> Serving | None:
-    """What the experiment's deployed model costs in a region; None if it deploys none."""
+    """Cost of the experiment's deployed model in a region; None if it deploys none."""
     if experiment.deploy is None:
         return None
     serving_machines = experiment.deploy.machines

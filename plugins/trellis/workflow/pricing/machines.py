@@ -43,7 +43,7 @@ class Attachable:
     most_memory_gb: float = math.inf
 
     def counts(self, type_: MachineType) -> list[int]:
-        """How many of it a machine can have."""
+        """Numbers of this accelerator that a machine can have."""
         if type_.memory_gb > self.most_memory_gb:
             return []
         return [int(count) for count, most in self.most_vcpus.items() if type_.vcpus <= most]
@@ -91,7 +91,7 @@ class Machines:
         return sorted(fixed | set(self.attachable))
 
     def unpriced(self, machine: Machine) -> list[str]:
-        """What of the machine has no price in the region."""
+        """List the parts of the machine that have no price in the region."""
         return [name for name in self._parts(machine) if name not in self.prices]
 
     def usd(self, machine: Machine, use: Use) -> float:

@@ -1,4 +1,4 @@
-"""What a prediction may cost at most: machines times the time after which it is stopped."""
+"""Limit of a prediction's cost: machines times the time after which it is stopped."""
 
 from trellis.workflow.pricing import machines
 from trellis.workflow.pricing.cost import Cost, check_budget, scan

@@ -125,7 +125,7 @@ def _with_gpus(name: str, entry: Mapping[str, Any], rates: Rates, whose: Whose) 
 
 
 def _priced(entry: Mapping[str, Any], prices: Mapping[str, float]) -> bool:
-    """Whether each use of the entry has a price."""
+    """Return whether each use of the entry has a price."""
     uses = [entry["only"]] if "only" in entry else ["training", "serving"]
     return "usd" in prices or all(f"{use}_usd" in prices for use in uses)
 

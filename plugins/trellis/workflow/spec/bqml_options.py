@@ -71,7 +71,7 @@ OPTIONS: Mapping[str, Mapping[str, Words]] = {
 
 
 def problems(type_: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What BigQuery would refuse, each with the option's name. type_: one of OPTIONS."""
+    """List the options that BigQuery would refuse, each with its name. type_: one of OPTIONS."""
     known = OPTIONS[type_]
     for name, value in options.items():
         if name not in known:

@@ -9,7 +9,7 @@ from trellis.workflow.spec.sections import Section, key
 
 
 class Gate(Section):
-    """What a run's training must achieve on the test split to be deployed."""
+    """Conditions on the test split that a run's training must meet to be deployed."""
 
     require: Bounds = key(
         "bounds by metric: lower bounds of metrics to maximize, upper bounds of those to minimize",
@@ -63,14 +63,16 @@ class Smoke(Section):
 
 
 class ServingMachines(Machine):
-    """What each replica of a deployed model runs on."""
+    """Machines of each replica of a deployed model."""
 
     type: str = key("Compute Engine machine type", "n1-standard-2")
     replicas: Replicas = key("[fewest, most]; the load decides in between", (1, 1))
 
 
 class Deploy(Section):
-    """When and how a run's training is served: the one that the validation split selected."""
+    """Conditions and steps of serving a run's training: the one that the validation split
+    selected.
+    """
 
     gate: Gate = key("what it must achieve before it is deployed", Gate())
     canary: Percents = key("its share of requests, step by step", (10, 50, 100))

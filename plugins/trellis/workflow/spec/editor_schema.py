@@ -25,7 +25,9 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 class _Generator(GenerateJsonSchema):
-    """As people write the values; without the titles that pydantic makes of names."""
+    """Generates the schema of values as people write them; without the titles that pydantic makes
+    of names.
+    """
 
     def encode_default(self, dft: Any) -> Any:
         if isinstance(dft, timedelta):
@@ -80,13 +82,13 @@ def _offered(names: Any) -> dict[str, Any]:
 
 
 def _hover(each: Hyperparameter) -> str:
-    """What it is, and which values it takes."""
+    """Text for the editor: the meaning, and the values."""
     about = str(each.schema["description"])
     return "; ".join(part for part in (about, each.expected, each.only) if part)
 
 
 def _bounds(each: Hyperparameter) -> dict[str, Any]:
-    """Its type and bounds, without the trainer's own words."""
+    """Type and bounds, without the trainer's own words."""
     if "by_class" in each.schema:
         numbers = {"type": "number", **each.schema["by_class"]}
         mapping = {"type": "object", "additionalProperties": numbers, "minProperties": 1}

@@ -129,7 +129,9 @@ class Experiment(Section):
         return until
 
     def of(self, model: str | None) -> "Experiment":
-        """The same experiment with one model alone: one of `other_models`, or None: `model`."""
+        """Return the experiment with one model alone: one of `other_models`, or None for
+        `model`.
+        """
         if model is None:
             return self.model_copy(update={"other_models": {}}) if self.other_models else self
         other, tune, train = self.other_models[model], self.tune, self.train
@@ -156,12 +158,12 @@ class Experiment(Section):
 
     @property
     def searches(self) -> int:
-        """How many tuning jobs a run has."""
+        """Number of tuning jobs of a run."""
         return sum(one.tune is not None for one in self.by_model.values())
 
     @property
     def trainings(self) -> int:
-        """How many full trainings a run has at most, without repeats."""
+        """Number of full trainings of a run at most, without repeats."""
         return sum(one.train.top for one in self.by_model.values())
 
     @property
@@ -173,19 +175,19 @@ class Experiment(Section):
 
     @property
     def search(self) -> Mapping[str, Range]:
-        """What is searched, by hyperparameter; nothing without `tune`."""
+        """The search space by hyperparameter; empty without `tune`."""
         return {} if self.tune is None else self.tune.search
 
     @property
     def goal(self) -> Literal["maximize", "minimize"]:
-        """Whether more or less of the metric is better."""
+        """Direction of the metric: more or less is better."""
         if self.tune is not None:
             return self.tune.goal
         return "maximize" if self.train.maximize else "minimize"
 
     @property
     def metric(self) -> str:
-        """What decides among epochs, trials and trainings."""
+        """The metric that decides among epochs, trials and trainings."""
         if self.tune is not None:
             return self.tune.metric
         return self.train.maximize or self.train.minimize or ""

@@ -1,4 +1,4 @@
-"""What jobs and deployed models run on: the keys that every section `machines` has."""
+"""Machines of jobs and deployed models: the keys that every section `machines` has."""
 
 from pydantic import ValidationInfo, field_validator
 
@@ -24,7 +24,7 @@ class Machine(Section):
 
 
 class Machines(Machine):
-    """What each replica of a job runs on."""
+    """Machines of each replica of a job."""
 
     spot: bool = key("use spot machines: far cheaper, but Google may stop them at any time", False)
     persistent: str | None = key(
@@ -60,7 +60,7 @@ class ReductionServers(Section):
 
 
 class TrainingMachines(Machines):
-    """What the replicas of one full training run on."""
+    """Machines of one full training's replicas."""
 
     workers: int = key("machines that train one model together", 1, ge=1, le=64)
     parameter_servers: ParameterServers | None = key(
@@ -90,7 +90,7 @@ class TrainingMachines(Machines):
 
     @property
     def lockstep(self) -> bool:
-        """Whether several workers make every step together."""
+        """True if several workers make every step together."""
         return self.workers > 1 and self.parameter_servers is None
 
     @property

@@ -1,4 +1,4 @@
-"""Who is told of a failure: notifiers of Airflow's, as platform.yaml names them."""
+"""Recipients of failure messages: notifiers of Airflow's, as platform.yaml names them."""
 
 import re
 from typing import Any

@@ -28,7 +28,7 @@ class OwnModel:
 
 
 def is_file(model: object) -> TypeGuard[str]:
-    """Whether `model` names a file, and not one of the trainer's models."""
+    """Return whether `model` names a file, and not one of the trainer's models."""
     return isinstance(model, str) and model.endswith(".py")
 
 

@@ -41,7 +41,7 @@ class PlatformError(ValueError):
 
 
 class Dataflow(Section):
-    """What the export runs on."""
+    """Machines of the export."""
 
     machine_type: str = key("Compute Engine machine type of a worker", "n1-standard-4")
     max_workers: int = key("maximum number of workers", 2, ge=1, le=1000)
@@ -49,7 +49,7 @@ class Dataflow(Section):
 
 
 class Compare(Section):
-    """What the comparison runs on."""
+    """Machines of the comparison."""
 
     machine_type: str = key("Compute Engine machine type", "n1-standard-4")
     timeout: Duration = key("when a comparison is stopped")
@@ -257,7 +257,7 @@ class Platform(Section):
         return self.network
 
     def dag_id(self, name: str) -> str:
-        """Of the group's DAG with this name: an experiment's, or another."""
+        """Id of the group's DAG with this name: an experiment's, or another."""
         return f"{self.dag_prefix or ''}{name}"
 
     def table(self, name: str) -> str:

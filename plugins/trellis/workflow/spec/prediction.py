@@ -17,7 +17,7 @@ DATE = "{date}"
 
 
 class BatchMachines(Machine):
-    """What a batch prediction runs on."""
+    """Machines of a batch prediction."""
 
     replicas: int = key("machines that share the instances", 1, ge=1, le=100)
 

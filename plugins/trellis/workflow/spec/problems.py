@@ -1,4 +1,4 @@
-"""What is wrong with a file that a person wrote: everything at once, with line and field."""
+"""Problems of a file that a person wrote: everything at once, with line and field."""
 
 import difflib
 from collections.abc import Iterable, Iterator

@@ -18,12 +18,12 @@ LOCAL: Final = "local"
 
 
 def has_local(document: Document) -> bool:
-    """Whether a file has the section at all."""
+    """Return whether a file has the section at all."""
     return LOCAL in document.values
 
 
 def named(name: object, profile: Profile | None) -> str:
-    """What messages call a file that is read on a platform of that profile."""
+    """Name for messages of a file that is read on a platform of that profile."""
     return f"{name} with its section `{profile}`" if profile else f"{name}"
 
 

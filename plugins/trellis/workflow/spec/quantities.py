@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
 @dataclass(frozen=True)
 class Form:
-    """How a value is written: for the reference and for errors, and as JSON Schema for editors."""
+    """Notation of a value: for the reference and for errors, and as JSON Schema for editors."""
 
     text: str
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -84,7 +84,7 @@ def _pixels_text(size: tuple[int, int]) -> int | list[int]:
 
 
 def _scale(value: Any) -> str:
-    """As --scale of trainer.export has it."""
+    """Parse the value as --scale of trainer.export."""
     if value == "percentiles":
         value = {"percentiles": [1, 99]}
     if value == "full":

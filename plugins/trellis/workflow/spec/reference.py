@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What belongs together, under one heading."""
+    """Entries of the reference under one heading."""
 
     heading: str
     entries: tuple[Entry, ...]

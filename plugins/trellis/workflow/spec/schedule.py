@@ -1,4 +1,4 @@
-"""When a DAG runs, as an experiment file says it."""
+"""Schedules of DAGs in experiment files."""
 
 import re
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class _Field:
     names: tuple[str, ...] = ()
 
     def wrong(self, item: str) -> str | None:
-        """Why this part has no such item; None if it has."""
+        """Return why this part has no such item; None if it has."""
         allowed = f"{self.low} to {self.high}"
         if self.names:
             allowed += f" or {self.names[0].upper()} to {self.names[-1].upper()}"
@@ -92,13 +92,15 @@ class After:
 
 
 def after(schedule: str) -> After | None:
-    """What `new dataset of NAME` or `new champion of NAME` waits for; None for other schedules."""
+    """Return the asset that `new dataset of NAME` or `new champion of NAME` waits for; None for
+    other schedules.
+    """
     found = _AFTER.fullmatch(schedule)
     return After(**found.groupdict()) if found else None
 
 
 def by_time(schedule: str) -> bool:
-    """Whether it is a preset or a cron expression."""
+    """Return whether the schedule is a preset or a cron expression."""
     return schedule not in (MANUAL, NEW_DATA) and after(schedule) is None
 
 

@@ -38,7 +38,7 @@ def validate_section(section: type[Model], values: Any) -> tuple[Model | None, l
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an error is.
+    """The place of an error.
 
     where: as the author of the file knows it. section: the one that `info` is a field of.
     variants: those that `section` was selected from, () if there was no choice.
@@ -54,7 +54,9 @@ class _Place:
 
 
 def _place(section: type[Section], loc: Where) -> _Place:
-    """What pydantic's `loc` points to. Unlike `where`, it holds the tags of selected variants."""
+    """Find the place that pydantic's `loc` points to. Unlike `where`, it holds the tags of selected
+    variants.
+    """
     place = _Place((), section, (), None, False)
     current: type[Section] | None = section  # the one that the next part is a key of
     variants: tuple[type[Variant], ...] = ()
@@ -86,7 +88,9 @@ def _problem(section: type[Section], detail: Any) -> Problem:
 def _not_selected(
     place: _Place, rule: OneOf, variants: tuple[type[Variant], ...], value: Any
 ) -> Problem:
-    """Why `value` is none of the variants: no mapping, or opening keys of none or of several."""
+    """Return why `value` is none of the variants: no mapping, or opening keys of none or of
+    several.
+    """
     if not isinstance(value, Mapping):
         return Problem(place.where, f"{found(value)}expected {rule.text}")
     opening = [name for variant in variants for name in variant.opening]

@@ -75,7 +75,9 @@ def _selected(variants: tuple[type[Variant], ...], value: Any) -> str | None:
 
 
 def broken(message: str) -> PydanticCustomError:
-    """What a validator of a section raises when keys of that section do not go together."""
+    """Build the error that a validator of a section raises when keys of that section do not go
+    together.
+    """
     return PydanticCustomError("rule", "{message}", {"message": message})
 
 
@@ -93,7 +95,7 @@ def fields(section: type[Section]) -> Iterator[tuple[str, FieldInfo]]:
 
 
 def field_of(section: type[Section], where: Where) -> FieldInfo | None:
-    """What is known of the field at `where` below `section`, in whichever variant has it."""
+    """Return the field at `where` below `section`, in whichever variant has it."""
     info: FieldInfo | None = None
     kinds: tuple[type[Section], ...] = (section,)
     for part in where:
@@ -113,18 +115,20 @@ def sections_of(annotation: Any) -> tuple[type[Section], ...]:
 
 
 def variants_of(annotation: Any) -> tuple[type[Variant], ...]:
-    """The same where a field may hold more than one; () where there is no choice."""
+    """Return the variants of a field that may hold more than one; () where there is no choice."""
     return tuple(kind for kind in sections_of(annotation) if issubclass(kind, Variant))
 
 
 def one_of(info: FieldInfo) -> OneOf | None:
-    """How a field, or each value of its mapping, selects between variants; None: no choice."""
+    """Return how a field, or each value of its mapping, selects between variants; None without a
+    choice.
+    """
     rules = (*_rules(info.annotation, info.metadata), *_rules(_inner(info.annotation)))
     return next((rule for rule in rules if isinstance(rule, OneOf)), None)
 
 
 def is_mapping(info: FieldInfo) -> bool:
-    """Whether the author of the file chooses the keys below this field."""
+    """Return whether the author of the file chooses the keys below this field."""
     return get_origin(_without_none(info.annotation)) is dict
 
 
@@ -141,7 +145,7 @@ def expected(info: FieldInfo) -> str:
 
 
 def expected_inside(info: FieldInfo) -> str:
-    """The same of each value of a mapping, or each item of a list."""
+    """Describe the expected values of a mapping, or the items of a list."""
     return _expected(_inner(info.annotation))
 
 
@@ -200,7 +204,7 @@ _KINDS: dict[Any, str] = {
 
 
 def _rules(annotation: Any, metadata: Iterable[Any] = ()) -> list[Any]:
-    """What annotates a type, None aside."""
+    """Return the annotations of a type, without those of None."""
     return [*metadata, *getattr(_without_none(annotation), "__metadata__", ())]
 
 

@@ -18,7 +18,7 @@ Kind = Literal["image", "table"]
 
 
 class _Stored(Variant):
-    """How the examples are stored for training."""
+    """Storage of the examples for training."""
 
     split: Split = key(
         "which examples are in which split; a manifest's ML_USE column overrides it", KeySplit()

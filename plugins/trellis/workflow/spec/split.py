@@ -91,7 +91,7 @@ class TimeSplit(Variant):
 
 
 class SplitNames(Section):
-    """What a column of one's own calls the splits."""
+    """Names of the splits in a column of one's own."""
 
     train: list[Scalar] = key("its values for train", ["train"], min_length=1)
     validation: list[Scalar] = key("its values for validation", ["validation"], min_length=1)

@@ -55,7 +55,7 @@ class Document:
         return self.lines.get(where, 1)
 
     def error(self, problems: list[Problem]) -> FileError:
-        """The same problems with their lines."""
+        """Return the problems with their lines, as one error."""
         return FileError(
             self.name, [Problem(p.field, p.message, self.line(p.field)) for p in problems]
         )
@@ -109,7 +109,7 @@ def parse(name: str, text: str) -> Document:
 
 
 class _Refused(Exception):  # noqa: N818
-    """What is wrong is so wrong that the rest cannot be read."""
+    """A problem so severe that the rest cannot be read."""
 
     def __init__(self, where: Field, message: str, line: int):
         self.problem = Problem(where, message, line)

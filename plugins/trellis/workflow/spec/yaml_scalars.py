@@ -1,4 +1,4 @@
-"""What a word without quotes means in a YAML file: YAML 1.2's core schema.
+"""Meaning of a word without quotes in a YAML file: YAML 1.2's core schema.
 
 PyYAML resolves YAML 1.1, where `010` is 8, `1:30` is 90, `no` is false and `1e-4` is text. Here
 `no`, `2024-02-30` and `1:30 h` are text, and `1e-4` a number. A number that both versions read, and

@@ -31,7 +31,9 @@ class BaselineFailedError(Exception):
 
 
 def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
-    """Of a BigQuery ML baseline: fields of baseline.json. Raises BaselineFailedError."""
+    """Read the result of a BigQuery ML baseline: fields of baseline.json. Raises
+    BaselineFailedError.
+    """
     job = _succeeded(plan, platform, ti, bqml_stage.task_id(name))
     folder = plan.run.baseline(f"bqml-{name}")
     model = bqml_stage.model(plan, platform, name)
@@ -53,7 +55,9 @@ def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
 
 
 def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
-    """Of the AutoML baseline: fields of baseline.json. Raises BaselineFailedError."""
+    """Read the result of the AutoML baseline: fields of baseline.json. Raises
+    BaselineFailedError.
+    """
     if plan.table is not None:
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.views")
     pipeline = _vertex_job(plan, platform, ti, PIPELINE, f"{automl_stage.NAME}.train")

@@ -49,7 +49,7 @@ def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
 
 
 def _had_rows(ti: Any, ready: str) -> bool:
-    """Whether the task that the baselines wait for let them start.
+    """Return whether the task that the baselines wait for let them start.
 
     The trigger rule all_done, which makes this task run after failed baselines, also makes it run
     after a refusal.

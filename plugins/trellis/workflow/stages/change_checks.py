@@ -1,4 +1,4 @@
-"""What has changed between two datasets beyond the limits of `source.changes`, in words."""
+"""Finds changes between two datasets beyond the limits of `source.changes`, in words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Change:
 
 
 def judge(before: Mapping[str, Any], now: Mapping[str, Any], limits: Changes) -> list[Change]:
-    """What has changed beyond the limits. before, now: the content of two dataset.json."""
+    """List the changes beyond the limits. before, now: the content of two dataset.json."""
     label, *features = drift.measure(before, now)
     return [
         *_examples(before, now, limits.examples),

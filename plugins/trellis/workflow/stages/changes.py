@@ -59,7 +59,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 
 def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
-    """What has changed beyond the limits, or why nothing was compared."""
+    """List the changes beyond the limits, or say why nothing was compared."""
     if plan.dataset.previous is None:
         return [], "no run of this experiment has trained on one"
     # A run that is cleared keeps its findings: its own result does not count.
@@ -78,7 +78,7 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
 
 
 def refusal(plan: Plan, texts: list[str]) -> str:
-    """What is wrong, and what to do."""
+    """Message of a refusal: the problems, and what to do."""
     return "\n  ".join(
         [
             f"The dataset of this run ({plan.dataset.uri}) is too far from {plan.dataset.previous},"

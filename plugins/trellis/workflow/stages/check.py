@@ -132,8 +132,8 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
 def evaluate(
     row: Mapping[str, Any], plan: Plan, platform: Platform
 ) -> tuple[list[str], list[str], list[Finding]]:
-    """Why no model can be trained on the rows, what is only said of them, and what the data checks
-    found. row: the result of checks.sql.
+    """Return why no model can be trained on the rows, the warnings, and the findings of the data
+    checks. row: the result of checks.sql.
     """
     assert plan.table is not None
     experiment, task = plan.experiment, plan.experiment.task
@@ -229,8 +229,9 @@ def columns_json(
 
 
 def _rule(split: Any) -> dict[str, Any]:
-    """Which part of the hundred belongs to which split, and what is hashed if not the key; of a
-    rule without hashes its description, as the rows' splits are then those of the snapshot.
+    """Describe the split: which part of the hundred belongs to which split, and the column that is
+    hashed if not the key; of a rule without hashes its description, as the rows' splits are then
+    those of the snapshot.
     """
     if not isinstance(split, KeySplit | GroupSplit):
         return {"rule": split.rule}

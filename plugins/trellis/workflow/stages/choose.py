@@ -154,7 +154,7 @@ def rank(
 
 
 def nothing_to_choose(content: dict[str, Any]) -> str:
-    """Why there is no trial to train."""
+    """Explain why there is no trial to train."""
     states = ", ".join(f"trial {trial['id']} {trial['state']}" for trial in content["trials"])
     return (
         f"No trial succeeded with a {content['metric']} to compare: {states or 'no trial ran'}. "

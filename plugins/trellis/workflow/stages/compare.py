@@ -75,7 +75,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 
 def _trainings(context: Any) -> list[dict[str, Any]]:
-    """What the tasks of the trainings have returned."""
+    """Collect the return values of the trainings' tasks."""
     return [job for job in context["ti"].xcom_pull(task_ids=["train", "repeat"]) if job]
 
 

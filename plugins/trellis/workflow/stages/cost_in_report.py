@@ -1,4 +1,4 @@
-"""What a run has cost, in its report.
+"""Adds a run's cost to its report.
 
 trainer.compare writes the report before the run has ended, with a place for the cost between two
 marks (trainer/report/templates/cost.html.j2). The run's last task fills it.

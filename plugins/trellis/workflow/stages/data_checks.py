@@ -154,7 +154,7 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
 
 
 def _identifies(feature: Feature, entry: Mapping[str, Any]) -> bool:
-    """Whether each row has a value of its own: of text, and of whole numbers of any type."""
+    """Return whether each row has a value of its own: of text, and of whole numbers of any type."""
     values, rows = entry["distinct_values"], entry["examples"]
     if feature.type == "STRING":
         return bool(values >= 0.95 * rows)
@@ -162,7 +162,9 @@ def _identifies(feature: Feature, entry: Mapping[str, Any]) -> bool:
 
 
 def _told_by_order(entry: Mapping[str, Any], common: float) -> str | None:
-    """What the row before, in an identifier's order, tells of the other splits; None if little."""
+    """Measure what the row before, in an identifier's order, says about the other splits; None if
+    little.
+    """
     asked, correlation = entry["neighbours"] or 0, entry["neighbours_correlation"]
     if correlation is not None:
         if asked >= _BY_CHANCE and correlation >= _NEIGHBOURS_CORRELATED:

@@ -1,4 +1,4 @@
-"""What a run that only plans says: what would run, what is reused, what it may cost."""
+"""Output of a run that only plans: the stages it would run, what is reused, what it may cost."""
 
 from collections.abc import Iterator
 

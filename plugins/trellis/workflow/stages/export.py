@@ -62,7 +62,7 @@ def announcement(plan: Plan, platform: Platform) -> dict[str, str]:
 
 
 def job_prefix(experiment: Experiment) -> str:
-    """What its jobs' names begin with."""
+    """Prefix of the names of the stage's jobs."""
     return f"{experiment.name}-export"
 
 
@@ -113,7 +113,7 @@ def launch(
 
 
 def _network(platform: Platform) -> dict[str, str]:
-    """Where the workers run, as Dataflow has it: a network by its bare name, or a subnetwork.
+    """Network of the workers in Dataflow's form: a network by its bare name, or a subnetwork.
 
     A network in custom mode, or of another project, is found by its subnetwork only.
     https://docs.cloud.google.com/dataflow/docs/guides/specifying-networks

@@ -1,4 +1,4 @@
-"""What the export and the trainer would refuse of a manifest's images, by the split of each.
+"""Finds what the export and the trainer would refuse in a manifest's images, by the split of each.
 
 The manifest says enough for it: images need not be read. What they hold, and whether they are
 there, only the export finds.
@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 def judge(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> list[str]:
-    """Why the run could not end well. images: of each split."""
+    """Return why the run could not end well. images: of each split. images: of each split."""
     regression = experiment.task == REGRESSION
     classes = {
         name: Counter(label for image in some for label in image.labels)

@@ -143,8 +143,8 @@ def scheduling(timeout: timedelta, machines: Machines, *, lockstep: bool = False
 
 
 def read_by(spec: Any, reused: Mapping[str, str] | None) -> Iterator[str]:
-    """What the programs of a CustomJobSpec read: the dataset; if they are reused, an earlier run's
-    folder.
+    """List what the programs of a CustomJobSpec read: the dataset; if they are reused, an earlier
+    run's folder.
     """
     if reused is not None:
         yield reused["source"]

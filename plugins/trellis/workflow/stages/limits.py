@@ -1,4 +1,4 @@
-"""What a group and its owners may spend in a month, as platform.yaml bounds it."""
+"""Limits of a group's and its owners' spending in a month, from platform.yaml."""
 
 from collections.abc import Iterable
 

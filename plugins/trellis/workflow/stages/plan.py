@@ -85,7 +85,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the source.
+    """Facts about the source.
 
     source: the manifest, table or query. examples, classes: None if only reading would tell, or
     if there are none.

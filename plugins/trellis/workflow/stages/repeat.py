@@ -39,7 +39,7 @@ def tasks(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
 
 
 def further_seeds(experiment: Experiment) -> list[int]:
-    """Those after the experiment's own."""
+    """Return the seeds after the experiment's own."""
     return [(experiment.seed + n) % _SEEDS for n in range(1, experiment.train.seeds)]
 
 

@@ -64,8 +64,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 def _spent(
     experiment: Experiment, platform: Platform, ti: Any, board: dict[str, Any]
 ) -> dict[str, float] | None:
-    """What the run has cost, by stage; None if Google does not tell. That fails no run. Prints
-    what it has reused, too, which has cost nothing.
+    """Return the cost of the run by stage; None if Google does not tell, which fails no run. Prints
+    what was reused, too, which has cost nothing.
     """
     try:
         plan = plans.load(experiment, platform, ti.run_id)
@@ -94,7 +94,9 @@ def _report_cost(
 
 
 def _to_vertex_experiments(platform: Platform, run: layout.Run, board: dict[str, Any]) -> None:
-    """What Vertex AI Experiments lacks fails no run: bucket and index have all of it."""
+    """Write the contenders to Vertex AI Experiments. A failure fails no run: bucket and index have
+    everything.
+    """
     try:
         vertex_experiment.write(platform, run, board)
     except Exception as error:
@@ -102,7 +104,7 @@ def _to_vertex_experiments(platform: Platform, run: layout.Run, board: dict[str,
 
 
 def incomplete(board: dict[str, Any], report: str) -> str | None:
-    """Why the run must not succeed if the leaderboard lacks a training, else None."""
+    """Return why the run must not succeed if the leaderboard lacks a training, else None."""
     if missing := failed(board):
         return (
             f"The leaderboard ({report}) is incomplete: {missing}. Clear the failed training to "
@@ -114,7 +116,7 @@ def incomplete(board: dict[str, Any], report: str) -> str | None:
 def not_served(
     board: dict[str, Any], record: dict[str, Any] | None, broken: list[str]
 ) -> str | None:
-    """Why the run must not succeed if what it promoted is not served, else None.
+    """Return why the run must not succeed if the promoted training is not served, else None.
 
     record, broken: as in `deployment`.
     """
@@ -124,7 +126,7 @@ def not_served(
 
 
 def deployment(board: dict[str, Any], record: dict[str, Any] | None, broken: list[str]) -> str:
-    """What happened to the challenger, in one or two sentences.
+    """Describe the challenger's deployment in one or two sentences.
 
     record: deployment.json, None if there is none. broken: failed tasks of the deployment.
     """

@@ -1,4 +1,4 @@
-"""Which steps of a run an earlier one has done already. `plan` decides it.
+"""Finds steps of a run that an earlier run has done already. `plan` decides it. `plan` decides it.
 
 A finished run of the experiment with the same dataset has done a step if the digest of the step's
 job is the same, and, of a training, the parameters of its trial. Which trainings there are is known
@@ -36,13 +36,13 @@ class _Earlier:
     digests: Mapping[str, str]
 
     def chosen(self, platform: Platform) -> list[dict[str, Any]]:
-        """What it trained in full."""
+        """Return the trials that the run trained in full."""
         trials = _find(platform, "trials", self.run.trials)
         return trials["chosen"] if trials else [train.UNTUNED]
 
 
 def find(plan: Plan, platform: Platform) -> Reuse:
-    """What the run reuses. plan: without it."""
+    """Find the steps that the run reuses. plan: without them. plan: without it."""
     experiment = plan.experiment
     jobs = {"train": train.job(plan, platform, train.UNTUNED)}
     if experiment.tune is not None:
@@ -78,7 +78,7 @@ def without_reused(limit: Cost, experiment: Experiment, steps: Mapping[str, str]
 
 
 def count(steps: Mapping[str, str]) -> tuple[int, int]:
-    """How many repeats and how many trainings are reused."""
+    """Count the repeats and the trainings that are reused."""
     repeats = sum("/seeds/" in step for step in steps)
     return repeats, len(steps) - repeats - (_TUNING in steps)
 
@@ -109,8 +109,8 @@ class _Search:
         return self.found
 
     def _take(self, step: str, search: Callable[[], str | None]) -> None:
-        """Of a step that the run has begun already, what its earlier plan said: nothing is written
-        over with another content.
+        """Take over the decision of an earlier plan for a step that the run has begun already:
+        nothing is overwritten with another content.
         """
         folder = f"{self.plan.run.uri}{step}/"
         if any(True for _ in storage.each_blob(self.platform, folder)):
@@ -139,7 +139,7 @@ class _Search:
         return any(True for _ in storage.each_blob(self.platform, folder))
 
     def _chosen(self) -> list[dict[str, Any]]:
-        """As `choose` will find them."""
+        """Return the trials that `choose` will find."""
         source = self.found[_TUNING]
         trials = _find(self.platform, "trials", self.plan.run.trials) or _find(
             self.platform, "trials", reused.trials_beside(source)
@@ -156,7 +156,9 @@ class _Search:
         return chosen
 
     def _training(self, entry: dict[str, Any], seed: int | None = None) -> str | None:
-        """Of the same parameters, whatever its rank was; with another seed, if one is given."""
+        """Find a training of the same parameters, at any rank; with another seed, if one is
+        given.
+        """
         for earlier in self.earlier:
             if earlier.digests.get("train", "") != self.own.get("train"):
                 continue
@@ -203,7 +205,7 @@ def _finished(plan: Plan, platform: Platform) -> Iterator[_Earlier]:
 
 
 def _find(platform: Platform, kind: str, address: str) -> Any | None:
-    """None also for a document of another version of Trellis."""
+    """Read a document; None if it is missing or of another version of Trellis."""
     try:
         return documents.find(platform, kind, address)
     except AirflowFailException:

@@ -1,4 +1,4 @@
-"""What a run has cost so far, by stage: its jobs' own times and billed bytes, at list prices.
+"""Cost of a run so far, by stage: its jobs' own times and billed bytes, at list prices.
 
 An estimate. Spot machines count at on-demand prices (what they save is told beside it, by
 `pricing.cost.spot_savings`), Dataflow as if all workers that it may have
@@ -46,7 +46,7 @@ def by_stage(plan: Plan, platform: Platform, ti: Any, board: Mapping[str, Any]) 
 
 
 def trials_hours(trials: Iterable[Any]) -> float:
-    """Of a tuning job's trials, those that failed or were stopped too."""
+    """Sum the hours of a tuning job's trials, including failed and stopped ones."""
     return sum(hours(trial.start_time, trial.end_time) for trial in trials)
 
 

@@ -1,4 +1,4 @@
-"""What a check says of a snapshot's split where something else than the keys decides it."""
+"""Checks a snapshot's split where something else than the keys decides it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -21,7 +21,7 @@ UNTUNED: dict[str, Any] = {"rank": 1, "trial": None, "parameters": {}}
 
 
 def untuned(model: str | None, rank: int) -> dict[str, Any]:
-    """The same of one of the experiment's other models; None: of `model`."""
+    """Return the chosen entry of one model that is not tuned; None is the experiment's `model`."""
     return {**UNTUNED, "rank": rank, **({"model": model} if model else {})}
 
 
@@ -126,7 +126,9 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
 
 
 def copied(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, str] | None:
-    """What is copied in place of a job: the folders, as TrainOperator has them."""
+    """Return the folders to copy in place of a job, in the form of TrainOperator; None without
+    reuse.
+    """
     folder = _folder(plan, chosen)
     source = plan.reused(folder)
     return {"source": source, "target": folder} if source else None

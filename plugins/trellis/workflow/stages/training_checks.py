@@ -1,4 +1,4 @@
-"""What the export and the trainer would refuse of a dataset, known once its splits are counted.
+"""Finds what the export and the trainer would refuse in a dataset, once its splits are counted.
 
 `plan` counts those of a manifest, `check` those of rows. The rules are the trainer's: shards in
 trainer/exporting, batches in trainer/training/input_pipeline.py, metrics in
@@ -38,7 +38,9 @@ class Counts:
 
 
 def judge(experiment: Experiment, splits: Mapping[str, Counts]) -> list[str]:
-    """Why no training could begin, or learn anything; nothing of a split that has no example."""
+    """Return why no training could begin, or learn anything; nothing of a split that has no
+    example.
+    """
     if any(not splits[name].examples for name in NAMES):
         return []
     return [

@@ -48,7 +48,7 @@ class TuneOperator(HyperparameterTuningJobOperator):
 
 
 def task_id(model: str | None) -> str:
-    """Of the search of one of the experiment's other models; None: of `model`."""
+    """Id of the tuning task of one model; None is the experiment's `model`."""
     return f"tune_{model}" if model else "tune"
 
 
@@ -97,7 +97,9 @@ def job(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, A
 
 
 def copied(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, str] | None:
-    """What is copied in place of a job: the folders, as TuneOperator has them."""
+    """Return the folders to copy in place of a job, in the form of TuneOperator; None without
+    reuse.
+    """
     target = plan.run.tuning_of(model)
     source = plan.reused(target)
     return {"source": source, "target": target} if source else None

@@ -1,4 +1,4 @@
-"""What a backbone cannot begin with, or be given."""
+"""Validates a backbone: its images and its pretrained weights."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,9 @@ MODEL = "backbone"
 
 
 def problems(experiment: Experiment) -> Iterator[Problem]:
-    """Whether a file of weights is there, only `plan` can say (trellis.workflow.lookups)."""
+    """List the problems. Only `plan` can say whether a file of weights exists
+    (trellis.workflow.lookups).
+    """
     if experiment.model != MODEL:
         return
     if "weights" in experiment.search:

@@ -20,7 +20,7 @@ def folded(name: str | None) -> str:
 
 
 def problems(source: RowSource) -> Iterator[Problem]:
-    """What excludes one another among the columns that a file names."""
+    """List the columns of a file that exclude one another."""
     others = {"label": source.label, "partition": source.partition}
     for role, column in (("key", source.key_), ("label", source.label)):
         for other, name in others.items():

@@ -1,4 +1,4 @@
-"""What must fit together in the section `deploy`: with the task, the baselines and the machines."""
+"""Validates the section `deploy` against the task, the baselines and the machines."""
 
 from collections.abc import Iterator
 

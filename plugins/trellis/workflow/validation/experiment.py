@@ -1,4 +1,4 @@
-"""What must fit together in an experiment: fields with one another, and with the trainer."""
+"""Validates an experiment: fields against one another, and against the trainer."""
 
 from collections.abc import Iterator
 
@@ -143,7 +143,7 @@ def _machines(experiment: Experiment) -> Iterator[Problem]:
 def _parameter_servers(
     experiment: Experiment, machines: TrainingMachines, where: Where
 ) -> Iterator[Problem]:
-    """What does not go with parameter servers."""
+    """List the settings that do not go with parameter servers."""
     *_, (server, _) = machines.pools
     yield from machine_problems(server, (*where, "parameter_servers"), "training")
     if machines.gpu and machines.gpus > 1:
@@ -157,7 +157,9 @@ def _parameter_servers(
 
 
 def _reduction_servers(machines: TrainingMachines, where: Where) -> Iterator[Problem]:
-    """What does not go with reduction servers: whatever does not sum up gradients through NCCL."""
+    """List the settings that do not go with Reduction Server: those that do not sum gradients
+    through NCCL.
+    """
     if machines.parameter_servers is not None:
         yield Problem(where, "sums up gradients of workers in lockstep: not of `parameter_servers`")
         return

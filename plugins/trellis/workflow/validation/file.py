@@ -135,7 +135,7 @@ def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
 
 
 def _others(path: Path, experiment: Experiment) -> Iterator[Problem]:
-    """What is wrong with the experiment that this one waits for."""
+    """List the problems of the experiment that this one waits for."""
     waits = after(experiment.schedule)
     if waits is None:
         return

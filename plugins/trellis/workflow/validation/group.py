@@ -1,4 +1,4 @@
-"""What an experiment needs of the group's platform, and what it lacks."""
+"""Validates an experiment against the group's platform."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -13,7 +13,7 @@ from trellis_contracts import catalog
 
 
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
-    """Why no run of the experiment, or no prediction by its models, could succeed."""
+    """Return why no run of the experiment, or no prediction by its models, could succeed."""
     yield from _machines(platform)
     yield from _not_in_region(experiment, platform)
     access = platform.access
@@ -50,7 +50,8 @@ def require(experiment: Experiment, platform: Platform) -> None:
 def too_few_for_automl(
     experiment: Experiment, platform: Platform, rows: int | None, classes: Mapping[str, int] | None
 ) -> str | None:
-    """Why AutoML would refuse the examples, as far as they are counted; None if it would not.
+    """Return why AutoML would refuse the examples, as far as they are counted; None if it would
+    not.
 
     classes: images by class; None for rows.
     """
@@ -69,7 +70,7 @@ def too_few_for_automl(
 
 
 def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | None:
-    """Which classes class_weights names that the examples do not have; None if they have all."""
+    """Return the classes of class_weights that the examples do not have; None if they have all."""
     for model, one in experiment.by_model.items():
         where = "" if model is None else f"other_models.{model}."
         for text in possible(one, catalog.load(), "class_weights"):

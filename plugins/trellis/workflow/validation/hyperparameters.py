@@ -13,7 +13,7 @@ from trellis_contracts.tasks import TASKS
 
 
 def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
-    """What the trainer would refuse, or what would have no effect."""
+    """List the values that the trainer would refuse, or that would have no effect."""
     if experiment.model not in catalog.models:
         return
     known = catalog.of_model(experiment.model)
@@ -48,7 +48,7 @@ def _unknown(name: str, known: Any, model: str) -> str:
 def _without_effect(
     parameter: Hyperparameter, experiment: Experiment, catalog: Catalog
 ) -> str | None:
-    """Its author would believe it to have one."""
+    """Return why the setting would have no effect."""
     kind, task = experiment.source.kind, experiment.task
     if task in TASKS and not parameter.has_effect(kind, task):
         return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"

@@ -1,4 +1,6 @@
-"""What a model's layers take of a file's images and machines, as far as the trainer declares it."""
+"""Validates a model's layers against a file's images and machines, as far as the trainer declares
+it.
+"""
 
 from collections.abc import Iterator
 

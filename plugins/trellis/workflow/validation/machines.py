@@ -1,4 +1,4 @@
-"""What is wrong with the machines that a section names."""
+"""Validates the machines that a section names."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def _unknown(name: str, use: pricing.Use, table: pricing.Machines) -> str:
 
 
 def _accelerators(machine: Machine, table: pricing.Machines) -> str | None:
-    """Why the machine type cannot have these accelerators."""
+    """Return why the machine type cannot have these accelerators."""
     type_ = table.types[machine.type]
     if type_.gpu:
         if (machine.gpu, machine.gpus) == (type_.gpu, type_.gpus):

@@ -1,4 +1,4 @@
-"""Whether the notifiers of platform.yaml are ones, and take their arguments."""
+"""Validates the notifiers of platform.yaml and their arguments."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from trellis.workflow.spec.problems import Problem
 
 
 def problems(platform: Platform) -> Iterator[Problem]:
-    """What is wrong with them, as far as it is known without sending anything."""
+    """List the problems of the notifiers, as far as they are known without sending anything."""
     for name, entry in platform.notify.items():
         try:
             made(entry)

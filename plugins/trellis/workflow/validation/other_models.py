@@ -11,7 +11,7 @@ from trellis_contracts.catalog import Catalog
 
 
 def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
-    """What is wrong with one of them, at its place in the file."""
+    """List the problems of one of the other models, at its place in the file."""
     for name, other in experiment.other_models.items():
         where = ("other_models", name)
         if is_file(name):
@@ -36,7 +36,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
 
 
 def unfit(experiment: Experiment, catalog: Catalog) -> str | None:
-    """Why the experiment's model cannot learn from its source; None if it can."""
+    """Return why the experiment's model cannot learn from its source; None if it can."""
     kind, models = experiment.source.kind, catalog.models
     if experiment.model not in models or kind in models[experiment.model].inputs:
         return None

@@ -1,4 +1,4 @@
-"""What must fit together in the section `predict`: with the source and the machines."""
+"""Validates the section `predict` against the source and the machines."""
 
 from collections.abc import Iterator
 

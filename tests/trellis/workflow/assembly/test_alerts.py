@@ -58,7 +58,7 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(group, caplog):
 
 
 @pytest.mark.parametrize(
-    ("task", "exception", "states", "told"),
+    ("task", "exception", "states", "reported"),
     [
         # A copy of a task, and its run's result.
         (Task(), OSError(), {"train_0": "failed", "train_1": "failed"}, True),
@@ -74,7 +74,7 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(group, caplog):
         (Task("compare", map_index=-1), OSError(), {"train_0": "failed"}, False),
     ],
 )
-def test_one_cause_is_told_once(task, exception, states, reported):
+def test_one_cause_is_reported_once(task, exception, states, reported):
     task.states = states
     assert reported_already(context(ti=task, exception=exception)) is reported
 

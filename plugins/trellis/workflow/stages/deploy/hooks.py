@@ -1,5 +1,5 @@
-"""What the tasks of a deployment do before and after their operators: check that nobody else has
-changed the endpoint or the champion, and record what was done.
+"""Work of a deployment's tasks before and after their operators: check that nobody else has changed
+the endpoint or the champion, and record the step.
 """
 
 from typing import Any
@@ -98,7 +98,7 @@ class DeploymentHooks:
             record.step(_name(context), {"traffic": result["traffic"]}, state=RETREATED, share=0)
 
     def failed(self, context: Any) -> None:
-        """When a step has failed for good."""
+        """Record a step that failed for good."""
         why = context.get("exception") or "its process was lost; Airflow says no more"
         record = self.record(context)
         # Before `endpoint` there is no record to write to.
@@ -112,7 +112,7 @@ class DeploymentHooks:
         return current.version_with(model, PREVIOUS) if champion == model else champion
 
     def _foreign_change(self, content: dict[str, Any]) -> str | None:
-        """What someone else has changed; None if nothing."""
+        """Return a change by someone else; None if there is none."""
         current = self._current()
         champion = current.version_with(content["model"], CHAMPION)
         ours = (
@@ -137,7 +137,7 @@ class DeploymentHooks:
 
 
 def _tried(context: Any) -> bool:
-    """Whether a step before this task failed itself, and not for want of an earlier one."""
+    """Return whether a step before this task failed itself, and not for want of an earlier one."""
     ti, steps = context["ti"], context["task"].upstream_task_ids
     states = ti.get_task_states(dag_id=ti.dag_id, task_ids=sorted(steps), run_ids=[ti.run_id])
     return "failed" in states.get(ti.run_id, {}).values()

@@ -19,7 +19,9 @@ from google.protobuf import json_format
 
 
 def is_private(endpoint: Any) -> bool:
-    """Whether the endpoint is reachable only from a VPC network, by Private Service Connect."""
+    """Return whether the endpoint is reachable only from a VPC network, by Private Service
+    Connect.
+    """
     return endpoint.private_service_connect_config.enable_private_service_connect
 
 
@@ -52,7 +54,9 @@ class PrivateClient:
         self._session.trust_env = False
 
     def predict(self, *, endpoint: str, instances: list[Any], timeout: float) -> PredictResponse:
-        """As the client's method. Raises google.api_core.exceptions.GoogleAPICallError."""
+        """Predict like the client's method. Raises
+        google.api_core.exceptions.GoogleAPICallError.
+        """
         url = f"https://{self._address}/v1/{endpoint}:predict"
         body = {"instances": [json_format.MessageToDict(instance) for instance in instances]}
         try:

@@ -38,7 +38,7 @@ class Record:
         self._run = run
 
     def find(self) -> dict[str, Any] | None:
-        """Its content; None before a deployment has started."""
+        """Read the record; None before a deployment has started."""
         return documents.find(self._platform, "deployment", self._run.deployment)
 
     def read(self) -> dict[str, Any]:

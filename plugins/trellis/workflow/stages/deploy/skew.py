@@ -89,7 +89,7 @@ def skew(differences: list[Difference]) -> str | None:
 
 
 def tries(share: int, examples: int) -> int:
-    """How many requests for one example make it almost certain that the challenger got one.
+    """Number of requests for one example that make it almost certain that the challenger got one.
 
     share: percent of the requests that it gets, above 0. With this number, the probability that any
     of `examples` misses it is below MISS_PROBABILITY.

@@ -134,7 +134,7 @@ def _predict(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, 
 
 
 def _predict_with_retries(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
-    """As `_timed`, but retries errors; used before the challenger's first answer."""
+    """Predict like `_timed`, but retry errors; used before the challenger's first answer."""
     retrying = retry.Retry(
         predicate=retry.if_exception_type(*_AT_THE_START),
         initial=0.5,

@@ -15,9 +15,9 @@ from trellis.workflow.stages.deploy.record import SERVING
 
 
 class TakeBackOperator(RetreatOperator):
-    """As RetreatOperator; then undeploys the challengers that an earlier run, or an earlier round
-    of this one, left deployed and never made champion. The champion has their requests by then;
-    without a champion, one of them has all requests and stays.
+    """Acts like RetreatOperator; then undeploys the challengers that an earlier run, or an earlier
+    round of this one, left deployed and never made champion. The champion has their requests by
+    then; without a champion, one of them has all requests and stays.
     """
 
     def __init__(self, *, experiment: Experiment, platform: Platform, **kwargs: Any):
@@ -37,7 +37,7 @@ class TakeBackOperator(RetreatOperator):
         return {**result, "traffic": traffic_of(endpoint)}
 
     def _left_half_way(self, version: VersionName) -> bool:
-        """Whether a run deployed the version, and it never became the champion."""
+        """Return whether a run deployed the version, and it never became the champion."""
         known = versions.versions(self._experiment, self._platform)
         found = versions.find(known, version.version)
         if found is None or not found.run or {CHAMPION, PREVIOUS} & set(found.aliases):

@@ -52,7 +52,7 @@ class Champion:
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the rows or images: fields of the plan, and the bytes of the rows."""
+    """Facts about the rows or images: fields of the plan, and the bytes of the rows."""
 
     source: str
     partition: Mapping[str, str] | None

@@ -76,7 +76,7 @@ def summary(content: dict[str, Any]) -> Iterator[str]:
 
 
 def wrong(content: dict[str, Any], max_failed: float) -> str:
-    """Why the prediction failed; "" if it succeeded."""
+    """Return why the prediction failed; "" if it succeeded."""
     asked, failed = content["instances"], content["failed"]
     if content["predicted"] + failed != asked:
         return (

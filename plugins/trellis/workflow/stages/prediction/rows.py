@@ -15,7 +15,7 @@ from trellis.workflow.stages.prediction.columns import fit
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the rows from BigQuery's metadata.
+    """Facts about the rows from BigQuery's metadata.
 
     name: of the table or query. rows: None if only reading them would tell. bytes: what that
     reads. left_out: columns that the model does not use. statement: the SELECT of key and

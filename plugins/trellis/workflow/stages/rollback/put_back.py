@@ -12,7 +12,7 @@ _LEAVING = "UndeployModelOperationMetadata"
 
 
 class PutBackOperator(DeployModelOperator):
-    """As DeployModelOperator, but faster: a deployed version gets its share at once, without
+    """Acts like DeployModelOperator, but faster: a deployed version gets its share at once, without
     waiting for other deployments. Returns {"deployed_model": id}.
     """
 
@@ -28,6 +28,6 @@ class PutBackOperator(DeployModelOperator):
         return {"deployed_model": deployed.id}
 
     def _leaving(self) -> bool:
-        """Whether an undeployment is running: it may be of this version."""
+        """Return whether an undeployment is running: it may be of this version."""
         under_way = unfinished(self._client, self.endpoint_id)
         return any(operation.metadata.type_url.endswith(_LEAVING) for operation in under_way)
