@@ -116,8 +116,8 @@ def difference(metrics: dict, reference: dict) -> float:
 
 
 def compare(folder: Path, dataset: str, **flags: object) -> Iterator[tuple[str, float, str, bool]]:
-    """Of each way: its name, the largest difference, whether the weights are the same in words, and
-    whether all is as it must be.
+    """Compare the ways: for each its name, the largest difference, whether the weights are the same
+    in words, and whether all is as it must be.
     """
     reference = train(folder / "reference", dataset, "", **flags)
     undisturbed = {"1 x 64": reference["weights_sha256"]}

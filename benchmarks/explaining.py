@@ -1,4 +1,4 @@
-"""How long the largest request for explanations takes: CPU time at trainer.serving.limits.
+"""Measures the CPU time of the largest request for explanations that trainer.serving.limits allows.
 
     PYTHONPATH=. .venv/trainer/bin/python benchmarks/explaining.py [MODEL ...]
 

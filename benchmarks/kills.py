@@ -67,7 +67,7 @@ class Killer(threading.Thread):
                 self.done.append((victim, time.monotonic() - self.begun, going_on))
 
     def kill(self, victim: str) -> bool:
-        """Whether there was such a process."""
+        """Return whether there was such a process."""
         try:
             if victim == TASK:
                 pid = self.chance.choice(sorted(one.pid for one in task_processes(self.demo)))
@@ -116,7 +116,7 @@ def run(demo: Demo, name: str, chance: random.Random, most: int) -> tuple[Killer
 
 
 def wrong(demo: Demo, name: str, before: set[str], code: int, output: list[str]) -> list[str]:
-    """What is not as planned."""
+    """List deviations from the plan."""
     if code:
         return [f"the run failed: {''.join(output[-15:])}"]
     folder = demo.runs(name)[-1]

@@ -17,7 +17,7 @@ Figures = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Aim:
-    """What a row should reach: ours divided by `against`, or ours itself if that is "figure"."""
+    """Aim of a row: the ratio of ours to `against`, or ours itself if that is "figure"."""
 
     against: str
     bound: float
@@ -82,7 +82,9 @@ def ratios(figures: Figures, against: str) -> list[float]:
 
 
 def verdict(found: Spread, bound: float, more: bool) -> str:
-    """Whether the aim is met: only if the quartiles lie on one side of the bound, it is clear."""
+    """Return whether the aim is met: only if the quartiles lie on one side of the bound, it is
+    clear.
+    """
     low, high = (found.low, found.high) if more else (-found.high, -found.low)
     bound = bound if more else -bound
     if low >= bound:

@@ -1,4 +1,4 @@
-"""What each model learns, beside a constant and scikit-learn on the same split. About five minutes.
+"""Scores of each model beside a constant and scikit-learn on the same split. About five minutes.
 
     PYTHONPATH=. .venv/trainer/bin/python benchmarks/models.py [DATA ...]
 

@@ -32,7 +32,7 @@ PREFIX = "benchmark-"
 
 
 def copies(record, count):
-    """As many runs, six hours apart, of four datasets."""
+    """Yield so many copies of the record, six hours apart, of four datasets."""
     first = datetime(2024, 1, 1, tzinfo=UTC)
     for number in range(count):
         folder = f"{PREFIX}{number:05}"

@@ -248,7 +248,7 @@ def report_calls(log: Path) -> None:
 
 
 def kind(call: dict) -> str:
-    """What a call is, without the names of what it is about."""
+    """Name the kind of a call, without the names of its resources."""
     if "rpc" in call:
         return call["rpc"].rpartition(".")[2]
     host, path = call["host"].partition(".")[0], call["url"].partition("?")[0]

@@ -1,4 +1,4 @@
-"""What a backbone's transfer learning is worth, beside none. About 13 minutes.
+"""Gain of a backbone's transfer learning over none. About 13 minutes.
 
     PYTHONPATH=. .venv/trainer/bin/python benchmarks/transfer.py [SEEDS]
 

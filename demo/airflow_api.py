@@ -20,7 +20,7 @@ class Airflow:
         self._login = {"username": user, "password": password}
 
     def healthy(self) -> bool:
-        """Whether scheduler, triggerer, dag-processor and database all report healthy."""
+        """Return whether scheduler, triggerer, dag-processor and database all report healthy."""
         try:
             parts = self._http.get("/api/v2/monitor/health").raise_for_status().json()
         except httpx.HTTPError:

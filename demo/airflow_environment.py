@@ -47,7 +47,7 @@ def yield_port() -> str | None:
 
 
 def base_url() -> str:
-    """Where the UI and the REST API answer."""
+    """Return the address of the UI and the REST API."""
     return f"http://127.0.0.1:{settings()['api_port']}"
 
 

@@ -1,4 +1,4 @@
-"""What the experiments' endpoints serve, read with Google's client.
+"""Prints the models that the experiments' endpoints serve, read with Google's client.
 
     python -m demo.endpoint_state PROJECT REGION EXPERIMENT...
 

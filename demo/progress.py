@@ -1,4 +1,4 @@
-"""What the terminal shows during a run.
+"""Output in the terminal during a run.
 
 `Snapshot` joins Airflow's state of the tasks with local_gcp's state of the jobs. A terminal
 redraws it several times a minute; elsewhere `news` prints a plain line for each change.
@@ -130,7 +130,7 @@ def _task_name(task: dict) -> str:
 
 
 def _belongs(job: dict, dag: str, started: str) -> bool:
-    """Whether a job is the run's: of its DAG, and not older. While it is queued, none is.
+    """Return whether a job is the run's: of its DAG, and not older. While it is queued, none is.
 
     dag: the id of the run's DAG, the experiment's name with the group's prefix.
     """

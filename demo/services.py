@@ -79,7 +79,7 @@ def stop() -> None:
 
 
 def running() -> bool:
-    """Whether supervisord is running."""
+    """Return whether supervisord is running."""
     return _supervisor() is not None
 
 

@@ -31,7 +31,9 @@ END"""
 
 
 def state(names: Iterable[str], platform: dict, environment: dict[str, str]) -> dict[str, dict]:
-    """What the endpoints of these experiments serve, by experiment: see demo.endpoint_state."""
+    """Return the models that the endpoints of these experiments serve, by experiment: see
+    demo.endpoint_state.
+    """
     program = (sys.executable, "-m", "demo.endpoint_state")
     done = subprocess.run(
         [*program, platform["project"], platform["region"], *names],
@@ -46,7 +48,7 @@ def state(names: Iterable[str], platform: dict, environment: dict[str, str]) -> 
 
 
 def show_decision(board: dict) -> None:
-    """Whether the run's best training was promoted, and why; nothing without a decision."""
+    """Return whether the run's best training was promoted, and why; nothing without a decision."""
     decision = board["promotion"]
     if decision is None:
         return
@@ -57,7 +59,7 @@ def show_decision(board: dict) -> None:
 
 
 def show_deployment(record: dict) -> None:
-    """How the challenger was deployed, or why it was not: a run's deployment.json."""
+    """Show how the challenger was deployed, or why it was not: a run's deployment.json."""
     say(f"Deployment    {record['state']}" + (f": {record['reason']}" if record["reason"] else ""))
     for step in record["steps"]:
         if "latency_ms" in step:

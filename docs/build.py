@@ -69,7 +69,7 @@ def _cell(text: str) -> str:
 
 
 def _files_named(pages: Iterable[Path]) -> Iterator[str]:
-    """What pages of the site say of files that do not exist."""
+    """List names of files on pages of the site that do not exist."""
     for page in sorted(pages):
         for name in FILE.findall(page.read_text()):
             if not PLACEHOLDER.search(name) and not (ROOT / name).exists():

@@ -46,7 +46,7 @@ def first_rate(batches, steps):
 
 
 def later_rate(batches, steps):
-    """The same of the last two of EPOCHS epochs."""
+    """Rate of the last two of EPOCHS epochs."""
     take, iterator = taking(batches), iter(batches)
     take(iterator, steps)
     start = time.perf_counter()

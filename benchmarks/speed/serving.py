@@ -1,4 +1,4 @@
-"""What serving adds to the bare call of a SavedModel: median milliseconds of a request.
+"""Overhead of serving over the bare call of a SavedModel: median milliseconds of a request.
 
 The model is called in this process, one example at a time, as an in-process program would; a
 trainer.serve on this machine is asked over HTTP by one client, which sends one example and

@@ -36,7 +36,7 @@ def crc32c() -> str:
 
 
 class Bare(BaseHTTPRequestHandler):
-    """As much of the JSON API as a resumable upload and a download need, without storing."""
+    """The part of the JSON API that a resumable upload and a download need, without storing."""
 
     protocol_version = "HTTP/1.1"
     checksum: str  # of all bytes, which only the server's own process computes

@@ -58,7 +58,9 @@ def log_rpc(path: str, status: str, *messages: tuple[Any, Any]) -> None:
 
 
 def _plain(kind: Any, value: Any) -> Any:
-    """As plain protobuf; `value` is a message or a dict of its fields, `kind` may be proto-plus."""
+    """Convert to plain protobuf; `value` is a message or a dict of its fields, `kind` may be
+    proto-plus.
+    """
     if isinstance(kind, proto.message.MessageMeta):
         return kind.pb(value if isinstance(value, kind) else kind(value))
     return value if isinstance(value, kind) else kind(**value)

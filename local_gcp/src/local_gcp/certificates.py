@@ -66,7 +66,7 @@ class Pki:
 
 
 def _is_outdated(path: Path) -> bool:
-    """Whether a certificate expires soon, or an earlier version made it for fewer hosts."""
+    """Return whether a certificate expires soon, or an earlier version made it for fewer hosts."""
     certificate = x509.load_pem_x509_certificate(path.read_bytes())
     if certificate.not_valid_after_utc - dt.datetime.now(dt.UTC) < RENEW_BEFORE:
         return True
@@ -75,7 +75,8 @@ def _is_outdated(path: Path) -> bool:
 
 
 def _hosts() -> list[str]:
-    """What the server's certificate is valid for; a wildcard covers one label only.
+    """Return the hosts that the server's certificate is valid for; a wildcard covers one label
+    only.
 
     BUCKET.storage.googleapis.com is the XML API's address of a bucket, which is refused by name.
     """

@@ -27,7 +27,7 @@ class Message:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def takes(self, name: str, value: Any) -> bool:
-        """Whether the field may have the value."""
+        """Return whether the field may have the value."""
         if name in self.only:
             return is_default(value) or value in self.only[name]
         return (
@@ -38,7 +38,7 @@ class Message:
 
 
 def is_default(value: Any) -> bool:
-    """Whether the value is as if its field were not sent."""
+    """Return whether the value is as if its field were not sent."""
     if isinstance(value, dict):
         return all(map(is_default, value.values()))
     if isinstance(value, list):

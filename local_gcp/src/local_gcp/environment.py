@@ -55,7 +55,7 @@ def client_environment(home: Home, endpoints: Endpoints) -> dict[str, str]:
 
 
 def without_rights(variables: Mapping[str, str]) -> dict[str, str]:
-    """The same for a client that is nobody of the project's: see rights.py."""
+    """Environment of a client without permissions in the project: see rights.py."""
     # With the emulator's variable, clients of Cloud Storage would send no credentials.
     result = {name: text for name, text in variables.items() if name != "STORAGE_EMULATOR_HOST"}
     if key := result.get("GOOGLE_APPLICATION_CREDENTIALS"):

@@ -89,7 +89,7 @@ class Gateway:
 
 
 def why_refused(method: str, target: str, emulated: Sequence[str] = GOOGLE) -> str | None:
-    """None if a proxy request is allowed, else the reason in one line."""
+    """Return why a proxy request is refused, in one line; None if it is allowed."""
     host, _, port = target.rpartition(":")
     if method != "CONNECT":
         return f"local_gcp is a proxy for https only: {method} {target} is refused"

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class _Done(filters.Field):
-    """Whether it is done: done=true, done!=true, done=false."""
+    """Filter by the end of an operation: done=true, done!=true, done=false."""
 
     operators = ("=", "!=")
 
@@ -161,7 +161,7 @@ class Operations:
         return operation
 
     def under_way(self, method: str, resource: str) -> bool:
-        """Whether the resource has an unfinished operation of the method."""
+        """Return whether the resource has an unfinished operation of the method."""
         waiting = (record for _, record in self._waiting.list(f"{resource}/operations/"))
         return any(record.get("method") == method for record in waiting)
 

@@ -57,7 +57,7 @@ def not_emulated(what: str) -> ApiError:
 
 
 def internal_error(error: Exception) -> str:
-    """What to say of an error of local_gcp's own, whose traceback the caller logs."""
+    """Return the message for an error of local_gcp's own, whose traceback the caller logs."""
     return (
         f"{type(error).__name__}: {error}. This is a gap in local_gcp, and no error of Google "
         "Cloud's: another attempt ends alike; server.log has the traceback"

@@ -35,7 +35,7 @@ _PERMISSIONS = {
 
 
 def token_prefix(assertion: str) -> str:
-    """How an access token begins that is issued for a signed assertion."""
+    """Return the prefix of an access token that is issued for a signed assertion."""
     return _TOKEN if _issuer(assertion) == TENANT else "local-gcp."
 
 
@@ -55,7 +55,7 @@ class RestRights:
 
 
 class GrpcRights(grpc.ServerInterceptor):
-    """The same for gRPC."""
+    """Refuses gRPC calls of a client without permissions."""
 
     def intercept_service(self, continuation: Callable, details: Any) -> Any:
         sent = dict(details.invocation_metadata or ())
@@ -92,7 +92,7 @@ def _is_tenant(authorization: str) -> bool:
 
 
 def _issuer(token: str) -> str | None:
-    """Who signed a JSON Web Token; None if it is none."""
+    """Return the signer of a JSON Web Token; None if it is none."""
     parts = token.split(".")
     if len(parts) != 3:
         return None

@@ -166,7 +166,7 @@ def _guarded(function: Handler, call: Call) -> Mapping[str, Any] | None:
 
 
 async def wait_for(done: Any, seconds: float) -> bool:
-    """Whether the concurrent future is done within `seconds`; no thread waits."""
+    """Return whether the concurrent future is done within `seconds`; no thread waits."""
     future = asyncio.wrap_future(done)
     finished, _ = await asyncio.wait([future], timeout=max(0.0, seconds))
     return bool(finished)

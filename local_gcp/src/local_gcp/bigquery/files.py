@@ -93,7 +93,7 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def is_gzip(path: Path) -> bool:
-    """Whether the first bytes are gzip's: objects may have any name."""
+    """Return whether the first bytes are gzip's: objects may have any name."""
     with path.open("rb") as file:
         return file.read(2) == _GZIP_MAGIC
 

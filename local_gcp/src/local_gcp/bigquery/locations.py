@@ -38,12 +38,12 @@ def canonical(location: str) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether both are the same location; case does not matter."""
+    """Return whether both are the same location; case does not matter."""
     return one.lower() == other.lower()
 
 
 def fits(location: str, bucket: Iterable[str]) -> bool:
-    """Whether BigQuery in `location` can read and write a bucket in the locations `bucket`.
+    """Return whether BigQuery in `location` can read and write a bucket in the locations `bucket`.
 
     `bucket`: its region or multi-region, or the regions of a dual-region. A dataset in US takes
     any. Google's pages disagree about other datasets: those on loads and extracts say that dataset

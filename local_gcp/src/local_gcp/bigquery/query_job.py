@@ -167,7 +167,9 @@ class _Executor:
 
 
 def is_script(text: str) -> bool:
-    """Whether BigQuery runs the text as a script: several statements, or a procedural one."""
+    """Return whether BigQuery runs the text as a script: several statements, or a procedural
+    one.
+    """
     statements = sql.split(text)
     return len(statements) != 1 or statements[0].kind in SCRIPT_KINDS
 

@@ -139,7 +139,7 @@ class Field:
 
     @property
     def repeated(self) -> bool:
-        """Whether it is an ARRAY."""
+        """True if it is an ARRAY."""
         return self.mode == "REPEATED"
 
     @property

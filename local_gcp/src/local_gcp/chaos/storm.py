@@ -45,7 +45,9 @@ class Rule:
     """End in Unix seconds; None: until it is removed."""
 
     def matches(self, name: str) -> bool:
-        """Whether a request's name contains one of the patterns (shell wildcards, any case)."""
+        """Return whether a request's name contains one of the patterns (shell wildcards, any
+        case).
+        """
         patterns = [f"*{pattern.lower()}*" for pattern in self.methods] or ["*"]
         return any(fnmatch.fnmatchcase(name.lower(), pattern) for pattern in patterns)
 

@@ -38,7 +38,7 @@ class _Finder(importlib.machinery.PathFinder):
 
     @classmethod
     def find_spec(cls, fullname, path=None, target=None):
-        """None for every other module."""
+        """Return a spec for the patched modules; None for every other module."""
         change = _CHANGES.get(fullname)
         spec = super().find_spec(fullname, path, target) if change else None
         if spec and spec.loader:

@@ -35,7 +35,7 @@ _children: dict[Path, subprocess.Popen] = {}
 
 @dataclasses.dataclass(frozen=True)
 class Exit:
-    """How an attempt ended."""
+    """The end of an attempt."""
 
     code: int | None
     """Exit code, negative for the signal that ended it, None when it was lost."""
@@ -112,7 +112,7 @@ class Attempt:
                 )
 
     def poll(self) -> Exit | None:
-        """None while it runs, else how it ended; then no process of it is left."""
+        """Return how the attempt ended, then no process of it is left; None while it runs."""
         with self._lock() as lock:
             if lock is None:
                 return None
@@ -135,7 +135,7 @@ class Attempt:
 
     @property
     def was_started(self) -> bool:
-        """Whether `start` was called, by this or an earlier server."""
+        """True if `start` was called, by this or an earlier server."""
         return self._path("attempt.json").exists()
 
     @property

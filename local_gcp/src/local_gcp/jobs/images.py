@@ -59,7 +59,7 @@ class ImageError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Image:
-    """How local_gcp runs programs of a container image."""
+    """A container image, and how local_gcp runs its programs."""
 
     image: str
     """Pattern of the image URI."""

@@ -34,7 +34,7 @@ def last_lines(log: Path, count: int, start: int = 0) -> list[str]:
 
 
 def failure_message(run: Run, failure: Fail, folder: Path) -> str:
-    """Why the run failed: Vertex AI's message, and the end of the log."""
+    """Explain why the run failed: Vertex AI's message, and the end of the log."""
     paragraphs = [_exited(failure.replica, failure.why, folder)]
     paragraphs += [
         _exited(replica, "", folder)

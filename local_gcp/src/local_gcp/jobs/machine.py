@@ -62,7 +62,8 @@ class Machine:
 
 
 def admit(waiting: Sequence[tuple[str, int]], used: int, total: int) -> list[str]:
-    """Which of the waiting (id, cores) may start now, when `used` of `total` cores are taken.
+    """Return which of the waiting (id, cores) may start now, when `used` of `total` cores are
+    taken.
 
     Strictly first come, first served: a small run does not pass a large one that waits, which
     would otherwise wait forever.

@@ -43,7 +43,7 @@ class OciImage:
 
     @property
     def rootfs(self) -> Path:
-        """Where `unpack` puts its files."""
+        """Folder of the files that `unpack` writes."""
         return self.folder / "unpacked" / self.digest
 
 
@@ -142,7 +142,7 @@ def _json(path: Path) -> Any:
 
 
 def needs() -> str | None:
-    """What is missing on this machine to run such images; None if nothing is."""
+    """Return what is missing on this machine to run such images; None if nothing is."""
     if os.geteuid() != 0:
         return "root"
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

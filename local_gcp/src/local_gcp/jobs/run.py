@@ -40,7 +40,9 @@ class Pool:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What runs. The position of a pool is its role (`TYPES`); None is an empty pool."""
+    """The programs of a run. The position of a pool is its role (`TYPES`); None is an empty
+    pool.
+    """
 
     pools: Sequence[Pool | None]
     timeout: float | None = None

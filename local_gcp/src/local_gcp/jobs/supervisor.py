@@ -51,7 +51,7 @@ class Supervisor:
         self.active, self.save = active, save
 
     def folder(self, run: Run, replica: Replica) -> Path:
-        """Where the replica's log, metrics and attempts are."""
+        """Return the folder of the replica's log, metrics and attempts."""
         return self.home.jobs / run.id / replica.name
 
     def begin(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What a request for time series asks. What is not emulated is refused by name: 501.
+"""Parses requests for time series. What is not emulated is refused by name: 501.
 
 https://cloud.google.com/monitoring/api/v3/filters
 """

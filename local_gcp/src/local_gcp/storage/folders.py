@@ -1,4 +1,4 @@
-"""What a folder contains, in the order of object names; read again only when it has changed.
+"""Lists a folder in the order of object names; reads it again only when it has changed.
 
 A listing of 100,000 objects has 100 pages, and each would read and sort the folder again.
 """

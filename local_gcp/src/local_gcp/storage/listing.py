@@ -22,7 +22,7 @@ MAX_RESULTS = 1000
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """What to list. Defaults list everything."""
+    """A query of a listing. Defaults list everything."""
 
     prefix: str = ""
     delimiter: str | None = None

@@ -51,5 +51,7 @@ def object_path(root: Path, bucket: str, name: str) -> Path:
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether the object represents a folder: tools create an empty `folder/` to show one."""
+    """Return whether the object represents a folder: tools create an empty `folder/` to show
+    one.
+    """
     return name.endswith("/")

@@ -94,7 +94,7 @@ def writable_object_fields(resource: dict[str, Any]) -> dict[str, Any]:
 
 
 def writable_bucket_fields(resource: dict[str, Any]) -> dict[str, Any]:
-    """The same for a bucket resource."""
+    """Return the writable fields of a bucket resource."""
     location = resource.get("location")
     if location is not None and location.upper() not in _locations():
         raise ApiError(400, f"The specified location constraint is not valid: {location!r}.")

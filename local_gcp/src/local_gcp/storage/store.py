@@ -140,7 +140,7 @@ class ObjectStore:
             return new
 
     def _inherited(self, bucket: str) -> dict[str, Any]:
-        """What an object has from its bucket, unless its request says otherwise."""
+        """Return the fields that an object has from its bucket, unless its request sets them."""
         row = self.catalog.bucket(bucket)
         found = row.fields if row else {}
         inherited = {

@@ -147,7 +147,7 @@ class Contexts:
         raise not_found(names.with_number(request.name))
 
     def add_context_children(self, request: Any, _context: Any) -> dict[str, Any]:
-        """Those that are below it already are skipped."""
+        """Add children to the context, except those that it has already."""
         with self._state.transaction():
             parent = self._find(request.context, "context")
             for number, name in enumerate(request.child_contexts):

@@ -347,7 +347,9 @@ def _page(models: list[api.Model], request: Any) -> dict[str, Any]:
 
 
 def _resources(model: api.Model) -> api.Model.DeploymentResourcesType:
-    """Its deployment resources; Vertex AI chooses the machines of AutoML's image models."""
+    """Return the model's deployment resources; Vertex AI chooses the machines of AutoML's image
+    models.
+    """
     kinds = api.Model.DeploymentResourcesType
     own = model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML
     automatic = own and "image" in model.metadata_schema_uri

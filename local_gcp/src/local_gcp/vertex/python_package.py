@@ -107,7 +107,7 @@ def check_requirements(target: Path) -> None:
 
 
 def _problem(text: str, target: Path) -> str:
-    """Why the requirement is not met, "" if it is."""
+    """Return why the requirement is not met, "" if it is."""
     requirement = Requirement(text)
     if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
         return ""

@@ -67,7 +67,7 @@ class Tables:
             warehouse.write(ref, batches, fields, disposition)
 
     def exists(self, uri: str, field: str) -> bool:
-        """Whether table bq://P.D.T exists."""
+        """Return whether table bq://P.D.T exists."""
         try:
             with self._bigquery(field) as warehouse:
                 warehouse.schema(table_ref(uri, field))

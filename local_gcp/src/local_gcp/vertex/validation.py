@@ -42,7 +42,9 @@ _GCS_FOLDER = re.compile(r"gs://[^/]+(/.*)?")
 
 
 def check_resource(resource: Any, field: str, region: str) -> None:
-    """What all resources have: display name, labels and encryption key. `region`: theirs."""
+    """Check the fields that all resources have: display name, labels and encryption key. `region`:
+    theirs.
+    """
     check_display_name(resource.display_name, f"{field}.display_name")
     check_labels(resource.labels, f"{field}.labels")
     check_encryption(resource, field, region)

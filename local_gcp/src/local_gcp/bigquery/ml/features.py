@@ -43,7 +43,7 @@ _COERCED = {"FLOAT64": {"INT64", "NUMERIC"}, "NUMERIC": {"INT64"}, "DATETIME": {
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model type encodes its features."""
+    """Encoding of a model type's features."""
 
     standardize: bool = True
     category: str = "ONE_HOT_ENCODING"  # or DUMMY_ENCODING, LABEL_ENCODING

@@ -1,4 +1,4 @@
-"""What all model types share in training: the problem, the iterations, the stop criterion."""
+"""Training code that all model types share: the problem, the iterations, the stop criterion."""
 
 from __future__ import annotations
 

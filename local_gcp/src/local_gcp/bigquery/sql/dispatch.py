@@ -86,5 +86,5 @@ def subquery(ctx: Context, node: exp.Expression, keep_order: bool = False) -> Ou
 
 
 def modified(node: exp.Expression) -> bool:
-    """Whether a query has WITH, ORDER BY, LIMIT or OFFSET around it."""
+    """Return whether a query has WITH, ORDER BY, LIMIT or OFFSET around it."""
     return any(node.args.get(key) for key in ("order", "limit", "offset", "with_"))

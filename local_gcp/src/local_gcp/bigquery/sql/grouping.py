@@ -97,7 +97,9 @@ def ordinal(ctx: Context, node: exp.Expression, count: int, clause: str) -> int 
 
 
 def aggregates_in(node: exp.Expression | None) -> bool:
-    """Whether an expression contains aggregate functions, except in subqueries and with OVER."""
+    """Return whether an expression contains aggregate functions, except in subqueries and with
+    OVER.
+    """
     if node is None:
         return False
     if isinstance(node, exp.Query):

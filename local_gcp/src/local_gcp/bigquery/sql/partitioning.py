@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How a table is partitioned by time.
+    """Partitioning of a table by time.
 
     `column`: DATE, DATETIME or TIMESTAMP column; None: by ingestion time, with a further column in
     the relation, `_PARTITIONTIME` TIMESTAMP WITH TIME ZONE.

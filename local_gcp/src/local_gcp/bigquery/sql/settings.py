@@ -19,7 +19,7 @@ CONNECTION_SETTINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Of one query job.
+    """Settings of one query job.
 
     `dataset`: the job's default dataset. `parameters`: REST `queryParameters`, all named or all
     positional. `now`: the value of CURRENT_TIMESTAMP etc.

@@ -113,7 +113,7 @@ def kind_of(tokens: list[Token]) -> str:
 
 
 def _has_query(tokens: list[Token]) -> bool:
-    """Whether AS outside of parentheses begins a query."""
+    """Return whether AS outside of parentheses begins a query."""
     depth = 0
     for token, following in pairwise(tokens):
         depth += nesting(token)
@@ -165,7 +165,7 @@ def groups(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def opens(word: str, following: Token | None) -> bool:
-    """Whether a word opens a block; BEGIN TRANSACTION and a bare BEGIN do not."""
+    """Return whether a word opens a block; BEGIN TRANSACTION and a bare BEGIN do not."""
     if word != "BEGIN":
         return True
     return (

@@ -145,7 +145,7 @@ def _coerce_struct(value: Value, to: Type) -> str | None:
 
 
 def _same_shape(a: Type, b: Type) -> bool:
-    """Whether two types differ only in field names, which coercion ignores."""
+    """Return whether two types differ only in field names, which coercion ignores."""
     if a.element and b.element:
         return _same_shape(a.element, b.element)
     if a.name != b.name or len(a.fields) != len(b.fields):

@@ -127,7 +127,7 @@ class Features:
 
     @property
     def columns(self) -> list[str]:
-        """Of the table, that the features are made of."""
+        """Columns of the table that the features use."""
         return [transformation.column for transformation in self.transformations]
 
     def __call__(self, table: pa.Table) -> np.ndarray:

@@ -40,7 +40,7 @@ _MODEL_TYPES = {
 
 @dataclasses.dataclass(frozen=True)
 class Transformation:
-    """What a column becomes."""
+    """Transformation of a column."""
 
     column: str
     kind: str = "auto"

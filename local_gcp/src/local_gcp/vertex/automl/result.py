@@ -28,5 +28,5 @@ class Result:
 
     @classmethod
     def read(cls, folder: Path) -> Result:
-        """Of the model in `folder`."""
+        """Read the result of the model in `folder`."""
         return cls(**json.loads((folder / RESULT).read_text()))

@@ -98,7 +98,7 @@ class OutOfTimeError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """What candidates are compared by."""
+    """Objective by which candidates are compared."""
 
     measure: Callable[[np.ndarray, np.ndarray, Any], float]
     """measure(targets, predictions, weights)"""

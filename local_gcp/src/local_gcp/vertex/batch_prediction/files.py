@@ -47,7 +47,7 @@ class Counts:
         return status
 
     def write(self, folder: Path) -> None:
-        """As counts.json."""
+        """Write counts.json."""
         (folder / COUNTS).write_text(json.dumps(vars(self)))
 
 

@@ -36,7 +36,7 @@ Row = tuple[Any, Any]
 
 
 class InstanceError(Exception):
-    """Why an instance cannot be sent."""
+    """The instance cannot be sent; the message says why."""
 
 
 def predict_images(model: ImageModel, config: dict[str, Any], work: Path) -> files.Counts:

@@ -128,7 +128,7 @@ def parameters(sent: api.BatchPredictionJob) -> Any:
 
 
 def container(model: api.Model) -> dict[str, Any]:
-    """How the model's container is run; INVALID_ARGUMENT if its image is unknown."""
+    """Return how the model's container is run; INVALID_ARGUMENT if its image is unknown."""
     spec, field = model.container_spec, "model.container_spec"
     try:
         image = find_image(spec.image_uri)
@@ -165,7 +165,7 @@ def container(model: api.Model) -> dict[str, Any]:
 def output_info(
     sent: api.BatchPredictionJob, model: api.Model, now: datetime.datetime
 ) -> api.BatchPredictionJob.OutputInfo:
-    """Where the results of a job that is created `now` will be."""
+    """Return the place of the results of a job that is created `now`."""
     config = sent.output_config
     if "gcs_destination" in config:
         prefix = gcs.check_folder(config.gcs_destination.output_uri_prefix, FIELD)

@@ -241,7 +241,7 @@ class Datasets:
 
 
 def source(dataset: api.Dataset) -> str | list[str]:
-    """Where the rows of a tabular dataset are: a bq:// table, or gs:// CSV objects."""
+    """Return the source of a tabular dataset's rows: a bq:// table, or gs:// CSV objects."""
     config = json_format.MessageToDict(type(dataset).pb(dataset).metadata)["inputConfig"]
     if "bigquerySource" in config:
         return config["bigquerySource"]["uri"]

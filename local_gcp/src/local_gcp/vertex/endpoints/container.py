@@ -20,7 +20,8 @@ _NOT_EMULATED = ("startup_probe", "health_probe", "liveness_probe", "grpc_ports"
 
 
 def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifacts: str) -> Launch:
-    """How a replica of `deployed` is run. `artifacts`: gs:// folder with the model's files, or "".
+    """Return how a replica of `deployed` is started. `artifacts`: gs:// folder with the model's
+    files, or "".
 
     FAILED_PRECONDITION if images.yaml has no entry for the model's image; UNIMPLEMENTED.
     """

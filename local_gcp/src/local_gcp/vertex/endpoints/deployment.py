@@ -16,7 +16,7 @@ DeploymentState = Literal["deploying", "serving", "failing", "undeploying"]
 
 @dataclasses.dataclass(frozen=True)
 class Launch:
-    """How each replica is started and called; without the port, which each attempt has."""
+    """The command and calls of each replica; without the port, which each attempt has."""
 
     argv: Sequence[str]
     image: Mapping[str, str]

@@ -134,7 +134,7 @@ class Fleet:
             self._wake.set()
 
     def status(self, deployment: Deployment) -> list[dict[str, Any]]:
-        """Its replicas in the JSON of `local-gcp status`."""
+        """Return the replicas in the JSON of `local-gcp status`."""
         return [self._processes.describe(deployment, r) for r in list(deployment.replicas)]
 
     def _adopt(self) -> None:
@@ -188,7 +188,7 @@ class Fleet:
             self._scale(deployment, now)
 
     def _progress(self, deployment: Deployment, now: float) -> None:
-        """Of a deployment or a change of its numbers of replicas."""
+        """Return the progress of a deployment or of a change of its numbers of replicas."""
         if len(deployment.ready) >= deployment.required:
             deployment.state = "serving"
             self._settle(deployment)

@@ -20,7 +20,7 @@ _THREADS = 8
 
 
 def healthy(port: int, route: str, timeout: float = TIMEOUT) -> bool:
-    """Whether the health route returns 200."""
+    """Return whether the health route returns 200."""
     try:
         return call(port, "GET", route, timeout=timeout).status == 200
     except (RefusedError, DiedError, TimeoutError):

@@ -274,7 +274,7 @@ def _check_status(answer: Answer) -> None:
 
 
 def _parsed(answer: Answer) -> Mapping[str, Any]:
-    """What the container answered; its "predictions" are an array."""
+    """Parse the container's answer; its "predictions" are an array."""
     try:
         said = values.parse(answer.body)
         if not isinstance(said["predictions"], list):

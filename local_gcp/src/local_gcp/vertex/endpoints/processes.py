@@ -37,7 +37,7 @@ class Processes:
         return Attempt(self.folder(deployment, replica) / f"attempt-{replica.attempt}")
 
     def runs(self, deployment: Deployment, replica: Replica) -> bool:
-        """Whether its process was started and has not ended."""
+        """Return whether its process was started and has not ended."""
         attempt = self.attempt(deployment, replica)
         return attempt.was_started and attempt.poll() is None
 

@@ -1,4 +1,5 @@
-"""What deployed models were asked, minute by minute: what Cloud Monitoring's metrics are made of.
+"""Counts the requests of deployed models minute by minute, the source of Cloud Monitoring's
+metrics.
 
 Counts are in memory, and on disk within a second: a kill loses what was counted in that second, and
 no prediction waits for the disk. They are kept for six weeks, as Cloud Monitoring keeps Google's
@@ -25,7 +26,7 @@ _FLUSH = 1.0
 
 @dataclasses.dataclass
 class Asked:
-    """What one deployed model was asked in one minute.
+    """The requests of one deployed model in one minute.
 
     endpoint: its resource name. minute: its start, in seconds since 1970. predictions: instances
     that were predicted; a raw request counts as one. responses: their number by class, "2xx".

@@ -1,4 +1,4 @@
-"""How many failed trials a tuning job tolerates.
+"""Counts the failed trials that a tuning job tolerates.
 
 Source: "Handle failed trials" in Vertex AI's guide to creating hyperparameter tuning jobs.
 """
@@ -13,7 +13,7 @@ _MANY = 3
 
 
 def too_many_failures(trials: Sequence[Trial], max_failed: int) -> str | None:
-    """Why the job fails now; None if it continues.
+    """Return why the job fails now; None if it continues.
 
     With `max_failed` above 0 the job ends after that number of failed trials. With 0 Vertex ends
     the job when its first trial fails (here: a trial fails before any has succeeded), and

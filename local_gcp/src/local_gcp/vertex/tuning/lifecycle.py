@@ -92,7 +92,7 @@ def to_stop(study: Study, trials: Sequence[Trial], progress: Progress) -> list[T
 
 
 def vacancies(study: Study, trials: Sequence[Trial], progress: Progress, parallel: int) -> int:
-    """How many more trials may be proposed now."""
+    """Return how many more trials may be proposed now."""
     if progress.ending or progress.closed:
         return 0
     unfinished = sum(not trial.done for trial in trials)
@@ -100,7 +100,7 @@ def vacancies(study: Study, trials: Sequence[Trial], progress: Progress, paralle
 
 
 def finished(study: Study, trials: Sequence[Trial], progress: Progress) -> bool:
-    """Whether no trial is running and none will be proposed."""
+    """Return whether no trial is running and none will be proposed."""
     if any(not trial.done for trial in trials):
         return False
     return progress.ending or bool(progress.closed) or len(trials) >= study.max_trials

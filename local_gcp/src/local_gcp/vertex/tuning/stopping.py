@@ -1,4 +1,4 @@
-"""When a running trial is stopped early, and when a study proposes no more trials.
+"""Decides when a running trial is stopped early, and when a study proposes no more trials.
 
 Sources: the comments of `StudySpec.MedianAutomatedStoppingSpec` and `StudySpec.StudyStoppingConfig`
 in Vertex AI's API.
