@@ -28,7 +28,7 @@ locals {
       "roles/dataflow.developer" = local.composer
       # Run queries; which data they reach, the datasets say (bigquery.tf).
       "roles/bigquery.jobUser" = local.composer
-      # See what endpoints were asked.
+      # See the requests of endpoints.
       "roles/monitoring.viewer" = local.composer
     }
     job = {

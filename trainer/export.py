@@ -119,7 +119,7 @@ def _find_dataset(settings: ExportSettings, objects: "Objects") -> DatasetDescri
     except FileNotFoundError:
         return None
     except (DatasetError, UnicodeDecodeError) as error:
-        raise ExportError(f"{error}; remove {address} to export anew") from error
+        raise ExportError(f"{error}; remove {address} to export again") from error
     if dataset.fingerprint != settings.fingerprint:
         raise ExportError(
             f"{address} describes dataset {dataset.fingerprint}, not {settings.fingerprint}; "

@@ -181,30 +181,30 @@ class Common:
     )
     augment: bool = _hyperparameter(
         False,
-        "shift each training image at random, by up to an eighth of its height and width, anew "
-        "in every epoch",
+        "shift each training image at random, by up to an eighth of its height and width, "
+        "differently in every epoch",
         inputs=["image"],
     )
     flip: bool = _hyperparameter(
         False,
-        "mirror each training image left to right at random, anew in every epoch",
+        "mirror each training image left to right at random, differently in every epoch",
         inputs=["image"],
     )
     rand_augment: float = _hyperparameter(
         0.0,
         "strength of RandAugment (https://arxiv.org/abs/1909.13719): two of eleven operations, "
         "such as rotation, contrast and posterization, on each training image, the same two for "
-        "all images of a batch, anew in every epoch; 0: none",
+        "all images of a batch, differently in every epoch; 0: none",
         minimum=0,
         maximum=1,
         inputs=["image"],
     )
     mix: str = _hyperparameter(
         "none",
-        "make each training image of two, anew in every epoch, and have it count for both labels "
-        "by their shares: mixup, weighted means (https://arxiv.org/abs/1710.09412), or cutmix, a "
-        "rectangle of one in the other (https://arxiv.org/abs/1905.04899). The loss and accuracy "
-        "reported of training are those of mixed images",
+        "make each training image of two, differently in every epoch, and have it count for both "
+        "labels by their shares: mixup, weighted means (https://arxiv.org/abs/1710.09412), or "
+        "cutmix, a rectangle of one in the other (https://arxiv.org/abs/1905.04899). The loss and "
+        "accuracy reported of training are those of mixed images",
         enum=["none", "mixup", "cutmix"],
         inputs=["image"],
         # A number in between, as of two ages, need not be that of the mixed image.

@@ -127,7 +127,8 @@ class OfModels:
     )
     cell_units: int = hyperparameter(
         32,
-        "width of the state in which a cell sums up a sequence, one cell for each sequence feature",
+        "width of the state in which a cell summarizes a sequence, one cell for each sequence "
+        "feature",
         unit="units",
         minimum=1,
         maximum=1024,

@@ -24,13 +24,13 @@ Work on experiment files and their Google Cloud project.
   trellis upload wine.csv research.wine       load a table or folder of images into Google Cloud
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
   trellis try dags/experiments/my_model.py    build a model of your own and train it on one batch
-  trellis doctor dags                         tell what the project on Google Cloud lacks
+  trellis doctor dags                         list what the project on Google Cloud lacks
   trellis prices dags                         compare the prices of machines with Google's of today
   trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
-  trellis digest                              what the runs of the last week came to
-  trellis endpoints dags                      what endpoints cost a day, and which nobody asks
+  trellis digest                              results and costs of the last week's runs
+  trellis endpoints dags                      daily cost and use of endpoints
 
 docs/what-trellis-does-not-do.md: survival, segmentation, detection, ..., and what to do instead.
 

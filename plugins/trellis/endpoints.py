@@ -34,17 +34,19 @@ def add(commands: Any) -> None:
         type=int,
         default=_DAYS,
         metavar="N",
-        help=f"idle is what nobody asked for so many days, at most 42 (default: {_DAYS})",
+        help=f"an endpoint is idle without requests for N days, at most 42 (default: {_DAYS})",
     )
     endpoints.add_argument("--json", action="store_true", help="print JSON")
     endpoints.add_argument(
-        "--undeploy", action="store_true", help="tell which models of idle endpoints to undeploy"
+        "--undeploy",
+        action="store_true",
+        help="list the models of idle endpoints that --yes would undeploy",
     )
-    endpoints.add_argument("--yes", action="store_true", help="with --undeploy: do it")
+    endpoints.add_argument("--yes", action="store_true", help="with --undeploy: undeploy them")
 
 
 def run(options: argparse.Namespace, now: datetime | None = None) -> int:
-    """List, and undeploy if told; returns the exit code: 1 if the use is not known."""
+    """List the endpoints, undeploy idle ones if asked; return 1 if their use is not known."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError
     from google.cloud.aiplatform_v1 import EndpointServiceClient
@@ -99,7 +101,7 @@ def _lines(endpoints: Iterable[Any], days: int, group: platform.Platform) -> lis
     ]
     if not rows:
         return [f"No experiment has an endpoint in {group.project}, {group.region}."]
-    heads = ["experiment", "deployed", "machines", "a day", f"in {days} days", "last asked", ""]
+    heads = ["experiment", "deployed", "machines", "a day", f"in {days} days", "last request", ""]
     return table(heads, rows)
 
 
@@ -129,7 +131,7 @@ def _undeploy(client: Any, idle: Iterable[Any], yes: bool) -> None:
 
 
 def _refusal(refused: Any, project: str, undeploy: bool) -> str:
-    lines = [f"Cloud Monitoring does not say what endpoints were asked: {refused.message}"]
+    lines = [f"Cloud Monitoring has no counts of requests: {refused.message}"]
     if refused.disabled:
         lines.append(f"gcloud services enable {refused.disabled} --project={project}")
     elif refused.status == 403:

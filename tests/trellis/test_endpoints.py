@@ -169,7 +169,7 @@ def test_a_regular_look_names_what_is_idle(group, deployed, project, monkeypatch
     tasks = looked(group, 20, False, monkeypatch)
     text = tasks["find"].xcom_pull(task_ids="find")
     assert text.splitlines()[0] == (
-        "TRELLIS IDLE: endpoints that nobody asked for 14 days, and whose models are still paid "
+        "TRELLIS IDLE: endpoints without requests for 14 days, whose models are still paid "
         "for: asked, forgotten"
     )
     assert f"{deployed['asked']}, " in text

@@ -149,7 +149,7 @@ def _images(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
             lacking.append(f"{image.uri}: {len(data) / 1e6:.1f} MB are too many for a request")
     if lacking and not instances:
         raise RawExamplesError(
-            f"none of {len(lacking)} images of the test split can be asked for as a caller would: "
+            f"none of {len(lacking)} images of the test split can be sent as callers send them: "
             f"{lacking[0]}. Restore the files, or upload the manifest again for a new dataset"
         )
     return instances

@@ -94,8 +94,8 @@ def _chance(name: str, scores: Scoreboard) -> str | None:
     low, high, by_chance = (f"{x:,.{places}f}" for x in (score.low, score.high, chance))
     return (
         f"In {primary.title}, {name} cannot be distinguished from chance on this test split: its "
-        f"interval [{low}, {high}] does not exclude {by_chance}, which an answer without a look at "
-        "the example scores."
+        f"interval [{low}, {high}] does not exclude {by_chance}, the score of an answer that "
+        "ignores the example."
     )
 
 

@@ -222,7 +222,7 @@ def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
     if output.dtype != "float32":
         return (
             f"a model with outputs of {output.dtype}; expected float32: give the last layer "
-            'dtype="float32", whatever the others compute with (mixed_precision)'
+            'dtype="float32", also under mixed_precision'
         )
     if not model.trainable_weights:
         return "a model without trainable weights"

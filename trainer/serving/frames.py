@@ -96,7 +96,7 @@ def _columns(names: Sequence[str], frame: pd.DataFrame) -> Mapping[str, int]:
             hint = f"; is it {frame.columns[places[near[0]][0]]!r}?" if near else ""
             wrong.append(f"there is no column {name!r}{hint}")
         elif count > 1:
-            wrong.append(f"{count} columns are called {name!r}, in whatever case")
+            wrong.append(f"{count} columns are called {name!r}, in any case")
     if wrong:
         raise FrameError(_several(wrong))
     return {name: places[name.lower()][0] for name in names}

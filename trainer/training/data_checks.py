@@ -57,7 +57,7 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
     if compiled and dataset.features_of(SEQUENCE, TEXT):
         refuse(
             "has sequences or texts, whose length differs from batch to batch: XLA would compile "
-            f"each anew; leave {compiled} out"
+            f"each again; leave {compiled} out"
         )
     needed = SPLITS if settings.outputs == "all" else ("train", "validation")
     for split in needed:

@@ -1,10 +1,10 @@
-"""Reduction Server: machines of Vertex AI that sum up the gradients of workers with GPUs.
+"""Reduction Server: machines of Vertex AI that sum the gradients of workers with GPUs.
 
 Each worker sends its gradients to the reducers and gets the sum back: half of what it sends when
 the workers pass sums around
 (https://cloud.google.com/blog/products/ai-machine-learning/faster-distributed-training-with-google-clouds-reduction-server).
 Nothing in the training differs but the library that NCCL calls: Google's, which the image must
-hold. Without it NCCL sums up among the workers, and says so only in its log; the reducers would
+hold. Without it NCCL sums among the workers, and says so only in its log; the reducers would
 wait, and be paid for. So a training looks for it before its first step.
 """
 
@@ -30,7 +30,7 @@ def check() -> None:
     check_library(_LIBRARY)
     if not tf.config.list_physical_devices("GPU"):
         raise TrainingError(
-            "--strategy reduction_server sums up gradients of GPUs, and this machine shows none"
+            "--strategy reduction_server sums gradients of GPUs, and this machine shows none"
         )
     # The log then tells whether NCCL has taken the library.
     os.environ.setdefault("NCCL_DEBUG", "INFO")

@@ -85,7 +85,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
     private = [c.name for c in rows.columns if signs.is_private(c)]
     if private:
         warnings.append(
-            f"may say who somebody is: {', '.join(private)}; leave such columns out of what you "
+            f"may identify a person: {', '.join(private)}; leave such columns out of what you "
             "upload unless you may store them"
         )
     names = {name for name, _ in left_out}
@@ -266,7 +266,7 @@ def _tells_nothing(column: Column, rows: Rows) -> str | None:
     if signs.is_person(column):
         return f"names persons or the like, {column.distinct:,} of them"
     if signs.is_private(column):
-        return "says who somebody is"
+        return "identifies a person"
     if signs.splits(column) or signs.is_fold(column):
         return "says which part of the data a row is in: see `split: {column: ...}`"
     if signs.is_row_number(column, rows):

@@ -159,7 +159,7 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
         yield f"  # no feature: {_line(name)}, {why}"
     if roles.texts:
         yield from _wrapped(
-            "If words of it tell something, name such a column in `features` and in `text: [...]`: "
+            "If its words are informative, name such a column in `features` and in `text: [...]`: "
             f"{', '.join(roles.texts)}"
         )
     if roles.features is not None:
@@ -292,7 +292,7 @@ def _deploy(task: str) -> Iterator[str]:
         MULTILABEL: "auc: 0.8",
         "regression": "rmse: 1.0",
     }[task]
-    yield "# To serve the best training, remove the # below and choose what it must achieve."
+    yield "# To serve the best training, remove the # below and choose its conditions."
     yield "# A deployed model costs money every day; `trellis check` says how much."
     yield "# deploy:"
     yield f"#   gate: {{require: {{{bound}}}}}"

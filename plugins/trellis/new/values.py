@@ -233,5 +233,5 @@ def _which(texts: Texts, column: _Column, trimmed: Any, marks: str, option: str)
         how = "--dates day-first or --dates month-first, or write dates as 2024-03-31"
     return DataError(
         f"{texts.path}: line {texts.line(at)}, column '{column.name}': {value!r} can be {two}, and "
-        f"no value of the column tells which: add {how}"
+        f"no value of the column decides: add {how}"
     )

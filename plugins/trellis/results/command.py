@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
         metavar="EXPERIMENT/RUN",
         help="by id or folder; EXPERIMENT alone is its newest run with a result",
     )
-    summary = commands.add_parser("digest", help="what the runs of the last days came to")
+    summary = commands.add_parser("digest", help="summarize the runs of the last days")
     summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
     for command in (runs, compare, summary):
         command.add_argument(

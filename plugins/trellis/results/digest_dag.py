@@ -16,8 +16,8 @@ from trellis.workflow.spec.schedule import MANUAL
 
 NAME = "digest"
 PAGE = """\
-Says what the group's runs of the last days came to: runs and their winners, what they cost, which
-champions changed, what failed. The text is in the log of `tell`, and goes to `notify` of
+Summarizes the group's runs of the last days: their winners, their costs, new champions and
+failures. The text is in the log of `tell`, and goes to `notify` of
 platform.yaml. `trellis digest` prints the same.
 """
 _ADVICE = {"tell": "The runs are untouched. `trellis digest` prints the same text."}
@@ -47,10 +47,10 @@ class DigestOperator(BaseOperator):
 
 
 def build(platform: Platform, asked: Digest) -> DAG:
-    """One task. A run of the past tells of the last days, too: it is a message, not a result."""
+    """Build the DAG of one task. A past run, too, summarizes the last days: it is a message."""
     with DAG(
         dag_id=platform.dag_id(NAME),
-        description="What ran in the last days, what it cost, which champions changed",
+        description="Results, costs and new champions of the last days' runs",
         doc_md=PAGE,
         schedule=None if asked.schedule == MANUAL else asked.schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),

@@ -27,4 +27,4 @@ REPEATABLE: dict[str, Any] = {
         predicate=retry.if_exception_type(*BUSY), initial=1.0, maximum=30.0, timeout=120.0
     ),
 }
-"""Options of a call that may be made twice: it reads, or sets what it sets whatever was before."""
+"""Options of an idempotent call."""

@@ -63,6 +63,6 @@ class IndexCache:
         try:
             self._renew(place)
         except Exception:
-            _log.warning("The index of gs://%s was not read anew", place.bucket, exc_info=True)
+            _log.warning("The index of gs://%s was not read again", place.bucket, exc_info=True)
         finally:
             self._locks[place].release()

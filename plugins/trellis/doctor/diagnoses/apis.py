@@ -16,7 +16,7 @@ _NEEDED: Mapping[str, str] = {
     "dataflow": "the export runs on Dataflow",
     "iam": "jobs run as a service account",
     "logging": "a failed job's last lines come from Cloud Logging",
-    "monitoring": "what endpoints were asked comes from Cloud Monitoring",
+    "monitoring": "counts of requests come from Cloud Monitoring",
     "storage": "all files of a run are in a bucket",
 }
 

@@ -15,8 +15,8 @@ from trellis.workflow.stages.idle_endpoints import IdleEndpointsOperator
 
 NAME = "idle_endpoints"
 PAGE = """\
-Names the group's endpoints that nobody has asked for some days, with what they cost, in the log
-and to `notify` of platform.yaml; undeploys their models if `idle_endpoints.undeploy` is on.
+Reports the group's endpoints without requests for some days, with their costs, in the log and to
+`notify` of platform.yaml; undeploys their models if `idle_endpoints.undeploy` is on.
 `trellis endpoints` prints all endpoints. A version that was undeployed stays in the registry, and
 the next model that is promoted is deployed to the same endpoint.
 
@@ -29,7 +29,7 @@ def build(platform: Platform, asked: IdleEndpoints) -> DAG:
     """find -> tell; `tell` is skipped if there is nothing to say."""
     with DAG(
         dag_id=platform.dag_id(NAME),
-        description="Endpoints that nobody asks, and what they cost",
+        description="Endpoints without requests, and their costs",
         doc_md=PAGE,
         schedule=None if asked.schedule == MANUAL else asked.schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),

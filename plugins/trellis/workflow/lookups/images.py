@@ -24,7 +24,7 @@ def digests(platform: Platform, addresses: Iterable[str]) -> tuple[dict[str, str
             api = GoogleApi(GoogleBaseHook(gcp_conn_id=platform.connection).get_credentials())
             digest = artifact_registry.digest(api, address)
         except RefusedError as error:
-            why = f"Artifact Registry does not tell the digest of {address}: {error.message}"
+            why = f"Artifact Registry has no digest of {address}: {error.message}"
             continue
         if digest is None:
             why = f"there is no image {address}"

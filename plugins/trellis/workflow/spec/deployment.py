@@ -74,7 +74,7 @@ class Deploy(Section):
     selected.
     """
 
-    gate: Gate = key("what it must achieve before it is deployed", Gate())
+    gate: Gate = key("conditions that the selected training must meet to be deployed", Gate())
     canary: Percents = key("its share of requests, step by step", (10, 50, 100))
     hold: Pause = key("waiting time after each step but the last", timedelta())
     smoke: Smoke = key("the test before each step", Smoke())

@@ -91,7 +91,7 @@ class Experiment(Section):
     reuse: bool = key(
         "whether a tuning study or training that a finished run has done already, with equal "
         "dataset, hyperparameters, image and machines, is taken from there; never without the "
-        "digest of the image, which Artifact Registry tells",
+        "digest of the image, which Artifact Registry knows",
         False,
     )
     seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)

@@ -50,7 +50,7 @@ class ParameterServers(Section):
 
 
 class ReductionServers(Section):
-    """The machines that sum up the gradients of workers in lockstep."""
+    """Machines that sum the gradients of workers in lockstep."""
 
     # 64 workers of 100 Gbps need 200 of 32: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/distributed-training
     count: int = key(
@@ -70,9 +70,9 @@ class TrainingMachines(Machines):
         None,
     )
     reduction_servers: ReductionServers | None = key(
-        "let machines of Vertex AI's Reduction Server sum up the gradients of several workers with "
+        "use Vertex AI's Reduction Server, which sums the gradients of several workers with "
         "GPUs, in half the traffic; the images must hold Google's library for it. Left out: the "
-        "workers sum them up among themselves",
+        "workers sum them among themselves",
         None,
     )
 

@@ -140,12 +140,12 @@ class Platform(Section):
     limits: Limits | None = key(
         "what runs may cost in a month; a run that might cost more than is left is refused", None
     )
-    notify: dict[str, Notifier] = key("who is told of failures, beside the task's log", {})
+    notify: dict[str, Notifier] = key("recipients of failure messages, beside the task's log", {})
     digest: Digest | None = key(
-        "a regular message of what ran and what it cost, to `notify` and in a log", None
+        "a regular summary of runs and their costs, to `notify` and in a log", None
     )
     idle_endpoints: IdleEndpoints | None = key(
-        "a regular look for endpoints that cost money and that nobody asks", None
+        "a regular search for deployed endpoints without requests", None
     )
     watch: Watch = key(
         "how often experiments with `schedule: new data`, or for another's champion, look", Watch()

@@ -118,8 +118,8 @@ class RowSource(_Stored):
         [],
     )
     data_checks: Literal["warn", "refuse"] = key(
-        "what a sign of leakage does before anything is trained: a feature that tells the label, "
-        "an identifier, rows that belong together or are copies in two splits",
+        "what a sign of leakage does before anything is trained: a feature that gives the label "
+        "away, an identifier, rows that belong together or are copies in two splits",
         "warn",
     )
     partition: str | None = key(

@@ -247,7 +247,7 @@ class _Reader:
     def _check_seen(self, text: str, where: Field, line: int) -> None:
         """Escapes in double quotes make any character."""
         if found := _UNSEEN.search(text):
-            self._problem(where, f"has {_named(found[0])}, which nobody sees: remove it", line)
+            self._problem(where, f"has {_named(found[0])}, which is invisible: remove it", line)
 
     def _problem(self, where: Field, message: str, line: int) -> None:
         self.problems.append(Problem(where, message, line))

@@ -99,14 +99,14 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
     title, rows = f"feature '{feature.name}'", entry["examples"]
     values, asked, known = entry["distinct_values"], entry["asked"], entry["known"]
     identifies = _identifies(feature, entry)
-    order = _told_by_order(entry, common) if identifies else None
+    order = _predicted_by_order(entry, common) if identifies else None
     if asked < _LEAST and not order:
         return
     if order:
         text = (
             f"{title} has {values:,} values in {rows:,} rows: it identifies rows, and its order "
-            f"tells the label ({order}): the rows were sorted or collected by it; leave it out of "
-            "source.features"
+            f"gives the label away ({order}): the rows were sorted or collected by it; leave it "
+            "out of source.features"
         )
         yield Finding("label", feature.name, text)
     elif known >= asked / 2 and 1 - entry["recognized"] / known <= (1 - _SUFFICIENT) * min(
@@ -116,15 +116,15 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
         if values > _FEW_VALUES and rows >= 2 * values:
             text = (
                 f"{title} has {values:,} values, each in {rows / values:.0f} rows or so, and the "
-                f"value alone tells the label of {share} of the validation and test rows: do rows "
-                f"of one value belong together? Then write `split: {{by: {feature.name}}}`, or "
-                "name the column that keeps them together"
+                f"value alone predicts the label of {share} of the validation and test rows: do "
+                f"rows of one value belong together? Then write `split: {{by: {feature.name}}}`, "
+                "or name the column that keeps them together"
             )
             yield Finding("group", feature.name, text)
         else:
             text = (
-                f"{title} alone tells the label of {share} of the validation and test rows: is it "
-                "known before the label? If not, leave it out of source.features"
+                f"{title} alone predicts the label of {share} of the validation and test rows: is "
+                "it known before the label? If not, leave it out of source.features"
             )
             yield Finding("label", feature.name, text)
     elif entry["classes"] == 2 and (entry["auc"] or 0) >= _ORDERED:
@@ -141,14 +141,12 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
         yield Finding("label", feature.name, text)
     elif identifies:
         text = (
-            f"{title} has {values:,} values in {rows:,} rows: it identifies rows, and tells "
-            "nothing of others; leave it out of source.features"
+            f"{title} has {values:,} values in {rows:,} rows: it identifies rows, and says "
+            "nothing about others; leave it out of source.features"
         )
         yield Finding("identifier", feature.name, text)
     if values > 1 and entry["most"] >= _CONSTANT * rows:
-        text = (
-            f"{title} has one value in {entry['most']:,} of {rows:,} rows: it tells next to nothing"
-        )
+        text = f"{title} has one value in {entry['most']:,} of {rows:,} rows: it has no information"
         yield Finding("constant", feature.name, text)
     yield from _shift(feature, entry)
 
@@ -161,7 +159,7 @@ def _identifies(feature: Feature, entry: Mapping[str, Any]) -> bool:
     return bool(values == rows and feature.kind == "numeric" and entry["whole"])
 
 
-def _told_by_order(entry: Mapping[str, Any], common: float) -> str | None:
+def _predicted_by_order(entry: Mapping[str, Any], common: float) -> str | None:
     """Measure what the row before, in an identifier's order, says about the other splits; None if
     little.
     """
@@ -189,7 +187,7 @@ def _together(
     if several:
         names = ", ".join(f"'{numbers[n].name}'" for n in several)
         text = (
-            f"features {names} tell the label together: a linear sum of them has a correlation "
+            f"features {names} predict the label together: a linear sum of them has a correlation "
             f"of {correlation:.4f} with it in the train split; are they known before the label? "
             "If not, leave them out of source.features"
         )

@@ -1,4 +1,4 @@
-"""Names the endpoints that nobody asks, and undeploys their models if the group wants that."""
+"""Reports idle endpoints, and undeploys their models if platform.yaml says so."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from trellis.workflow.spec.platform import Platform
 class IdleEndpointsOperator(BaseOperator):
     """Returns the message about idle endpoints, "" if there is none.
 
-    Fails, and undeploys nothing, if Cloud Monitoring does not say what endpoints were asked.
+    Fails, and undeploys nothing, if Cloud Monitoring has no counts of requests.
 
     :param days: after so many without a request an endpoint is idle.
     :param undeploy: whether their models are undeployed.
@@ -37,17 +37,17 @@ class IdleEndpointsOperator(BaseOperator):
         found = survey(client, api, self.platform, self.now(), self.days)
         if found.refused is not None:
             raise AirflowException(
-                f"Cloud Monitoring does not say what endpoints were asked: {found.refused.message}"
+                f"Cloud Monitoring has no counts of requests: {found.refused.message}"
                 " (`trellis endpoints` says what to do)"
             )
         if not found.idle:
             self.log.info("Of %s endpoints none is idle", len(found.endpoints))
             return ""
-        said = []
+        lines = []
         for line in self._lines(client, found.idle):
             self.log.warning("%s", line)  # at once: an error may end what follows
-            said.append(line)
-        return "\n".join(said)
+            lines.append(line)
+        return "\n".join(lines)
 
     def now(self) -> datetime:
         """The end of the days that count."""
@@ -56,7 +56,7 @@ class IdleEndpointsOperator(BaseOperator):
     def _lines(self, client: Any, idle: list[Endpoint]) -> Iterator[str]:
         done = "were undeployed" if self.undeploy else "are still paid for"
         yield (
-            f"TRELLIS IDLE: endpoints that nobody asked for {self.days} days, and whose models "
+            f"TRELLIS IDLE: endpoints without requests for {self.days} days, whose models "
             f"{done}: {', '.join(endpoint.experiment for endpoint in idle)}"
         )
         for endpoint in idle:

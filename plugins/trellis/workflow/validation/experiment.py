@@ -161,14 +161,14 @@ def _reduction_servers(machines: TrainingMachines, where: Where) -> Iterator[Pro
     through NCCL.
     """
     if machines.parameter_servers is not None:
-        yield Problem(where, "sums up gradients of workers in lockstep: not of `parameter_servers`")
+        yield Problem(where, "sums gradients of workers in lockstep: not of `parameter_servers`")
         return
     *_, (server, _) = machines.pools
     yield from machine_problems(server, where, "training")
     if machines.workers == 1:
-        yield Problem(where, "sums up gradients of several machines: raise `workers`")
+        yield Problem(where, "sums gradients of several machines: raise `workers`")
     if machines.gpu is None:
-        yield Problem(where, "sums up gradients of GPUs: name a `gpu`, or leave it out")
+        yield Problem(where, "sums gradients of GPUs: name a `gpu`, or leave it out")
 
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:

@@ -287,7 +287,7 @@ def test_visits_of_patients_in_two_splits_are_suspected_until_patients_decide(su
     checks, (finding,) = suspected(PATIENTS)
     assert checks == [("group", "patient")]
     assert finding.text.startswith(
-        "feature 'patient' has 800 values, each in 8 rows or so, and the value alone tells the "
+        "feature 'patient' has 800 values, each in 8 rows or so, and the value alone predicts the "
         "label of 100.0% of the validation and test rows: do rows of one value belong together? "
         "Then write `split: {by: patient}`"
     )
@@ -414,7 +414,7 @@ def test_numbers_that_tell_the_label_of_a_regression_together_are_suspected(susp
     checks, (finding,) = suspected(PRICES, task="regression")
     assert checks == [("label", None)]
     assert finding.text.startswith(
-        "features 'lowest', 'highest' tell the label together: a linear sum of them has a "
+        "features 'lowest', 'highest' predict the label together: a linear sum of them has a "
         "correlation of 1.0000 with it in the train split; are they known before the label?"
     )
     assert data_checks.divided([finding], "refuse") == ([finding.text], [])

@@ -42,8 +42,8 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str) -> dict[str, A
     there = {kind: bigquery_source.is_there(platform, name) for kind, name in written.items()}
     if not any(there.values()):
         raise AirflowFailException(
-            f"The batch prediction left neither {' nor '.join(written.values())}: somebody has "
-            "deleted them, or they have expired. Clear `predict` to predict again."
+            f"The batch prediction left neither {' nor '.join(written.values())}: they were "
+            "deleted, or have expired. Clear `predict` to predict again."
         )
     statement = sql.render(
         "predict_publish",
