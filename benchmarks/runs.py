@@ -132,7 +132,9 @@ def make_data(buckets: Path) -> None:
 
 
 def write_experiments(dags: Path, count: int, trials: int, poll: int) -> list[str]:
-    """In place of the group's: as digits, not served, with one training after the trials."""
+    """Write experiments in place of the group's: as digits, not served, with one training after the
+    trials.
+    """
     text, _, _ = (dags / "experiments/digits.yaml").read_text().partition("\ndeploy:")
     for old, new in {
         "images: digits/manifest.csv": "images: manifest.csv",

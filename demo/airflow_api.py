@@ -32,7 +32,9 @@ class Airflow:
         return self._get(f"/api/v2/dags/{dag_id}", accept=404)
 
     def import_errors(self, since: datetime.datetime) -> list[dict]:
-        """Only of files parsed since then: errors of an earlier start may have been fixed."""
+        """List errors of files parsed since then: errors of an earlier start may have been
+        fixed.
+        """
         errors = self._get("/api/v2/importErrors")["import_errors"]
         return [e for e in errors if datetime.datetime.fromisoformat(e["timestamp"]) >= since]
 

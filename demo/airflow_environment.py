@@ -34,7 +34,7 @@ def settings() -> dict:
 
 
 def yield_port() -> str | None:
-    """Before Airflow's start: take another port if another program has ours by now, and say so."""
+    """Take another port before Airflow's start, and say so, if another program has ours by now."""
     chosen = settings()
     taken = chosen["api_port"]
     port = _free_port(preferred=taken)

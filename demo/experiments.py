@@ -75,7 +75,9 @@ class FinishedRun:
             self._show_how_to_ask(served)
 
     def _show_how_to_ask(self, served: dict) -> None:
-        """With this run's examples: they fit any model that is served."""
+        """Show how to query the model with this run's examples: they fit any model that is
+        served.
+        """
         if challenger := self._read("leaderboard", "challenger.json"):
             region, endpoint = platform()["region"], served["endpoint"]
             serving.show_how_to_ask(self.name, region, endpoint, challenger["examples"])

@@ -279,7 +279,7 @@ def _range(edges: list[int]) -> tuple[int, int]:
 
 
 def _without_none(fields: dict) -> dict:
-    """Without the fields that do not apply. (None inside a shape is a value: any length.)"""
+    """Leave out the fields that do not apply. (None inside a shape is a value: any length.)"""
     return {
         name: _without_none(value) if isinstance(value, dict) else value
         for name, value in fields.items()

@@ -42,13 +42,13 @@ class Threshold:
         return {"class": classes[self.positive], "above": self.above}
 
     def text(self, classes: Sequence[str]) -> str:
-        """For a reader: `malignant above 0.23`."""
+        """Format the threshold for a reader: `malignant above 0.23`."""
         return f"{classes[self.positive]} above {self.above:.3g}"
 
     @classmethod
     def of(cls, value: Mapping[str, Any], classes: Sequence[str]) -> "Threshold":
-        """From a file; classes: in the order of the probabilities. Raises ValueError if the class
-        is not one of two, or the number not from 0 to 1.
+        """Read a threshold from a file; classes: in the order of the probabilities. Raises
+        ValueError if the class is not one of two, or the number not from 0 to 1.
         """
         if len(classes) != 2 or value["class"] not in classes or not 0 <= value["above"] <= 1:
             raise ValueError(

@@ -37,5 +37,5 @@ def joined(label: int, classes: Sequence[str], separator: str = SEPARATOR) -> st
 
 
 def text(label: int, classes: Sequence[str]) -> str:
-    """For a reader: `effusion, mass`, or `none`."""
+    """Format the labels for a reader: `effusion, mass`, or `none`."""
     return joined(label, classes, ", ") or "none"

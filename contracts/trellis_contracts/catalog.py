@@ -97,7 +97,9 @@ class Catalog:
         return {name: self.hyperparameters[name] for name in self.of_models[model]}
 
     def with_file(self, name: str, declaration: Declaration) -> "Catalog":
-        """With one more model: a group's own file, and the hyperparameters that it declares."""
+        """Return a catalog with one more model: a group's own file, and the hyperparameters that it
+        declares.
+        """
         declared = {n: Hyperparameter(n, s) for n, s in declaration.hyperparameters.items()}
         common = [n for n in COMMON if n not in declaration.without]
         return replace(

@@ -252,8 +252,8 @@ class Common:
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters(OfModels, Common):
-    """With those of the models in this package. The defaults train a small classifier of images
-    or of rows well.
+    """All hyperparameters, with those of the models in this package. The defaults train a small
+    classifier of images or of rows well.
     """
 
 

@@ -401,7 +401,7 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _complete(words: dict[str, Any]) -> dict[str, Any]:
-    """With type and expected, in the order of the trainer's own."""
+    """Add type and expected, in the order of the trainer's own."""
     kind = words.get("type", _TYPES[type(words["default"])])
     default = float(words["default"]) if kind == "number" else words["default"]
     words = {**words, "type": kind, "default": default}

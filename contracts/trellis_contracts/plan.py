@@ -100,7 +100,7 @@ class PlanFile:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "PlanFile":
-        """From a document that fits its schema."""
+        """Read a document that fits its schema."""
         fields = {name: document[name] for name in cls.__dataclass_fields__}
         return cls(
             **{

@@ -162,7 +162,7 @@ def _threshold(predicted: AnyPredictions) -> dict[str, Any]:
 
 
 def _prediction(predicted: AnyPredictions, place: int) -> dict[str, Any]:
-    """In the format of trainer.serve."""
+    """Format a prediction as trainer.serve does."""
     if isinstance(predicted, Values):
         return {"value": float(predicted.values[place])}
     row = predicted.probabilities[place]

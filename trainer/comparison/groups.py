@@ -36,7 +36,7 @@ class Groups:
 
     @classmethod
     def named(cls, names: Iterable) -> "Groups":
-        """From a name or number for each example's group."""
+        """Build the groups from a name or number for each example's group."""
         found, of = np.unique(np.asarray(names), return_inverse=True)
         return cls(of, len(found))
 

@@ -82,7 +82,7 @@ class ClassOutcome(AnyOutcome):
 
     @abc.abstractmethod
     def extended(self, wrong: bool) -> "ClassOutcome":
-        """With the pseudo-examples of `pseudo_error` as last ones, predicted wrongly or rightly."""
+        """Append the pseudo-examples of `pseudo_error`, predicted wrongly or rightly."""
 
     @cached_property
     def class_totals(self) -> np.ndarray:
@@ -90,7 +90,7 @@ class ClassOutcome(AnyOutcome):
         return np.array([np.count_nonzero(self.examples_of(c)) for c in range(self.class_count)])
 
     def recalls(self, least: int) -> dict[int, tuple[int, int]]:
-        """For each class with at least so many examples, count the recognized examples and all of
+        """Count, for each class with at least so many examples, the recognized examples and all of
         them.
 
         By class index; the worst recall first.

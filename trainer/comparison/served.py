@@ -131,6 +131,6 @@ def _other_shares(artifact: str | None, run: Run) -> str | None:
 
 
 def _rule(split: Split) -> str:
-    """For a message: train 0-80, validation 80-90, test 90-100."""
+    """Describe the rule for a message: train 0-80, validation 80-90, test 90-100."""
     ranges = [f"{name} {low}-{high}" for name, (low, high) in split.ranges.items()]
     return ", ".join(ranges) or split.rule

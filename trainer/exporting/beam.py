@@ -34,7 +34,9 @@ class Beam:
             raise ExportError(f"unknown to this program and to Beam: --{', --'.join(unknown)}")
 
     def objects(self) -> Objects:
-        """With Beam's credentials and options, of which some name an account to impersonate."""
+        """Return the objects with Beam's credentials and options, of which some name an account to
+        impersonate.
+        """
         return _objects(self._flags)
 
     def run(self, settings: ExportSettings, sha256: str) -> bool:

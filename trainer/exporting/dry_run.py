@@ -41,7 +41,7 @@ class Estimate:
     seconds: float
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Format the estimate for people."""
         about = "" if self.exact else "about "
         sizes = ", ".join(f"{count} {split}" for split, count in self.examples.items())
         return [

@@ -43,7 +43,7 @@ def _with_bars(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def _stretch(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
-    """To (height, width): area means where an axis shrinks, bilinear where it grows."""
+    """Resize to (height, width): area means where an axis shrinks, bilinear where it grows."""
     smaller = min(decoded.shape[0], height), min(decoded.shape[1], width)
     if decoded.shape[:2] != smaller:
         decoded = cv2.resize(decoded, smaller[::-1], interpolation=cv2.INTER_AREA)

@@ -215,7 +215,7 @@ def _decompressed(data: bytes, page: TiffPage) -> np.ndarray:
 
 
 def upright(found: np.ndarray, orientation: int) -> np.ndarray:
-    """By the values of the tag Orientation."""
+    """Turn the pixels upright by the tag Orientation."""
     if orientation >= 5:
         found = np.swapaxes(found, 0, 1)
     if orientation in (3, 4, 7, 8):

@@ -56,7 +56,8 @@ class Example:
 
 @dataclass(frozen=True)
 class MistakeSection:
-    """Everything that the template shows of the winner. errors: number of wrong predictions.
+    """The template's data on the winner's errors. errors: number of wrong predictions. errors:
+    number of wrong predictions.
 
     threshold: the class that it predicts, of two, and above which probability; or empty. examples:
     its most confident mistakes; if it makes none, its least confident predictions.

@@ -38,7 +38,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Everything that the template shows of a regression's predictions.
+    """The template's data on a regression's predictions.
 
     agreement, left_over: the winner's predictions over the truth, and its residuals over its
     predictions. others: the former for the other contenders, on the same axes. within: share of

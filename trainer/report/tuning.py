@@ -47,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True)
 class TuningSection:
-    """Everything that the template shows of a tuning job."""
+    """The template's data on a tuning job."""
 
     metric: str
     goal: str

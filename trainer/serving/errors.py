@@ -41,7 +41,7 @@ class ServingError(Exception):
 
 
 class OverloadedError(ServingError):
-    """This replica's queue is full."""
+    """The queue of this replica is full."""
 
     code = 429
     retry_after = 1

@@ -29,7 +29,7 @@ class Unexplained:
 
     @property
     def cost(self) -> int:
-        """In the unit of MAX_EXPLAINING_COST."""
+        """Cost in the unit of MAX_EXPLAINING_COST."""
         work = self.explainer.work(self.example, self.how)
         return MAX_EXPLAINING_COST * work // self.explainer.limit
 

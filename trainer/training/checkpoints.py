@@ -116,7 +116,7 @@ def load(directory: Path, name: str, variables: "tf.train.Checkpoint", settings:
 
 
 def _here() -> "tf.train.CheckpointOptions":
-    """This process reads and writes the files, not the parameter servers that hold variables."""
+    """Options to read and write in this process, not in the parameter servers."""
     import tensorflow as tf
 
     with tf.device("CPU:0"):

@@ -54,5 +54,5 @@ def _one_cycle(peak: float, steps: int) -> Schedule:
 
 
 def _between(begin: float, end: float, share: tf.Tensor) -> tf.Tensor:
-    """From begin (share 0) to end (share 1) along half a cosine."""
+    """Move from begin (share 0) to end (share 1) along half a cosine."""
     return end + (begin - end) * (1 + tf.cos(math.pi * tf.clip_by_value(share, 0.0, 1.0))) / 2

@@ -37,7 +37,7 @@ class StepSums:
 
     @classmethod
     def of(cls, sums: np.ndarray) -> "StepSums":
-        """From the sum of the vectors that steps return."""
+        """Split the sum of the vectors that steps return."""
         examples, steps = np.split(sums[_FIXED:].astype(int), 2)
         return cls(sums[_MEASURES], int(sums[_FINITE]), bool(sums[_STOP]), examples, steps)
 

@@ -44,7 +44,7 @@ class Service:
         """Stop: end running jobs, close files. Not called when the process is killed."""
 
     def jobs(self) -> list[dict[str, Any]]:
-        """This service's part of `jobs` in `local-gcp status --json`."""
+        """Return this service's part of `jobs` in `local-gcp status --json`."""
         return []
 
     def preempt(self, job: str) -> bool:

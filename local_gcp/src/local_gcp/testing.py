@@ -67,7 +67,7 @@ class LocalGcp:
 
     @property
     def client_env(self) -> dict[str, str]:
-        """Only the variables that direct clients to this local_gcp."""
+        """The variables that direct clients to this local_gcp, and no others."""
         return json.loads(self.command("env", "--json").stdout)
 
     @property

@@ -59,13 +59,13 @@ class Variants:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Variants:
-        """From LOCAL_GCP_VARIANTS; VariantError."""
+        """Read LOCAL_GCP_VARIANTS; VariantError."""
         given = filter(None, (word.strip() for word in environment.get(VARIABLE, "").split(",")))
         return cls.parse(*given)
 
     @classmethod
     def parse(cls, *given: str) -> Variants:
-        """From NAME=VALUE; the last of a name counts. VariantError."""
+        """Parse NAME=VALUE; the last of a name counts. VariantError. VariantError."""
         kinds, values = get_type_hints(cls), {}
         for words in given:
             name, _, text = words.partition("=")

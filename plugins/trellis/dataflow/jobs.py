@@ -44,7 +44,7 @@ def is_active(job: dict[str, Any]) -> bool:
 
 
 def hours_worked(job: dict[str, Any]) -> float:
-    """From its creation to its end; none if it has not ended."""
+    """Hours from the job's creation to its end; none if it has not ended."""
     if job["currentState"] not in {_DONE, *_ENDED}:
         return 0.0
     created, ended = (datetime.fromisoformat(job[n]) for n in ("createTime", "currentStateTime"))

@@ -129,7 +129,7 @@ class Export:
         self.result = f"{folder}/dataset/dataset.json"
 
     def ended(self) -> Ended | None:
-        """By its state."""
+        """Return how the job ended, by its state; None while it runs."""
         state = self._api.get(self._job).get("currentState", "")
         if state == "JOB_STATE_DONE":
             return Ended(None)
@@ -187,7 +187,7 @@ class CustomJob:
         self.result = f"{folder}/copy.csv"
 
     def ended(self) -> Ended | None:
-        """By its state."""
+        """Return how the job ended, by its state; None while it runs."""
         job = self._client.get_custom_job(name=self._job)
         if job.state.name == "JOB_STATE_SUCCEEDED":
             return Ended(None)

@@ -150,7 +150,7 @@ def _is_image(file: Path, left: Counter[str], others: Counter[str]) -> bool:
 
 
 def _without_masks(found: list[Path], left: Counter[str]) -> list[Path]:
-    """Without NAME_mask.png beside NAME.png."""
+    """Leave out NAME_mask.png beside NAME.png."""
     stems = {(file.parent, file.stem) for file in found}
     kept = []
     for file in found:

@@ -8,7 +8,7 @@ HEADER = 256 * 1024
 
 
 class Shape(NamedTuple):
-    """In pixels; channels: 1 or 3; bits: of one channel."""
+    """Shape of an image in pixels; channels: 1 or 3; bits: of one channel."""
 
     height: int
     width: int

@@ -63,7 +63,9 @@ def split_of(name: str) -> str | None:
 
 
 def splits(column: Column) -> dict[str, list[str]] | None:
-    """By split, the column's values for it; None if it has another value, or one split alone."""
+    """Map each split to the column's value for it; None if it has another value, or one split
+    alone.
+    """
     found: dict[str, list[str]] = {}
     for value in column.values:
         split = split_of(value)

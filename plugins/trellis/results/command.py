@@ -136,7 +136,7 @@ def _causes(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def _training(result: Result) -> str:
-    """With its own score, which is another than the winner's if a baseline wins."""
+    """Format the training with its own score, which is not the winner's if a baseline wins."""
     if result.training is None:
         return ""
     if result.training == result.first:

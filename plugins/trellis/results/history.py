@@ -95,7 +95,7 @@ def number(model: str) -> str:
 
 
 def months(runs: Sequence[RunRecord]) -> list[Month]:
-    """By the month in which the runs were planned, newest first."""
+    """Sum the costs by the month in which the runs were planned, newest first."""
     by_month: dict[str, list[RunRecord]] = defaultdict(list)
     for run in runs:
         by_month[run.month].append(run)

@@ -60,7 +60,9 @@ class Classification(Objective):
         return dict(zip(self.metrics, (total / examples for total in sums), strict=True))
 
     def tally(self, labels, outputs, weights):
-        """By class: examples that were recognized, all, and those taken for it; Brier's terms."""
+        """Tally by class: examples that were recognized, all, and those taken for it; Brier's
+        terms.
+        """
         predicted = tf.argmax(outputs, -1)
         hits = weights * tf.cast(predicted == labels, tf.float32)
         true = tf.one_hot(labels, self._classes)

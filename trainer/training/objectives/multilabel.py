@@ -62,8 +62,8 @@ class MultiLabel(Objective):
         return dict(zip(self.metrics, (total / examples for total in sums), strict=True))
 
     def tally(self, labels, outputs, weights):
-        """By class: examples in which it was found, that have it, and in which it was decided;
-        then examples with all classes right, and Brier's terms.
+        """Tally by class: examples in which it was found, that have it, and in which it was
+        decided; then examples with all classes right, and Brier's terms.
         """
         true, decided = self.targets(labels), self._decided(outputs)
         counts = [

@@ -35,7 +35,7 @@ class Disposition:
 
     @classmethod
     def of(cls, configuration: dict[str, Any], write: str) -> Disposition:
-        """From a JobConfigurationLoad, -Query or -TableCopy; `write` is that kind's default."""
+        """Read a JobConfigurationLoad, -Query or -TableCopy; `write` is that kind's default."""
         found = cls(
             configuration.get("writeDisposition") or write,
             configuration.get("createDisposition") or "CREATE_IF_NEEDED",

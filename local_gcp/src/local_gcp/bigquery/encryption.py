@@ -66,7 +66,7 @@ def replaced(
 
 
 def mismatch() -> BigQueryError:
-    """For a destination whose key differs from the job's."""
+    """Error for a destination whose key differs from the job's."""
     return invalid(
         "Existing table encryption settings don't match encryption settings specified in the "
         "request"

@@ -49,14 +49,14 @@ class BigQueryError(Exception):
 
 
 def invalid_query(message: str, position: tuple[int, int] | None = None) -> BigQueryError:
-    """For an invalid query; `position` is (line, column), both from 1."""
+    """Error for an invalid query; `position` is (line, column), both from 1."""
     if position is not None:
         message = f"{message} at [{position[0]}:{position[1]}]"
     return BigQueryError("invalidQuery", message, "query")
 
 
 def invalid(message: str) -> BigQueryError:
-    """For an invalid value in a request."""
+    """Error for an invalid value in a request."""
     return BigQueryError("invalid", message)
 
 
@@ -70,10 +70,12 @@ def not_found(kind: str, name: object, location: str | None = None) -> BigQueryE
 
 
 def already_exists(kind: str, name: object) -> BigQueryError:
-    """For a name that is taken."""
+    """Error for a name that is taken."""
     return BigQueryError("duplicate", f"Already Exists: {kind} {name}")
 
 
 def not_emulated(what: str) -> BigQueryError:
-    """For a feature of BigQuery that local_gcp lacks; it never returns a wrong result instead."""
+    """Error for a feature of BigQuery that local_gcp lacks; it never returns a wrong result
+    instead.
+    """
     return BigQueryError("notImplemented", f"local_gcp does not emulate {what}.", "query")

@@ -75,7 +75,8 @@ class JobStore:
         before: tuple[int, str] | None,
         limit: int,
     ) -> list[dict[str, Any]]:
-        """At most `limit` jobs, newest first: children of `parent`, or jobs without a parent.
+        """Return at most `limit` jobs, newest first: children of `parent`, or jobs without a
+        parent.
 
         `created`: earliest and latest time in milliseconds; `before`: (creation time, id) of the
         last job of the previous page.

@@ -61,7 +61,7 @@ def fits(location: str, bucket: Iterable[str]) -> bool:
 
 
 def too_far(source: str, destination: str) -> BigQueryError:
-    """For a load or an extract between two locations."""
+    """Error for a load or an extract between two locations."""
     return invalid(
         "Cannot read and write in different locations: "
         f"source: {source}, destination: {destination}"

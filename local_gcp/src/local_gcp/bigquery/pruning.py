@@ -145,7 +145,9 @@ def _filter_required(record: TableRecord) -> BigQueryError:
 
 
 def _conditions(plan: Any, records: list[TableRecord]) -> dict[str, list[list[exp.Expression]]]:
-    """By relation: for each of its scans, the conditions on only the partitioning column."""
+    """Find the conditions by relation: for each of its scans, those on only the partitioning
+    column.
+    """
     found: dict[str, list[list[exp.Expression]]] = {}
     by_relation = {r.relation or "": r for r in records}
     for node, above in _nodes(plan):

@@ -31,7 +31,7 @@ class DatasetRef:
 
     @classmethod
     def from_api(cls, resource: dict) -> Self:
-        """From REST DatasetReference."""
+        """Read a REST DatasetReference."""
         return cls(resource["projectId"], resource["datasetId"])
 
     @property
@@ -85,7 +85,7 @@ class TableRef(_ChildRef):
 
     @classmethod
     def from_api(cls, resource: dict) -> Self:
-        """From REST TableReference."""
+        """Read a REST TableReference."""
         return cls(resource["projectId"], resource["datasetId"], resource["tableId"])
 
     @property
@@ -127,7 +127,7 @@ class ModelRef(_ChildRef):
 
     @classmethod
     def from_api(cls, resource: dict) -> Self:
-        """From REST ModelReference."""
+        """Read a REST ModelReference."""
         return cls(resource["projectId"], resource["datasetId"], resource["modelId"])
 
     @property

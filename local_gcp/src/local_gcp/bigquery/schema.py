@@ -97,7 +97,7 @@ class Field:
 
     @classmethod
     def from_api(cls, resource: dict) -> Field:
-        """From REST TableFieldSchema; raises BigQueryError(invalid or notImplemented)."""
+        """Read a REST TableFieldSchema; raises BigQueryError(invalid or notImplemented)."""
         name = resource.get("name") or ""
         if not name:
             raise invalid("Field name is missing in the schema.")
@@ -201,7 +201,7 @@ def quoted(name: str) -> str:
 
 
 def fields_from_api(schema: dict) -> list[Field]:
-    """From REST TableSchema; raises BigQueryError for duplicate names."""
+    """Read a REST TableSchema; raises BigQueryError for duplicate names."""
     fields = [Field.from_api(f) for f in schema.get("fields", ())]
     seen: set[str] = set()
     for field in fields:
@@ -265,7 +265,7 @@ _FROM_DUCKDB = {
 
 
 def field_from_duckdb(name: str, type_: str | duckdb.sqltypes.DuckDBPyType) -> Field:
-    """From a DuckDB column: `type_` as in DESCRIBE or in `relation.types`."""
+    """Convert a DuckDB column: `type_` as in DESCRIBE or in `relation.types`."""
     if isinstance(type_, str):
         type_ = duckdb.sqltype(type_)
     if type_.id in ("list", "array"):
@@ -287,7 +287,7 @@ def field_from_duckdb(name: str, type_: str | duckdb.sqltypes.DuckDBPyType) -> F
 
 
 def field_from_arrow(field: pa.Field) -> Field:
-    """From an Arrow column (Parquet, Avro, ...); raises BigQueryError for other types.
+    """Convert an Arrow column (Parquet, Avro, ...); raises BigQueryError for other types.
 
     Timestamps without a zone are DATETIME, decimals that fit NUMERIC are NUMERIC.
     """

@@ -33,7 +33,7 @@ class Machine:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Machine:
-        """From LOCAL_GCP_CORES, LOCAL_GCP_PREEMPTION_RATE and LOCAL_GCP_PREEMPTION_SEED."""
+        """Read LOCAL_GCP_CORES, LOCAL_GCP_PREEMPTION_RATE and LOCAL_GCP_PREEMPTION_SEED."""
         cores = int(environment.get("LOCAL_GCP_CORES") or available_cores())
         rate = float(environment.get("LOCAL_GCP_PREEMPTION_RATE") or 0)
         seed = int(environment.get("LOCAL_GCP_PREEMPTION_SEED") or 0)

@@ -64,7 +64,7 @@ class RunningChecksums:
         self._written = size
 
     def rewind(self, size: int) -> None:
-        """Only the first `size` bytes stay: others will be written after them, or none."""
+        """Keep only the first `size` bytes: others will be written after them, or none."""
         self._written = min(self._written, size)  # ends a `follow` in another thread
         with self._lock:
             if self._sum.size > size:

@@ -123,7 +123,7 @@ def _headers(found: StoredObject) -> dict[str, str]:
 
 
 def _etag(request: Request, found: StoredObject) -> str:
-    """In quotes for the XML API's URLs; without, as in the resource, for the JSON API's.
+    """Quote the ETag for the XML API's URLs; leave it as in the resource for the JSON API's.
 
     Google's client stores a download's etag as the object's.
     """

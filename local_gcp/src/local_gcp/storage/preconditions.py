@@ -41,7 +41,7 @@ class Preconditions:
         headers: Mapping[str, str] | None = None,
         prefix: str = "if",
     ) -> Preconditions:
-        """From the query (`prefix` "ifSource" for a copy's source) and If-Match headers."""
+        """Read the query (`prefix` "ifSource" for a copy's source) and the If-Match headers."""
         values = {}
         for name, field in _NAMES.items():
             text = query.get(prefix + name)

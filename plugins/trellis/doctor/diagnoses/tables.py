@@ -134,5 +134,5 @@ def _rights(target: Target, url: str) -> Iterator[Finding | Passed]:
 
 
 def _add_binding(dataset_: str, member: str, role: str) -> str:
-    """For a dataset, which bq calls a table reference too."""
+    """Command that grants the role on a dataset, which bq calls a table reference too."""
     return f"bq add-iam-policy-binding --member={member} --role={role} {dataset_}"

@@ -112,7 +112,7 @@ def _reported(context: Any) -> bool:
 
 
 def message(context: Any, advise: Callable[[str], str] | None = None) -> str:
-    """Everything about one failure that the person on duty needs."""
+    """Write everything about one failure that the person on duty needs."""
     advise = advise or advice
     ti = context["ti"]
     task_id = ti.task_id

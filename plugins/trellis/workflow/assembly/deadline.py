@@ -51,7 +51,7 @@ async def late(
 
 
 def message(context: Mapping[str, Any], owner: str, after: str) -> str:
-    """Everything about the run that the person on duty needs."""
+    """Write everything about the run that the person on duty needs."""
     from airflow.sdk.configuration import conf
 
     run = context["dag_run"]

@@ -156,7 +156,9 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
 def _steps(
     experiment: Experiment, platform: Platform, hooks: DeploymentHooks, challenger: dict[str, Any]
 ) -> list:
-    """From the canary to the last test; `challenger`: arguments that say which, and where."""
+    """Build the steps from the canary to the last test; `challenger`: arguments that say which, and
+    where.
+    """
     deploy = experiment.deploy
     assert deploy is not None
     deployed_model = planned(experiment, platform, messages.deployed_model)

@@ -163,8 +163,8 @@ def _baselines(experiment: Experiment, platform: Platform, ready: Any, compared:
 def _schedule(
     experiment: Experiment, platform: Platform
 ) -> CronDataIntervalTimetable | CronUntilTimetable | list[Asset] | None:
-    """By time, runs cover an interval: the run of a week starts when that week is over. Else an
-    event of an Asset starts a run.
+    """Return the DAG's schedule. By time, runs cover an interval: the run of a week starts when
+    that week is over. Else an event of an Asset starts a run.
     """
     schedule = experiment.schedule
     if schedule == MANUAL:

@@ -137,7 +137,7 @@ class Run:
 
     @property
     def record(self) -> str:
-        """In the index of all runs."""
+        """Address of the record in the index of all runs."""
         return f"{run_records(self.bucket, self.experiment)}{self.folder}.json"
 
 

@@ -189,7 +189,9 @@ class RunRecord(_Document):
 
     @property
     def month(self) -> str:
-        """In which it cost money, as in "2026-05". A backfill is planned long after its day."""
+        """Month in which the run cost money, as in "2026-05". A backfill is planned long after its
+        day.
+        """
         return (self.begun or self.created)[:7]
 
     @property

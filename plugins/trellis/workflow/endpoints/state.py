@@ -66,7 +66,7 @@ class Endpoint:
 
     @property
     def usd_per_day(self) -> float | None:
-        """With the fewest replicas; None if a model's machine has no price."""
+        """Daily cost with the fewest replicas; None if a model's machine has no price."""
         prices = [model.usd_per_day for model in self.models]
         return None if None in prices else sum(price for price in prices if price is not None)
 

@@ -92,7 +92,7 @@ def dataset(plan: Plan, platform: Platform) -> None:
 
 
 def trainings(plan: Plan, platform: Platform) -> None:
-    """At least one training that has ended."""
+    """Raise NothingLeftError unless at least one training has ended."""
     folder = f"{plan.run.uri}training/"
     ended = (blob.name.endswith("/metrics.json") for blob in storage.each_blob(platform, folder))
     if not any(ended):

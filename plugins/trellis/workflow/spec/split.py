@@ -32,7 +32,7 @@ class _Shares(Variant):
 
 
 class KeySplit(_Shares):
-    """By the hash of each example's key."""
+    """A split by the hash of each example's key."""
 
     opening = ()
     title = "splits by the key"
@@ -40,7 +40,9 @@ class KeySplit(_Shares):
 
 
 class GroupSplit(_Shares):
-    """By the hash of a group that several examples share, such as a patient: it stays together."""
+    """A split by the hash of a group that several examples share, such as a patient: it stays
+    together.
+    """
 
     opening = ("by",)
     title = "splits by a group"
@@ -59,7 +61,7 @@ class GroupSplit(_Shares):
 
 
 class TimeSplit(Variant):
-    """By time: learn from the past, be scored on what came later."""
+    """A split by time: learn from the past, be scored on what came later."""
 
     opening = ("time",)
     title = "splits by time"
@@ -107,7 +109,7 @@ class SplitNames(Section):
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """By split, the values as BigQuery writes them as a STRING."""
+        """Values by split, as BigQuery writes them as a STRING."""
         return {
             name: [str(v).lower() if isinstance(v, bool) else str(v) for v in values]
             for name, values in self
@@ -115,7 +117,7 @@ class SplitNames(Section):
 
 
 class ColumnSplit(Variant):
-    """By a column that names each row's split."""
+    """A split by a column that names each row's split."""
 
     opening = ("column",)
     title = "splits by a column of one's own"

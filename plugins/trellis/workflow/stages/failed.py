@@ -20,7 +20,9 @@ _LOST = "its process was lost; Airflow knows no more"
 
 
 def recorder(experiment: Experiment, platform: Platform) -> Callable[[Any], None]:
-    """For Airflow's callback of a failed task. What it calls raises what Google's clients raise."""
+    """Build the callback that records a failed task; it passes on the errors of Google's
+    clients.
+    """
 
     def record(context: Any) -> None:
         ti = context["ti"]
@@ -44,7 +46,7 @@ def _why(context: Any) -> str:
 
 
 def _so_far(experiment: Experiment, platform: Platform, ti: Any) -> dict[str, float] | None:
-    """By stage, of jobs that have ended, without baselines; None if it is not known."""
+    """Cost so far by stage, of jobs that have ended, without baselines; None if it is not known."""
     try:
         plan = plans.load(experiment, platform, ti.run_id)
         return spent.by_stage(plan, platform, ti, {"contenders": ()})

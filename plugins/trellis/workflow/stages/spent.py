@@ -51,7 +51,7 @@ def trials_hours(trials: Iterable[Any]) -> float:
 
 
 def hours(start: datetime | None, end: datetime | None) -> float:
-    """Between two times of a job; none if it never started, or has not ended."""
+    """Hours between two times of a job; none if it never started, or has not ended."""
     return (end - start).total_seconds() / 3600 if start and end else 0.0
 
 
@@ -81,7 +81,9 @@ def _vertex(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
 
 
 def _export(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
-    """Nothing if the dataset was there. Exports that failed or were cancelled count."""
+    """Cost of the exports; nothing if the dataset was there. Exports that failed or were cancelled
+    count.
+    """
     name = jobs.job_name(
         export.job_prefix(plan.experiment),
         dag=ti.dag_id,

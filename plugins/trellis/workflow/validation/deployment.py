@@ -11,7 +11,7 @@ from trellis_contracts.tasks import ALL, TASKS
 
 
 def problems(experiment: Experiment) -> list[Problem]:
-    """Everything that no field shows by itself."""
+    """List the problems that no field shows by itself."""
     deploy = experiment.deploy
     if deploy is None:
         return []

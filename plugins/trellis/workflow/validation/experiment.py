@@ -24,7 +24,7 @@ from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
 
 
 def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
-    """Everything that no field shows by itself."""
+    """List the problems that no field shows by itself."""
     return [
         *_counts(experiment),
         *_columns(experiment),

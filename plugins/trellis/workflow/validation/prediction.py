@@ -8,7 +8,7 @@ from trellis.workflow.validation.machines import machine_problems
 
 
 def problems(experiment: Experiment) -> Iterator[Problem]:
-    """Everything that no field shows by itself."""
+    """List the problems that no field shows by itself."""
     predict, kind = experiment.predict, experiment.source.kind
     if predict is None:
         return

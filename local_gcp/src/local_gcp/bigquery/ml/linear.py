@@ -129,7 +129,7 @@ class _Objective:
         return float((self.problem.weights * each).mean() + penalty)
 
     def gradient(self, model: Linear) -> tuple[np.ndarray, np.ndarray]:
-        """Without the l1 part, which `step` applies."""
+        """Gradient without the l1 part, which `step` applies."""
         margin = self.problem.x @ model.weights + model.intercept
         if not self.problem.classes:
             residual = 2 * (margin - self.targets)

@@ -54,7 +54,7 @@ class Boosted:
         return np.column_stack([1 - found, found]) if self.classes == 2 else found
 
     def importance(self) -> dict[int, tuple[float, float, float]]:
-        """By column of the matrix: number of splits, and their mean gain and cover.
+        """Importance by column of the matrix: number of splits, and their mean gain and cover.
 
         Cover is the sum of hessians, as XGBoost defines it. Columns without a split are left out.
         """

@@ -39,7 +39,7 @@ def value(ctx: Context, node: exp.Expression) -> Value:
 
 
 def from_api(parameter: dict) -> Value:
-    """From REST QueryParameter; raises BigQueryError(invalid)."""
+    """Read a REST QueryParameter; raises BigQueryError(invalid)."""
     kind = _type(parameter.get("parameterType") or {})
     return _value(parameter.get("parameterValue") or {}, kind, parameter.get("name") or "")
 

@@ -34,7 +34,7 @@ class Candidate:
 
 
 def tabular(seed: int = SEED) -> Iterator[Candidate]:
-    """For columns of a table."""
+    """Candidates for columns of a table."""
     yield Candidate("linear", {"strength": 1.0})
     yield Candidate("boosted_trees", {"learning_rate": 0.1, "leaves": 31})
     yield Candidate("random_forest", {"trees": 200, "leaf": 1})
@@ -49,7 +49,7 @@ def tabular(seed: int = SEED) -> Iterator[Candidate]:
 
 
 def images(seed: int = SEED) -> Iterator[Candidate]:
-    """For pixels; boosted trees are too slow for so many columns."""
+    """Candidates for pixels; boosted trees are too slow for so many columns."""
     yield Candidate("linear", {"strength": 0.01})
     yield Candidate("extra_trees", {"trees": 200, "leaf": 1})
     yield Candidate("neural_network", {"units": 128, "decay": 1e-2})

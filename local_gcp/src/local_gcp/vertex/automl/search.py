@@ -59,7 +59,7 @@ class Data:
         return Data(self.x[rows], self.y[rows], self.weights[rows])
 
     def sample(self, most: int) -> Data:
-        """At most `most` rows, the same each time."""
+        """Draw at most `most` rows, the same each time."""
         if len(self) <= most:
             return self
         dice = np.random.default_rng(SEED)

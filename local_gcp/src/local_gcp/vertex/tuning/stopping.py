@@ -21,7 +21,8 @@ class MedianStopping:
     """Compare trials at the same age (seconds) instead of the same step."""
 
     def should_stop(self, trial: Trial, others: Sequence[Trial], *, maximize: bool) -> bool:
-        """Is `trial`'s best value strictly worse than the median of the completed trials?
+        """Return whether `trial`'s best value is strictly worse than the median of the completed
+        trials.
 
         Each completed trial counts with the running average of the values that it had reported up
         to `trial`'s last measurement; trials that had reported nothing by then do not count.

@@ -26,15 +26,16 @@ class DeploymentHooks:
         return Record(self._platform, self._run(context))
 
     def begin(self, context: Any, result: Any) -> None:
-        """After `endpoint`: the deployment starts."""
+        """Record the start of the deployment, after `endpoint`."""
         model = left.returned(context["ti"], "deploy.register", "version")["name"]
         challenger = documents.read(self._platform, "challenger", self._run(context).challenger)
         before = self._before(model)
         self.record(context).begin(challenger["contender"], result["endpoint"], model, before)
 
     def unchanged(self, context: Any) -> None:
-        """Before a step, and after its hold. Raises AirflowFailException if a person or another DAG
-        has changed the champion or the traffic meanwhile: this run does not override that.
+        """Check, before a step and after its hold, that no person and no other DAG has changed the
+        champion or the traffic meanwhile; else raise AirflowFailException: this run does not
+        override that.
         """
         content = self.record(context).read()
         if change := self._foreign_change(content):
@@ -44,7 +45,7 @@ class DeploymentHooks:
             )
 
     def complete(self, context: Any) -> None:
-        """Before the challenger becomes champion: it must have all requests."""
+        """Check, before the challenger becomes champion, that it has all requests."""
         self.unchanged(context)
         content = self.record(context).read()
         _, share = self._current().deployed(content["endpoint"], content["model"])
@@ -55,7 +56,7 @@ class DeploymentHooks:
             )
 
     def stepped(self, context: Any, result: Any) -> None:
-        """After a step that gave the challenger a share, or tested it."""
+        """Record a step that gave the challenger a share, or tested it."""
         record = self.record(context)
         content = record.read()
         _, share = self._current().deployed(content["endpoint"], content["model"])
@@ -66,18 +67,19 @@ class DeploymentHooks:
         record.step(_name(context), {"share": share, **details}, **changes)
 
     def promoted(self, context: Any, result: Any) -> None:
-        """After the alias moved."""
+        """Record the move of the alias."""
         details = {"version": result["version"], "previous": result["previous"]}
         self.record(context).step(_name(context), details, state=SERVING, reason=None)
 
     def cleaned_up(self, context: Any, result: Any) -> None:
-        """After unused models and versions were removed."""
+        """Record the removal of unused models and versions."""
         self.record(context).step(_name(context), result)
 
     def deployed_anything(self, context: Any) -> None:
-        """Before `retreat`. Raises AirflowSkipException if nothing was deployed, or what was has
-        become the champion and nothing was tried since: a run that is cleared later may fail
-        before its deployment, at `promote`, and its version may be kept, or serve.
+        """Check, before `retreat`, that there is something to undo. Raises AirflowSkipException if
+        nothing was deployed, or the deployed version has become the champion and nothing was tried
+        since: a run that is cleared later may fail before its deployment, at `promote`, and its
+        version may be kept, or serve.
         """
         if not context["task"].model or not context["task"].endpoint_id:
             raise AirflowSkipException("Nothing was deployed: there is nothing to take back.")
@@ -89,7 +91,7 @@ class DeploymentHooks:
             )
 
     def retreated(self, context: Any, result: Any) -> None:
-        """After `retreat`; the reason was recorded when the step failed."""
+        """Record the end of `retreat`; the reason was recorded when the step failed."""
         record = self.record(context)
         if result["champion"] == record.read()["model"].rpartition("@")[2]:
             # It became the champion before something failed: it stays.

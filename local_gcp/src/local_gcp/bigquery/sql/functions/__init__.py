@@ -204,7 +204,7 @@ def _over(ctx: Context, node: exp.Expression) -> Value:
 
 
 def _not_found(ctx: Context, node: exp.Anonymous) -> Exception:
-    """For a function in no table: BigQuery's error, or not emulated."""
+    """Error for a function in no table: BigQuery's error, or not emulated."""
     name = node.name
     if name.upper() in NOT_EMULATED or name.upper().startswith(NOT_EMULATED_FAMILIES):
         return ctx.not_emulated(f"function {name.upper()}", node)
