@@ -1,4 +1,4 @@
-"""What tests of the Airflow side stand on: an Airflow of their own, and a real local_gcp.
+"""Base of the tests of Airflow's side: an Airflow of their own, and a real local_gcp.
 
 A conftest imports this module before anything of Airflow is imported (Airflow reads its settings
 once), and takes the fixtures from it. Nothing of a developer's own Airflow is read or written.

@@ -1,4 +1,4 @@
-"""What can be installed: each distribution's wheel is its package with its data files, no more."""
+"""Contents of distributions: each wheel is its package with its data files, no more."""
 
 import subprocess
 import tomllib

@@ -18,7 +18,7 @@ def pki(tmp_path) -> Pki:
 
 
 def verify(pki: Pki, host: str) -> None:
-    """As a client does that trusts ca.pem alone."""
+    """Verify like a client that trusts ca.pem alone."""
     authority = x509.load_pem_x509_certificates(pki.ca.read_bytes())
     server = x509.load_pem_x509_certificates(pki.server.read_bytes())[0]
     verifier = PolicyBuilder().store(Store(authority))

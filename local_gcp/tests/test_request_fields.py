@@ -108,7 +108,7 @@ def shaped(message, api, path, value):
 
 
 def holds(answer, sent):
-    """Whether an answer has all that was sent."""
+    """Return whether an answer has all that was sent."""
     if isinstance(sent, dict):
         return isinstance(answer, dict) and all(
             name in answer and holds(answer[name], value) for name, value in sent.items()

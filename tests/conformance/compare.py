@@ -1,4 +1,4 @@
-"""How an answer differs from the one that was recorded."""
+"""Differences of an answer from the recorded one."""
 
 from __future__ import annotations
 

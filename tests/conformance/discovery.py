@@ -48,7 +48,7 @@ class Method:
     description: dict[str, Any]
 
     def problems(self, query: str, request: Any, answer: Any) -> list[str]:
-        """What the document does not know of a call that was answered 2xx."""
+        """List what the document does not know of a call that was answered 2xx."""
         parameters = self.description.get("parameters", {})
         found = [
             f"?{name}"

@@ -30,7 +30,7 @@ class Exceptions:
 
     @classmethod
     def read(cls, folder: Path = FOLDER) -> Exceptions:
-        """Those of the files of a folder; ValueError for a key that means nothing."""
+        """Read the exceptions in the files of a folder; ValueError for a key that means nothing."""
         rules = []
         for path in sorted(folder.glob("*.yaml")):
             document = yaml.safe_load(path.read_text())

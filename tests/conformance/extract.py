@@ -60,7 +60,7 @@ def distinct(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def signature(call: dict[str, Any]) -> str:
-    """What a call shows: address without ids, names of what it sends, status, fields, values.
+    """Signature of a call: address without ids, names of what it sends, status, fields, values.
 
     Names of buckets, objects, datasets and tables do not count, nor a list's length.
     """

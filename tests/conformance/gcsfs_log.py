@@ -111,7 +111,7 @@ class _Recording:
 
 
 def _names_of_uploads(interactions: list[tuple[dict, dict]]) -> dict[str, Any]:
-    """What each resumable upload asked for, as its object tells, by `upload_id=...`."""
+    """Map `upload_id=...` of each resumable upload to the name of its object."""
     names = {}
     for request, response in interactions:
         session = _UPLOAD.search(request["uri"])

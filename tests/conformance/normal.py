@@ -1,4 +1,4 @@
-"""What differs from run to run in an answer, and what a fact says in its place."""
+"""Replaces the parts of an answer that differ from run to run by constants."""
 
 from __future__ import annotations
 

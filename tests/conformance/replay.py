@@ -24,7 +24,7 @@ _UPLOAD = re.compile(r"upload_id=([^&]+)")
 
 @dataclass
 class Outcome:
-    """What came of one call. `differences` is empty if the answer is the same."""
+    """The outcome of one call. `differences` is empty if the answer is the same."""
 
     call: dict[str, Any]
     status: int
@@ -108,7 +108,7 @@ class Replay:
 
 
 def _related(one: str, other: str) -> bool:
-    """Whether one address is the other, or lies in it."""
+    """Return whether one address is the other, or lies in it."""
     short, long = sorted((one, other), key=len)
     return f"{long}/".startswith(f"{short}/")
 
@@ -127,7 +127,7 @@ def _resource(call: dict[str, Any]) -> str:
 
 
 def _generation(answer: Any, name: str) -> str:
-    """Of the object of that name somewhere in the answer."""
+    """Return the generation of the object of that name somewhere in the answer."""
     if isinstance(answer, dict) and answer.get("name") == name and "generation" in answer:
         return answer["generation"]
     parts = answer.values() if isinstance(answer, dict) else answer

@@ -1,4 +1,4 @@
-"""How answers are compared, and exceptions read."""
+"""Comparison of answers, and reading of exceptions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What Google's documents call "Required." of a Vertex AI resource is required here too."""
+"""Fields that Google's documents call "Required." in a Vertex AI resource are required here too."""
 
 import json
 import re

@@ -74,7 +74,9 @@ def called():
 
 
 def test_every_call_in_the_sources_is_listed():
-    """Those that a run makes only when it is killed, rolled back or cleaned up, too."""
+    """The list includes calls that a run makes only when it is killed, rolled back or cleaned
+    up.
+    """
     methods = {entry["method"].rpartition("/")[2] for entry in GRPC}
     listed = {re.sub(r"(?<!^)([A-Z])", r"_\1", method).lower() for method in methods}
     assert {"cancel_hyperparameter_tuning_job", "undeploy_model", "predict"} <= called()

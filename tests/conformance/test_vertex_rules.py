@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).parent / "programs/vertex_rules.py"
 
 
 def documentation(message):
-    """What Google's client says of a message, in one line."""
+    """Return the text of Google's client on a message, in one line."""
     return re.sub(r"\s+", " ", reduce(getattr, message.split("."), aiplatform_v1).__doc__)
 
 

@@ -75,7 +75,7 @@ def test_a_document_that_violates_its_schema_is_not_written():
     ("written", "read"), [("0.9.3", True), (f"{int(VERSION[0]) + 1}.0.0", False)]
 )
 def test_a_document_of_another_first_number_is_refused_in_one_sentence(written, read):
-    """Of the same first number the schema decides."""
+    """The schema decides on documents of the same first number."""
     with pytest.raises(ContractError) as refused:
         documents.check("plan", {"contracts": written}, "gs://b/plan.json")
     assert ("deploy DAGs and job images of one release" in str(refused.value)) != read

@@ -50,7 +50,9 @@ def test_a_shift_by_one_standard_deviation_is_found_and_measured():
 
 
 def test_the_divergence_of_two_normal_distributions():
-    """Of N(0, 1) and N(1, 1) it is 0.160 bits by numerical integration; bins lose a little."""
+    """The divergence of N(0, 1) and N(1, 1) is 0.160 bits by numerical integration; bins lose a
+    little.
+    """
     one, two = (numeric("x", normal(s, s - 1, count=20000))["statistics"] for s in (1, 2))
     found, bins = divergence(one["quantiles"], two["quantiles"])
     assert found == pytest.approx(0.160, rel=0.05)
@@ -60,7 +62,7 @@ def test_the_divergence_of_two_normal_distributions():
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
 def test_the_divergence_is_a_distance_between_quantiles(values, factor):
-    """None from itself, at most one bit, and equal in both directions and at every scale."""
+    """It is zero from itself, at most one bit, and equal in both directions and at every scale."""
     one = numeric("x", [float(v) for v in values])["statistics"]["quantiles"]
     two = numeric("x", [v * v / 3 for v in values])["statistics"]["quantiles"]
     assert divergence(one, one)[0] == pytest.approx(0, abs=1e-12)

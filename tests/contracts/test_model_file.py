@@ -1,4 +1,4 @@
-"""What a model's own file declares, read without executing it."""
+"""Declarations of a model's own file, read without executing it."""
 
 import argparse
 import contextlib

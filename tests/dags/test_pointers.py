@@ -154,7 +154,7 @@ def test_tasks_that_one_is_to_clear_exist(texts, tasks):
 
 
 def test_programs_exist(texts):
-    """Of an environment that a message names, the program is what its lock installs."""
+    """The lock of each environment that a message names installs the program."""
     found = pointers(texts, r"(\.venv/[a-z_]+/bin/[a-z-]+)")
     assert wrong(found, lambda name: Path(ROOT, name).exists()) == []
 

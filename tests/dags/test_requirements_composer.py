@@ -1,4 +1,4 @@
-"""What a group's Composer environment installs is what this version of Trellis is and needs."""
+"""Installation in a group's Composer environment: what this version of Trellis is and needs."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which experiments the demo runs."""
+"""Experiments that the demo runs."""
 
 from demo import experiments
 

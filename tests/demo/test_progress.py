@@ -1,4 +1,4 @@
-"""What the demo shows, for given answers of Airflow and local_gcp."""
+"""Output of the demo for given answers of Airflow and local_gcp."""
 
 import io
 

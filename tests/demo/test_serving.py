@@ -1,4 +1,4 @@
-"""What the demo says of a deployment, for given documents of a run."""
+"""Output of the demo on a deployment, for given documents of a run."""
 
 import json
 

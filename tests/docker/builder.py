@@ -90,7 +90,7 @@ def layout(target: str) -> Path:
 
 
 def inspect(name: str) -> dict:
-    """What buildah knows of an image."""
+    """Return buildah's facts about an image."""
     return json.loads(_buildah("inspect", "--type=image", name))
 
 
@@ -176,7 +176,9 @@ def _exists(name: str) -> bool:
 
 
 def _buildah(verb: str, *arguments: str | Path) -> str:
-    """What it prints. It is chrooted into the image, so it works inside of a container too."""
+    """Run buildah and return its output. It is chrooted into the image, so it works inside of a
+    container too.
+    """
     options: tuple[str, ...] = ()
     if verb in ("build", "push", "from"):
         options = (f"--signature-policy={FOLDER / 'policy.json'}",)

@@ -1,4 +1,4 @@
-"""What the builder leaves behind."""
+"""Leftovers of the builder."""
 
 import os
 import subprocess

@@ -120,7 +120,9 @@ def test_who_serves_can_write_to_temporary_folders_alone(run):
 
 
 def test_dataflows_workers_and_launcher_do_an_export(run, container, data):
-    """As on Dataflow: the launcher hands the pipeline over, and boot starts what runs it."""
+    """The steps are Dataflow's: the launcher hands the pipeline over, and boot starts what runs
+    it.
+    """
     run("export", "python", "-c", MAKE_TABLE)
     image = builder.inspect("localhost/trellis/export:test")["OCIv1"]["config"]
     assert image["Entrypoint"] == ["/opt/apache/beam/boot"]
@@ -152,7 +154,7 @@ def test_dataflows_workers_and_launcher_do_an_export(run, container, data):
 
 
 def test_boot_needs_no_environment_of_its_own(run):
-    """What boot would make otherwise: a folder that only root may, seconds for each worker."""
+    """Boot would make one in a folder that only root may write, with seconds for each worker."""
     assert run("export", "printenv", "RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT") == "1\n"
     run("export", "sh", "-c", "test ! -e /opt/apache/beam-venv")
 

@@ -26,7 +26,7 @@ def test_with_cuda_only_tensorflow_is_another_distribution():
 
 
 def test_the_trainer_adds_to_what_serves():
-    """Its image is built on that layer: a package cannot have another version in it."""
+    """The trainer's image is built on that layer: a package cannot have another version in it."""
     assert pins("-serve").items() < pins("-train").items()
 
 

@@ -46,7 +46,7 @@ def ask(client, endpoint, instances):
 
 
 def batch(model, files, uri, buckets):
-    """The same by a batch prediction job that gets addresses."""
+    """Predict by a batch prediction job that gets addresses."""
     lines = "".join(json.dumps({"image_uri": address}) + "\n" for address in files)
     (buckets / uri.removeprefix("gs://") / "instances.jsonl").write_text(lines)
     jobs = api.JobServiceClient(client_options=asking.WHERE)

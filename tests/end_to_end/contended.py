@@ -51,7 +51,7 @@ def check_run(demo: Demo, afterwards: Callable[[], object] = lambda: None) -> Pa
 
 
 def check_redeployment(demo: Demo, source: Path) -> None:
-    """The same model again takes over step by step: the champion and the traffic move."""
+    """The champion and the traffic move when the same model takes over again, step by step."""
     airflow = demo.operator
     redeployment.start(airflow, source, "again", demo.serving())
     assert airflow.wait("digits", "again", seconds=900) == "success"

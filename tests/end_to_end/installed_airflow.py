@@ -100,7 +100,9 @@ class InstalledAirflow:
         return [part for part, process in self._processes.items() if process.poll() is not None]
 
     def wait(self, what: str, ready, seconds: float = 180):
-        """What `ready` returns once it is true. AssertionError if a process ends meanwhile."""
+        """Return the result of `ready` once it is true. AssertionError if a process ends
+        meanwhile.
+        """
         deadline = time.monotonic() + seconds
         while not (answer := ready()):
             assert not self.ended(), f"{self.ended()} ended:\n{self.last_lines(self.ended()[0])}"
@@ -136,7 +138,7 @@ class InstalledAirflow:
         ).stdout.decode()
 
     def python(self, program: str) -> str:
-        """What a program prints where Trellis is installed."""
+        """Return the output of a program where Trellis is installed."""
         command = [self._bin / "python", "-c", program]
         cwd, env = self.home / "elsewhere", self._environment
         return _run(*command, cwd=cwd, env=env, stdout=subprocess.PIPE).stdout.decode().strip()

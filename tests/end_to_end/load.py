@@ -31,7 +31,7 @@ ERRORS = 5
 
 
 class Load:
-    """What all clients have seen."""
+    """Observations of all clients."""
 
     def __init__(self, endpoint: str, instances: list):
         region = endpoint.split("/")[3]

@@ -28,7 +28,7 @@ def examples(run: Path) -> list[dict]:
 
 
 class Watch:
-    """What an endpoint showed while it was watched. changes, looks: see watch_endpoint.py."""
+    """Observations of an endpoint. changes, looks: see watch_endpoint.py."""
 
     def __init__(self) -> None:
         self.changes: list[dict] = []
@@ -83,7 +83,7 @@ class Demo:
         return [job for job in of_experiment if kind in (None, job["kind"])]
 
     def status(self) -> dict:
-        """What local_gcp says of itself; empty while it is down."""
+        """Return local_gcp's status; empty while it is down."""
         local_gcp = [ROOT / ".venv/local_gcp/bin/python", "-m", "local_gcp"]
         out = subprocess.run(
             [*local_gcp, "--home", self.local / "gcp", "status", "--json"],
@@ -93,7 +93,7 @@ class Demo:
         return json.loads(out.stdout) if out.returncode == 0 else {}
 
     def serving(self, experiment: str = "digits") -> dict | None:
-        """What an experiment's endpoint serves, as demo.endpoint_state tells it."""
+        """Return the served model of an experiment's endpoint, by demo.endpoint_state."""
         arguments = (PLATFORM["project"], PLATFORM["region"], experiment)
         told = self._shell('exec python -m demo.endpoint_state "$@"', *arguments)
         return json.loads(told).get(experiment)
@@ -185,7 +185,7 @@ class Demo:
         self._shell('exec python "$@"', program, *arguments)
 
     def airflow(self, *arguments: str) -> str:
-        """What the `airflow` command prints, as a user would give it after the demo."""
+        """Return the output of the `airflow` command, run like a user after the demo."""
         return self._shell('exec airflow "$@"', *arguments)
 
     def dag_runs(self, dag: str) -> list[dict]:

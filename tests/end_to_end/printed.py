@@ -1,4 +1,4 @@
-"""What the demo printed, taken back out of it as a reader would: nothing but copied lines."""
+"""Reads the demo's output like a reader: nothing but copied lines."""
 
 import subprocess
 
@@ -30,7 +30,7 @@ def snippet(output: str) -> str:
 
 
 def pasted(text: str, folder) -> str:
-    """What a shell in `folder` answers to it."""
+    """Paste it into a shell in `folder`, and return the output."""
     done = subprocess.run(
         ["/bin/sh", "-e", "-c", text], cwd=folder, capture_output=True, text=True, timeout=60
     )

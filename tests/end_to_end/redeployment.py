@@ -42,7 +42,7 @@ class Operator(Airflow):
         return self.run(dag, run)["state"]
 
     def wait(self, dag: str, run: str, seconds: float = 600) -> str:
-        """How the run ended: success or failed."""
+        """Return how the run ended: success or failed."""
         deadline = time.monotonic() + seconds
         while (state := self.state(dag, run)) not in ("success", "failed"):
             assert time.monotonic() < deadline, f"{run} is {state} after {seconds} s"
@@ -80,7 +80,7 @@ def start(
 
 
 def scored(served: dict | None) -> dict | None:
-    """What a leaderboard says of the model that was served."""
+    """Return the leaderboard's entry of the model that was served."""
     if not served or not served["models"]:
         return None
     model = served["endpoint"].replace("/endpoints/", "/models/")

@@ -123,7 +123,7 @@ def create_backfill(demo):
 
 
 def most_at_once(demo):
-    """How many runs of the backfill have gone on at the same time, when all have ended well."""
+    """Return how many runs of the backfill went on at the same time, when all have ended well."""
     most, deadline = 0, time.monotonic() + 1200
     while True:
         states = Counter(run["state"] for run in demo.dag_runs("breast-cancer"))

@@ -67,6 +67,6 @@ def test_containers_and_plain_processes_learn_the_same(layouts, first_run):
 
 
 def contenders(run: Path) -> list[dict]:
-    """What the leaderboard says of each, without times and addresses."""
+    """Return the leaderboard's contenders, without times and addresses."""
     board = json.loads((run / "leaderboard/leaderboard.json").read_text())
     return [{key: entry[key] for key in COMPARED} for entry in board["contenders"]]

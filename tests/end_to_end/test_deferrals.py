@@ -102,7 +102,9 @@ def deferrals(new_local_gcp, monkeypatch):
 
 
 def lost_attempts(airflow):
-    """How many the scheduler gave up because it took the deferral for the end of the task."""
+    """Count the attempts that the scheduler gave up because it took the deferral for the end of the
+    task.
+    """
     log = airflow.log("scheduler").read_text(errors="replace")
     # Each is reported more than once; an attempt has an ID of its own.
     lost = set(re.findall(r"ti_id=(\S+)> finished with state success, but", log))

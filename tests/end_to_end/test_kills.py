@@ -81,7 +81,7 @@ def names(demo, kind):
 
 
 def left_alone(demo, custom_jobs):
-    """Where the run's training, submitted once more and not disturbed, wrote its results."""
+    """Return the results' folder of the run's training, submitted once more and not disturbed."""
     (training,) = [
         job["name"]
         for job in demo.jobs("custom")

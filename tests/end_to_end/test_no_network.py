@@ -22,7 +22,7 @@ ALONE = (
 
 
 def tell(*command: str) -> dict:
-    """What without_network.py tells of a command; {} if it cannot be run."""
+    """Return the report of without_network.py on a command; {} if it cannot be run."""
     if not shutil.which("unshare"):
         return {}
     done = subprocess.run([*ALONE, *command], capture_output=True, text=True)
@@ -48,7 +48,7 @@ def alone():
 
 
 def test_what_leaves_the_machine_is_counted():
-    """Of TCP and UDP, with and without an answer: it is the kernel that counts."""
+    """The kernel counts TCP and UDP, with and without an answer."""
     program = """
 import socket
 

@@ -58,7 +58,7 @@ def test_no_original_file_is_answered_otherwise_than_offline(predicted, way):
 
 
 def test_the_model_tells_the_files_apart(predicted):
-    """Of a model that answers always the same, no difference could be seen."""
+    """A model that always answers the same would show no difference."""
     offline, _ = predicted
     likeliest = [max(file["probabilities"].values()) for file in offline.values()]
     labels = {max(f["probabilities"], key=f["probabilities"].get) for f in offline.values()}

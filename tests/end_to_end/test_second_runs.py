@@ -1,4 +1,4 @@
-"""What a further run does to a served model: a worse one is refused, a better one takes over."""
+"""Effects of a further run on a served model: a worse one is refused, a better one takes over."""
 
 import json
 

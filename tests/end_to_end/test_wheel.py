@@ -31,7 +31,7 @@ watch: {schedule: manual}
 
 @pytest.fixture(scope="module")
 def mails():
-    """What was sent, and the connection by which it was, as a variable."""
+    """Collect the mails that were sent, and their connection as a variable."""
     with mail_server() as (port, mails):
         extra = "disable_ssl=true&disable_tls=true&from_email=airflow@example.org"
         yield mails, {"AIRFLOW_CONN_MAIL": f"smtp://127.0.0.1:{port}/?{extra}"}
@@ -60,13 +60,13 @@ def airflow(local_gcp, mails):
 
 
 def daily(dags: Path) -> str:
-    """Of digits, by a schedule that ends in two days; its runs are late after 10 seconds."""
+    """Copy digits with a schedule that ends in two days; its runs are late after 10 seconds."""
     until = datetime.date.today() + datetime.timedelta(days=2)
     return small(dags, f'schedule: "@daily"\nuntil: {until}\ndeadline: 10 seconds')
 
 
 def waiting(dags: Path) -> str:
-    """Of digits, whenever their manifest changes."""
+    """Copy digits with a schedule on changes of its manifest."""
     return small(dags, "schedule: new data")
 
 
@@ -155,7 +155,7 @@ def test_each_change_of_the_data_is_one_run(airflow, local_gcp):
 
 
 def ended(airflow: InstalledAirflow, dag: str, run: str) -> str:
-    """How the run ended: success or failed."""
+    """Return how the run ended: success or failed."""
 
     def state() -> str | None:
         now = airflow.api.state(dag, run)

@@ -47,7 +47,7 @@ def main(project: str, region: str, endpoint: str) -> None:
 
 
 def seen(endpoint: vertex.Endpoint) -> dict:
-    """What one look shows, and what is wrong with it."""
+    """Look once; return the state, and what is wrong with it."""
     versions = {model.id: model.model_version_id for model in endpoint.deployed_models}
     split = {id_: share for id_, share in endpoint.traffic_split.items() if share}
     wrong = None

@@ -11,7 +11,7 @@ from tests.infra import provider_schema, terraform
 
 @pytest.fixture(scope="session")
 def schemas() -> dict[str, Any]:
-    """Of the google provider, and of what infra/ uses of it."""
+    """Schemas of the google provider, and of the parts that infra/ uses."""
     return provider_schema.read(terraform.schema_names())
 
 
@@ -29,7 +29,7 @@ def infra(offline: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tested(infra: Path) -> terraform.Result:
-    """What `terraform test` says: of tests, and the whole plan of each."""
+    """Output of `terraform test`: the tests, and the whole plan of each."""
     return terraform.run(infra, "test", "-json", "-verbose")
 
 

@@ -27,7 +27,7 @@ class Result:
     output: str
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What a command with -json reports, line by line."""
+        """Return the events that a command with -json reports, line by line."""
         for line in self.output.splitlines():
             if line.startswith("{"):
                 yield json.loads(line)

@@ -120,7 +120,7 @@ def test_whatever_can_be_encrypted_is(plans, schemas):
 
 
 def key_fields(schema, path=()):
-    """Where a key can be named: paths of names, through blocks that are there at most once."""
+    """Find where a key can be named: paths of names, through blocks that are there at most once."""
     for name, attribute in schema["attributes"].items():
         if re.fullmatch(r"(default_)?kms_key(_name)?", name) and (
             attribute["optional"] or attribute["required"]

@@ -1,4 +1,4 @@
-"""What infra's own tests would notice: each change breaks one promise, and one run fails."""
+"""Sensitivity of infra's own tests: each change breaks one promise, and one run fails."""
 
 import pytest
 

@@ -69,7 +69,7 @@ UV = RECORD + """echo "check=$UV_PUBLISH_CHECK_URL password=$UV_PUBLISH_PASSWORD
 
 
 class Checkout:
-    """What the scripts read of a checkout, and what they asked for."""
+    """The files of a checkout that the scripts read, and the calls that they made."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -128,7 +128,7 @@ class Checkout:
 
     @property
     def pushed(self) -> dict[str, str]:
-        """Which build each tag in the registry is of."""
+        """The build of each tag in the registry."""
         return {
             path.name.removeprefix("us-central1-docker.pkg.dev_our-lab_trellis_"): path.read_text()
             for path in (self.registry / "remote").glob("*")

@@ -20,7 +20,9 @@ _ARROW = {
 
 
 def write_with_source(folder, columns, label, files, **options) -> str:
-    """As write_table, and source/rows-*.parquet in two files; returns the address."""
+    """Write the table like write_table, and source/rows-*.parquet in two files; return the
+    address.
+    """
     address = write_table(folder, columns, label, files=files, **options)
     splits = [split for split in SPLITS for _ in range(sum(files[split]))]
     regression = options.get("task") == "regression"

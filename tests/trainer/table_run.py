@@ -77,7 +77,7 @@ def some_features(random, rows, count=6, shift=0.0):
 
 
 class TableRun(RunFolder):
-    """As RunFolder, with a dataset of a table's rows; classes [] make it a regression.
+    """A RunFolder with a dataset of a table's rows; classes [] make it a regression.
 
     groups: of each row, a number, if groups decide the split.
     """
@@ -141,7 +141,7 @@ class TableRun(RunFolder):
         return table.take(np.arange(len(keys))[::-1])
 
     def exported_values(self, values, keys=None):
-        """The same of a regression."""
+        """Return the exported values of a regression."""
         return pa.table({"key": self.keys if keys is None else keys, "prediction": values})
 
     def previous(self, features, classes=None):

@@ -1,4 +1,4 @@
-"""What the contracts declare is what the trainer does."""
+"""Agreement of the contracts' declarations with the trainer."""
 
 import importlib
 

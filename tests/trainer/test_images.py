@@ -1,4 +1,5 @@
-"""What a model sees is upright, of the asked size and colours; what cannot be decoded says why.
+"""Decoded pixels: upright, of the requested size and colours; errors of files that cannot be
+decoded.
 
 Pillow makes the files and is the oracle of the decoding.
 """
@@ -42,7 +43,7 @@ def save(image, image_format, **options):
 
 
 def seen(data, height=60, width=80, channels=3):
-    """What a model sees of an image."""
+    """Return the pixels that a model sees of an image."""
     return images.pixels(data, (height, width, channels))
 
 
@@ -285,7 +286,7 @@ def test_no_change_of_a_deep_file_breaks_the_decoder(data):
 
 
 def digest(files, scale=None):
-    """Of what models of two sizes, grey and colour, see of the files."""
+    """Digest of the pixels that models of two sizes, grey and colour, see of the files."""
     sha256 = hashlib.sha256()
     for file in files:
         for shape in ((48, 48, 3), (31, 77, 1)):
@@ -294,7 +295,7 @@ def digest(files, scale=None):
 
 
 def digests():
-    """Of a file of each kind, by 8 bits; and of those and the deep ones, by a scale."""
+    """Digests of a file of each kind, by 8 bits; and of those and the deep ones, by a scale."""
     scale = Scale("percentiles", 1, 99)
     return digest(image_files(len(KINDS))), digest(
         image_files(len(KINDS | DEEP_KINDS), True), scale

@@ -22,7 +22,7 @@ def described(shape, how="stretch", scale=None):
 
 
 def encoded(pixels, extension=".png"):
-    """As OpenCV encodes it; three channels are RGB here and BGR there."""
+    """Encode with OpenCV; three channels are RGB here and BGR there."""
     return cv2.imencode(extension, pixels[..., ::-1])[1].tobytes()
 
 

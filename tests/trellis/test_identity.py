@@ -13,7 +13,7 @@ LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 
 @dataclass
 class Task:
-    """What identity takes from an Airflow task instance."""
+    """The fields of an Airflow task instance that identity reads."""
 
     dag_id: str = "digits"
     run_id: str = "manual__2025-01-01T00:00:00+00:00"

@@ -1,4 +1,4 @@
-"""What operators tell OpenLineage that they have read and written."""
+"""Inputs and outputs that operators report to OpenLineage."""
 
 from types import SimpleNamespace
 

@@ -39,7 +39,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory) -> dict:
-    """What an Airflow with this plugins folder and the demo's DAG folder finds in them."""
+    """Return what an Airflow with this plugins folder and the demo's DAG folder finds in them."""
     home = tmp_path_factory.mktemp("airflow")
     # This environment once more, by links, without the editable install of plugins/.
     venv.create(home / "venv", symlinks=True)

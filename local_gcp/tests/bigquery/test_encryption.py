@@ -191,7 +191,7 @@ def test_where_a_key_is(client, location, place):
 
 
 def test_statements_say_their_key_themselves(client, dataset):
-    """What BigQuery does with a job's key for a table that a statement creates is not known."""
+    """BigQuery's treatment of a job's key for a table that a statement creates is not known."""
     config = QueryJobConfig(destination_encryption_configuration=key())
     with pytest.raises(exceptions.MethodNotImplemented, match="kms_key_name"):
         client.query_and_wait(f"CREATE TABLE {dataset}.t (x INT64)", job_config=config)

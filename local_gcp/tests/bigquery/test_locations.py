@@ -1,4 +1,4 @@
-"""Where datasets are and jobs run: a job sees the datasets of its own location, and no others."""
+"""Locations of datasets and jobs: a job sees the datasets of its own location, and no others."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""When a partition was last changed: only its own rows change that, whatever writes them."""
+"""Time of a partition's last change: only its own rows change it, whatever writes them."""
 
 import datetime
 import time

@@ -1,4 +1,4 @@
-"""What a flex template says of a launch's parameters."""
+"""Parameters of a launch, checked against the flex template."""
 
 import pytest
 from google.cloud import dataflow_v1beta3 as api

@@ -129,7 +129,7 @@ def test_it_is_told_to_end_and_has_time_to(image, runner, until):
 
 @needs_runc
 def test_who_does_not_end_is_killed(image, runner, until):
-    """As process 1, a program without a handler for SIGTERM does not even notice it."""
+    """A program without a handler for SIGTERM does not even notice it as process 1."""
     job = image()
     script = "echo ready; while :; do sleep 0.05; done"
     runner.submit("1", Spec([Pool(Program(job.command([], [script]), job.environment(), "/"))]))

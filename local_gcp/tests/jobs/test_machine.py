@@ -1,4 +1,4 @@
-"""Who may start on a machine of so many cores."""
+"""Admission of runs to a machine of so many cores."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""What follows when replicas end, as a table: the times and exits go in, the verdict comes out."""
+"""Verdicts on ended replicas, as a table: the times and exits go in, the verdict comes out."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def ends(run, index, code, at):
 
 
 def restart(run):
-    """What the supervisor does with a replica that is restarted in its place."""
+    """Verdict of the supervisor on a replica that is restarted in its place."""
     for replica in run.replicas:
         if replica.exit:
             replica.attempt, replica.exit = replica.attempt + 1, None

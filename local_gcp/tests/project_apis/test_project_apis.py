@@ -1,4 +1,4 @@
-"""What a project says of itself, asked over REST; and what HOME/project.json changes."""
+"""Facts of a project over REST, and the changes by HOME/project.json."""
 
 import json
 

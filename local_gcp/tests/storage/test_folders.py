@@ -1,4 +1,4 @@
-"""What a folder contains is kept while the folder does not change."""
+"""Listings of a folder are kept while the folder does not change."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What the store promises at the moments that no client can bring about."""
+"""Guarantees of the store at moments that no client can bring about."""
 
 import os
 import time

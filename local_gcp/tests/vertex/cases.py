@@ -104,7 +104,7 @@ def finish(vertex, until, name):
 
 
 def train(vertex, until, pipeline):
-    """Its model, when it has succeeded."""
+    """Train, and return the model."""
     done = finish(vertex, until, start(vertex, pipeline))
     assert done.state.name == "PIPELINE_STATE_SUCCEEDED", done.error.message
     return done, vertex.models.get_model(name=done.model_to_upload.name)

@@ -40,7 +40,7 @@ def upload(vertex, artifact):
 
 
 def model_of(version):
-    """Its model's name: that of a version is MODEL@VERSION."""
+    """Name of the model: that of a version is MODEL@VERSION."""
     return version.name.partition("@")[0]
 
 

@@ -75,7 +75,7 @@ def test_a_second_pipeline_adds_a_version(vertex, until):
 
 
 def test_a_job_that_ends_while_nobody_looks_is_followed_up_at_the_next_start(vertex, until):
-    """As after a kill between the end of the job and the upload."""
+    """The state is that of a kill between the end of the job and the upload."""
     name = create(vertex, "import time; time.sleep(0.5)" + TRAIN).name
     vertex.service.pipelines._unfinished.clear()
     job = vertex.pipelines.get_training_pipeline(name=name).training_task_metadata

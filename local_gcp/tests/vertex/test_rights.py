@@ -15,7 +15,7 @@ PROGRAMS = Path(__file__).with_name("programs")
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """What a container read: the model's files, an object, a query, a list of models."""
+    """Read what a container could read: the model's files, an object, a query, a list of models."""
     from local_gcp.testing import LocalGcp
 
     folder = tmp_path_factory.mktemp("rights")

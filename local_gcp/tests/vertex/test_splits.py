@@ -1,4 +1,4 @@
-"""Which row goes into which set."""
+"""Assignment of rows to sets."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""What is refused when a job is created: field by field."""
+"""Refusals of a new job: field by field."""
 
 import grpc
 import pytest

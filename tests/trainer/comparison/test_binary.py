@@ -32,7 +32,9 @@ def outcomes(draw):
 
 
 def scikit_learns(outcome):
-    """Of the second class as the positive one; NaN where nothing defines a score."""
+    """Return scikit-learn's metrics with the second class as the positive one; NaN where nothing
+    defines a score.
+    """
     labels, taken = outcome.labels, outcome.predicted
     both = 0 < labels.sum() < len(labels)
     score = outcome.probabilities[:, 1]

@@ -90,7 +90,7 @@ def test_the_model_answers_its_examples_as_predicted(trained):
 
 
 def test_serving_with_other_statistics_is_seen(trained, tmp_path):
-    """The same weights behind the normalisation of other rows, a little off."""
+    """The weights are the same behind the normalisation of other rows, a little off."""
     run, contender, _ = trained
     if run.dataset.is_regression:
         pytest.skip("once is enough")

@@ -1,4 +1,4 @@
-"""What a model loses without what a feature tells."""
+"""Loss of a model without the information of a feature."""
 
 import dataclasses
 import json

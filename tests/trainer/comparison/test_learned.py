@@ -28,7 +28,9 @@ def of_two(labels, odds):
 
 
 def test_an_auc_near_1_of_equal_probabilities_is_nothing():
-    """As of a camera's pictures that lost their lower bits: all from 0.3272 to 0.3277."""
+    """The case is that of a camera's pictures that lost their lower bits: all from 0.3272 to
+    0.3277.
+    """
     random = np.random.default_rng(1)
     labels = (random.random(400) < 0.33).astype(int)
     p = 0.32745 + 0.0001 * (labels - 0.5) + random.uniform(-0.0001, 0.0001, 400)

@@ -1,4 +1,4 @@
-"""What leaderboard.json says of the libraries that the figures were made with."""
+"""Versions in leaderboard.json of the libraries that made the figures."""
 
 import keras
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""What BigQuery wrote of a test row, as a client sends it, and what serving reads from that."""
+"""Test rows as BigQuery writes them, as a client sends them, and as serving reads them."""
 
 import datetime
 import decimal
@@ -36,7 +36,9 @@ def table_dataset(**kinds):
 
 
 def instances(folder, kind, values, **options):
-    """Of three test rows, each between rows of other splits; as JSON brings them."""
+    """Return the instances of three test rows, each between rows of other splits; as JSON brings
+    them.
+    """
     table = {
         "key": ["t1", *KEYS, "v1"],
         "split": ["train", "test", "test", "test", "validation"],
@@ -51,7 +53,7 @@ def instances(folder, kind, values, **options):
 
 
 def served(kind, values):
-    """What the model's signature is given for these values of instances."""
+    """Return the inputs of the model's signature for these values of instances."""
     body = json.dumps({"instances": [{"x": value} for value in values]}).encode()
     return [row.values[0] for row in RowReader([Field("x", kind, "x", 9)]).read(body).instances]
 

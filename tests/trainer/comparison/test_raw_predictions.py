@@ -1,4 +1,4 @@
-"""What services write becomes predictions in the split's order; what is wrong is said."""
+"""Predictions of services become predictions in the split's order; faults are reported."""
 
 import json
 

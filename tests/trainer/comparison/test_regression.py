@@ -106,7 +106,7 @@ def test_constant_misses_have_no_spread():
 
 
 def coverage(simulations, n, noise, seed):
-    """How often the published intervals hold the truth: (scores, differences) by metric.
+    """Return how often the published intervals hold the truth: (scores, differences) by metric.
 
     Two contenders whose errors correlate, of known size: the worse one's are larger by half.
     """

@@ -129,7 +129,7 @@ def test_images_that_its_dataset_has_resized_otherwise(tmp_path, run_folder):
 
 
 def refusal(model, address, **changed):
-    """Why the model cannot be scored on the dataset with some fields changed."""
+    """Return why the model cannot be scored on the dataset with some fields changed."""
     dataset = dataclasses.replace(dataset_description.load(address), **changed)
     with pytest.raises(ScoreError) as refused:
         score(model, address, dataset)
@@ -188,7 +188,7 @@ def test_raw_rows_that_are_gone(tmp_path, served):
 
 
 def test_a_model_of_another_size_is_scored_on_the_original_files(image_model, run_folder):
-    """Of stored images, resized a second time, it would see other pixels than when it is asked."""
+    """From stored images, resized a second time, it would see other pixels than in a request."""
     black = cv2.imencode(".png", np.zeros((5, 9, 1), np.uint8))[1].tobytes()
     white = cv2.imencode(".png", np.full((64, 64), 255, np.uint8))[1].tobytes()
     stored = {"images": [black, black], "files": [white, white]}

@@ -1,4 +1,4 @@
-"""What the encoder writes, TensorFlow reads; and the same columns always give the same bytes."""
+"""Records of the encoder are read by TensorFlow; the same columns always give the same bytes."""
 
 from unittest import mock
 

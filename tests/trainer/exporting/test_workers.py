@@ -33,7 +33,7 @@ class Sums:
         return item
 
     def die(self, _):
-        """What a kernel does that has no memory left."""
+        """Die like a process that a kernel without memory kills."""
         os.kill(os.getpid(), signal.SIGKILL)
 
     def wait(self, folder):

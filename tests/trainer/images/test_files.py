@@ -21,7 +21,9 @@ WIDE = "range:-2000,70000"
 
 
 def view(name, scale):
-    """What a model sees of a file, grey if the picture in it is; None if it is refused."""
+    """Return the pixels that a model sees of a file, grey if the picture in it is; None if it is
+    refused.
+    """
     file = FILES[name]
     channels = 1 if file.seen is not None and file.seen.ndim == 2 else 3
     try:

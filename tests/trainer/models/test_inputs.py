@@ -1,4 +1,4 @@
-"""What models make of a row's features."""
+"""Inputs that models make of a row's features."""
 
 import dataclasses
 import datetime

@@ -1,4 +1,4 @@
-"""What a reader sees first: whose score it is, what it is of, and whether anything was learned."""
+"""First lines of the report: whose score it is, what it is of, and whether anything was learned."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What no client should send, to a deployed endpoint, and what its client is told."""
+"""Requests that no client should send to a deployed endpoint, and their errors."""
 
 import json
 import shutil

@@ -68,7 +68,7 @@ def predict(model, frame):
 
 
 def agree(found, predictions):
-    """Whether a frame of predictions is what the endpoint answered."""
+    """Check that a frame of predictions is what the endpoint answered."""
     assert len(found) == len(predictions)
     if "value" in predictions[0]:
         np.testing.assert_allclose(found["predicted"], [p["value"] for p in predictions], rtol=1e-5)

@@ -1,4 +1,4 @@
-"""What a client's file is refused for by its header."""
+"""Refusals of a client's file by its header."""
 
 import struct
 import zlib

@@ -48,7 +48,7 @@ def test_as_many_gradients_are_asked_for_as_there_are_steps(steps):
 
 
 def test_a_score_that_is_decided_at_the_very_beginning():
-    """As by a network that normalizes contrast: evenly spaced steps see nothing of it."""
+    """A network that normalizes contrast has such scores: evenly spaced steps see nothing of it."""
     image = np.full((4, 4, 1), 100, np.float32)
 
     def sharp(images):

@@ -80,7 +80,7 @@ def test_it_says_what_the_bare_savedmodel_says(model, model_folder):
 
 @pytest.mark.parametrize("baseline", ["black", "grey", "white"])
 def test_pixels_are_explained_at_the_size_that_the_model_sees(model, baseline):
-    """Of a model that looks at the mean only, every pixel's share is as large as its distance."""
+    """With a model that looks at the mean only, every pixel's share is as large as its distance."""
     pixels = np.arange(0, 256, 4, np.uint8).reshape(8, 8)
     example = inspect(cv2.imencode(".png", pixels)[1].tobytes())
     (prediction,) = model.predict([pixels[..., np.newaxis]])
@@ -131,7 +131,7 @@ def test_a_savedmodel_from_elsewhere(tmp_path):
 
 
 def test_a_model_of_images_without_pixels(tmp_path):
-    """As trainers before rule 2 wrote it."""
+    """Trainers before rule 2 wrote it so."""
     module = tf.Module()
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])

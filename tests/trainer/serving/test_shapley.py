@@ -52,7 +52,7 @@ def test_as_many_scores_are_asked_for_as_is_said(worth, paths):
 
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.floats(-9, 9), min_size=n, max_size=n)))
 def test_features_that_act_in_pairs_are_told_exactly(weights):
-    """Of a score that is a sum over features and over pairs of them."""
+    """The score is a sum over features and over pairs of them."""
     own_weight = np.array(weights)
     of_pairs = np.triu(np.outer(own_weight, own_weight[::-1]), 1)
 

@@ -10,7 +10,7 @@ from trainer.serving.parameters import OF_ROWS
 
 
 def told(body):
-    """What is said of a request to a model with the fields size and site."""
+    """Return the error of a request to a model with the fields size and site."""
     with pytest.raises(InvalidRequestError) as refused:
         unwrap(body, "{...}", OF_ROWS)
     return str(refused.value)

@@ -110,7 +110,7 @@ def arguments(dataset: str, **flags: object) -> list[str]:
 
 
 def without_seconds(metrics: dict) -> dict:
-    """What must not differ between two trainings with the same settings."""
+    """Return the parts that must not differ between two trainings with the same settings."""
     history = [{k: v for k, v in row.items() if k != "seconds"} for row in metrics["history"]]
     return metrics | {"history": history}
 
@@ -153,7 +153,7 @@ class Job:
         return {name: process.returncode for name, process in self._processes.items()}
 
     def log(self, name: str) -> str:
-        """What a process has printed in all its runs, without TensorFlow's own lines."""
+        """Return the output of a process in all its runs, without TensorFlow's own lines."""
         text = (self.folder / f"{name}.log").read_text()
         return re.sub(r"^(WARNING: All log|[IWE]\d{4} ).*\n", "", text, flags=re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""What a training varies its images by, and how mixed images count."""
+"""Augmentation of a training's images, and the labels of mixed images."""
 
 import json
 
@@ -99,7 +99,7 @@ class Interruption(BaseException):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_an_interrupted_training_ends_as_an_undisturbed_one(few_digits, tmp_path, monkeypatch):
-    """Its digits are recognized, too, though it has never seen one as it is."""
+    """The training recognizes its digits, too, though it has never seen one unchanged."""
 
     def train(output):
         flags = {"rand_augment": 0.1, "mix": "mixup", "learning_rate": 0.01, "epochs": 12}

@@ -1,4 +1,4 @@
-"""Which epoch counts as the best."""
+"""Choice of the best epoch."""
 
 import keras
 import pytest

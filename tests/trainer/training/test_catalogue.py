@@ -1,4 +1,4 @@
-"""What every model must do: export as it is, repeat itself, spread over replicas."""
+"""Requirements on every model: export as it is, repeat itself, spread over replicas."""
 
 import json
 import subprocess
@@ -94,7 +94,7 @@ def test_a_seed_gives_the_same_weights_again(trained):
 
 @pytest.mark.slow
 def test_two_replicas_learn_what_one_does(trained):
-    """Of half the batch each; sums of gradients are rounded in another order."""
+    """Each has half the batch; sums of gradients are rounded in another order."""
     one, two = (trained[way]["history"] for way in ("single", "mirrored"))
     assert one[-1]["loss"] < one[0]["loss"]
     for row, other in zip(one, two, strict=True):

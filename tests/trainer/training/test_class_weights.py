@@ -76,7 +76,7 @@ def test_balanced_is_over_a_class_and_its_absence_if_examples_have_any_number(fi
 
 
 def test_balanced_counts_weights_of_examples_if_they_have_any(findings):
-    """Of the weight 2,000 in all, 500 have a nodule."""
+    """The weights add up to 2,000; examples with a nodule have 500 of it."""
     of_class = {"cyst": 0.0, "mass": 1000.0, "nodule": 500.0}
     findings.weight = SimpleNamespace(classes=of_class, statistics=SimpleNamespace(mean=2.0))
     present, absent = class_weights.of_sets(findings, Hyperparameters(class_weights="balanced"))

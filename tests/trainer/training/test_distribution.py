@@ -1,4 +1,4 @@
-"""Which strategy a process takes, and how a lost peer is told."""
+"""Choice of a process's strategy, and the error of a lost peer."""
 
 import numpy as np
 import pytest

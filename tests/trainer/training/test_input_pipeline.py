@@ -31,7 +31,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _deterministic():
-    """As trainer.training.distribution.connect does it."""
+    """Make TensorFlow deterministic, like trainer.training.distribution.connect."""
     tf.random.set_seed(1)
 
 

@@ -123,7 +123,9 @@ def test_one_process_that_restarts_finds_its_peers_second_attempt(
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [WORKER, pytest.param(CHIEF, marks=pytest.mark.slow)])
 def test_asked_to_stop_all_save_and_stop_at_the_same_step(few_digits, make_job, undisturbed, asked):
-    """As when a spot machine is taken away: SIGTERM, 30 seconds before the end."""
+    """The signals are those of a spot machine that is taken away: SIGTERM, 30 seconds before the
+    end.
+    """
     job = make_job(PAIR, few_digits, **SETTINGS)
     job.start()
     job.wait_for(asked, "epoch 3/8")

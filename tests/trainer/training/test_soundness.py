@@ -1,4 +1,4 @@
-"""What looks trained and is not; and no alarm for the models that come along."""
+"""Models that look trained and are not; and no alarm for the models that come along."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a step may be beside the plain one: accumulated, clipped, averaged, by other optimizers."""
+"""Variants of a step: accumulated, clipped, averaged, by other optimizers."""
 
 import json
 

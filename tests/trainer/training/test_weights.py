@@ -21,7 +21,9 @@ CHIEF, WORKER = PAIR = ("chief:0", "worker:0")
 
 
 def datasets(folder, task):
-    """The same train split twice: 32 rows of weight 0.5 to 1.5, and 64 of which some are equal."""
+    """Return one train split in two forms: 32 rows of weight 0.5 to 1.5, and 64 of which some are
+    equal.
+    """
     random = np.random.default_rng(3)
     times = np.repeat([1, 2, 3, 2], ROWS // 4)
     order = random.permutation(ROWS + 20)
@@ -106,7 +108,7 @@ def test_balanced_classes_are_balanced_by_weight(tmp_path):
 
 
 def test_probabilities_follow_the_weights_and_metrics_do_not(tmp_path):
-    """Of equal rows half are yes, of three times the weight: three in four, says the model."""
+    """Half of the equal rows are yes, with three times the weight: the model says three in four."""
     rows = 400
     labels = ["yes", "no"] * (rows // 2)
     columns = {"a": (NUMERIC, [0.0] * rows), "b": (NUMERIC, [float(n % 7) for n in range(rows)])}

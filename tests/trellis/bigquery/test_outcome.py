@@ -1,4 +1,4 @@
-"""What a job's end means, for the task that inserted it and for others."""
+"""Meaning of a job's end, for the task that inserted it and for others."""
 
 from types import SimpleNamespace
 

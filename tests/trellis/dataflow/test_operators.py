@@ -71,7 +71,7 @@ def launches(google):
 
 
 def events(dag):
-    """What the DAG's outlet announced."""
+    """Return the events that the DAG's outlet announced."""
     from airflow.models.asset import AssetEvent
     from airflow.utils.session import create_session
     from sqlalchemy import select

@@ -103,7 +103,9 @@ def test_a_csv_file_whose_rows_have_any_number_of_classes(trellis, dags, planned
 
 
 def test_rows_of_few_values_are_not_taken_for_copies(trellis, dags, planned, capsys):
-    """As the passengers of the Titanic by class, age and sex: 1,316 rows, of which 14 differ."""
+    """The rows are the passengers of the Titanic by class, age and sex: 1,316 rows, of which 14
+    differ.
+    """
     lines = [f"{n % 3},{'fm'[n % 2]},{('no', 'yes')[n % 5 == 0]}" for n in range(300)]
     (dags.parent / "ship.csv").write_text("\n".join(["deck,sex,saved", *lines]) + "\n")
     assert trellis("new", "experiment", "ship.csv", "--label", "saved", "--upload") == 0

@@ -175,7 +175,7 @@ def test_a_text_that_programs_take_for_missing_is_kept_among_texts_and_said(read
 
 
 def test_na_without_quotes_is_missing_where_texts_have_quotes(read):
-    """As R writes a missing value beside texts."""
+    """R writes a missing value beside texts so."""
     values, screen = read('"a","b"\n"x","NA"\nNA,"q"\n"z",NA\n')
     assert values == {"a": ["x", None, "z"], "b": ["NA", "q", None]}
     assert "missing: a (NA without quotes, in 1 rows); b (NA without quotes, in 1 rows)" in screen

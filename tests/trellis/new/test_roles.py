@@ -1,4 +1,4 @@
-"""Which column is what: proposed from names and counts."""
+"""Roles of columns, proposed from names and counts."""
 
 import pytest
 
@@ -154,7 +154,7 @@ def test_what_numbers_the_rows_is_no_feature_whatever_its_name(name, type_):
 
 
 def test_an_index_with_gaps_is_no_feature():
-    """Of rows that were shuffled, or of which some were left out."""
+    """The rows were shuffled, or some were left out."""
     index = Column("Unnamed: 0", "INT64", distinct=1000)
     nameless = Column("column", "INT64", distinct=1000, own_name="")
     key = Column("sample_id", "STRING", distinct=1000)

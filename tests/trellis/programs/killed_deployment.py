@@ -45,7 +45,7 @@ def back(name):
 
 
 def before(name):
-    """What is there before: a champion with all traffic, and older versions for the retention."""
+    """Prepare a champion with all traffic, and older versions for the retention."""
     endpoint = deploying.make_endpoint(name)
     deploying.register(name, run_id="older", aliases=())
     deploying.register(name, run_id="old", aliases=())
@@ -124,7 +124,7 @@ def forked(work, *arguments):
 
 
 def done(work, *arguments):
-    """What some work in a process of its own returns; it must succeed."""
+    """Return the result of some work in a process of its own; it must succeed."""
     text, status = forked(work, *arguments)
     if status:
         sys.exit(f"{work.__name__}{arguments} ended with {status}")

@@ -135,7 +135,7 @@ def a_run(experiment, folder="r", board=None, deployment=None, failure=None, **p
 
 
 def with_cost(record, actual_usd):
-    """The same run, whose result has what it has cost by stage."""
+    """Return the run with its cost by stage in the result."""
     result = record.result.model_copy(update={"actual_usd": actual_usd})
     return record.model_copy(update={"result": result})
 

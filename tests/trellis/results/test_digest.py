@@ -1,4 +1,4 @@
-"""What is said of a time's runs: the first line alone, then the rest."""
+"""Text on a time's runs: the first line alone, then the rest."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What was served when, and what runs cost by month."""
+"""History of served versions, and costs of runs by month."""
 
 from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run, with_cost
 from trellis.results import Index

@@ -466,8 +466,8 @@ def modelled(run, client, bucket, put, tmp_path):
 
 
 def test_the_page_has_code_that_runs_and_predicts_as_offline(modelled):
-    """What the page says of one run, where TensorFlow and a clone are: offline is the endpoint's
-    answer (tests/trainer/serving/test_frames.py).
+    """Run the code on the page of one run, where TensorFlow and a clone are: offline is the
+    endpoint's answer (tests/trainer/serving/test_frames.py).
     """
     page = (ROOT / "docs/how-to/results.md").read_text().partition("## In Python")[2]
     blocks = [part.partition("```")[0] for part in page.split("```python\n")[1:]]

@@ -1,4 +1,4 @@
-"""Which runs a person asks for."""
+"""Filters of runs."""
 
 import pytest
 

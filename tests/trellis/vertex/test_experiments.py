@@ -1,4 +1,4 @@
-"""What Google's SDK finds in Vertex AI Experiments after it was written."""
+"""Contents of Vertex AI Experiments, read by Google's SDK."""
 
 import pytest
 from google.cloud import aiplatform

@@ -33,7 +33,7 @@ def test_each_run_has_one_version(serving, name, aliases):
 
 
 def test_of_two_versions_of_one_run_the_one_in_use_stays(serving, name, aliases):
-    """As an upload leaves it whose answer came after the next attempt's look."""
+    """The upload's answer came after the next attempt's look."""
     register(name, run_id="before")
     first = register(name, run_id="run")
     twin = serving.models.get_model(name=first)

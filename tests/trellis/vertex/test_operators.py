@@ -149,7 +149,7 @@ def fire(trigger):
 
 
 def test_a_killed_task_cancels_its_job(google, a_dag, jobs_of):
-    """What the supervisor of a running task does on SIGTERM; deferred, the trigger does it."""
+    """The supervisor of a running task does so on SIGTERM; deferred, the trigger does it."""
     dag = a_dag("sleep 60")
     operator = dag.get_task("job")
 

@@ -1,4 +1,4 @@
-"""What no stand-in for Google can be asked for: refusals, and operations that end badly."""
+"""Errors that no stand-in for Google can produce: refusals, and operations that end badly."""
 
 import pytest
 from airflow.providers.google.cloud.operators.vertex_ai import endpoint_service as provider

@@ -54,7 +54,7 @@ def test_where_the_champion_is_not_deployed_the_others_go_on(champion, name, end
 
 @pytest.mark.slow
 def test_a_version_without_requests_takes_none_away_from_others(champion, name, endpoint, shares):
-    """As when a person has moved them to another version, and its alias follows in a moment."""
+    """A person has moved them to another version, and its alias follows in a moment."""
     second, third = (register(name, run_id=run_id) for run_id in ("two", "three"))
     deploy(endpoint, second, 100)
     deploy(endpoint, third, 0)

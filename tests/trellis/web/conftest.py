@@ -23,7 +23,7 @@ _SETTINGS = {
 
 @pytest.fixture(scope="session")
 def application(google):
-    """What an api-server runs."""
+    """Build the application of an api-server."""
     from airflow.api_fastapi.app import create_app, purge_cached_app
 
     before = dict(os.environ)

@@ -1,4 +1,4 @@
-"""Who sees what: the pages ask Airflow's auth manager, as Airflow's own do."""
+"""Visibility of pages: they ask Airflow's auth manager, as Airflow's own do."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the pages show, and that nothing in a run's files becomes a part of the page."""
+"""Contents of the pages; nothing in a run's files becomes a part of the page."""
 
 import html
 import html.parser

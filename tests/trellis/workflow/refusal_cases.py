@@ -1,4 +1,4 @@
-"""What goes wrong with a dataset or a training, and who says so before any paid job begins.
+"""Faults of a dataset or a training, and who refuses each before any paid job begins.
 
 Each case is an input that the export or the trainer would refuse: of a file, of a manifest's lines,
 of a table's columns, or of a table's rows, with a part of the earlier refusal.
@@ -65,7 +65,7 @@ def lines(count=300, classes=3, use=("TRAIN", "TRAIN", "TRAIN", "VALIDATION", "T
 
 
 def last(text):
-    """The same lines with something after each."""
+    """Return the lines with something after each."""
     return [f"{line}{text}" for line in lines()]
 
 

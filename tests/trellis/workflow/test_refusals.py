@@ -1,4 +1,4 @@
-"""What the export and the trainer refuse is refused before: by check, plan or the check stage.
+"""Refusals of the export and the trainer come earlier: from check, plan or the check stage.
 
 refusals.py collects what they refuse from their source; refusal_table.py says of each who refuses
 its input earlier, or why nobody can.
@@ -149,7 +149,7 @@ def test_plan_refuses_it_in_the_columns(name, plan):
 
 @pytest.fixture
 def problems(plan, group):
-    """What the check stage says of rows of these columns."""
+    """Return the problems that the check stage finds in rows of these columns."""
     from google.cloud import bigquery
 
     client = bigquery.Client(project=group.project, location=group.location)

@@ -65,7 +65,7 @@ def states(run):
 
 
 def rendered(run, name):
-    """What the UI shows of a task under Rendered Templates; `name` as in `states`."""
+    """Return a task's Rendered Templates in the UI; `name` as in `states`."""
     from airflow.models.renderedtifields import RenderedTaskInstanceFields
 
     task, _, index = name.partition(" ")
@@ -255,7 +255,7 @@ def test_several_models_have_a_search_each_and_one_leaderboard(google, a_dag, fo
 
 
 def losses_of(run_folder):
-    """Those in trials.json, over what the stand-in for the trainer has as its best epoch's."""
+    """Return the losses in trials.json, over the best epoch's of the stand-in for the trainer."""
     trials = json.loads((run_folder / "trials.json").read_text())
     losses = {trial["id"]: trial["final"]["loss"] for trial in trials["trials"]}
     assert [t["value"] for t in trials["chosen"]] == [1.0, 1.0]
@@ -380,7 +380,7 @@ def test_a_run_whose_deployment_fails_is_red(google, a_dag, folder):
 
 
 def said(run):
-    """What `result` returns of the deployment."""
+    """Return the text of `result` on the deployment."""
     result = next(ti for ti in run.get_task_instances() if ti.task_id == "result")
     return result.xcom_pull(task_ids="result")["deployment"]
 

@@ -208,7 +208,9 @@ def test_linear_regression_with_columns_that_depend_on_each_other(diabetes):
 @pytest.mark.parametrize("model_type", ["LOGISTIC_REG", "DNN_CLASSIFIER"])
 @pytest.mark.parametrize("positive", [0.01, 0.05, 0.2])
 def test_class_weights_decide_when_a_training_stops_not_the_reported_losses(model_type, positive):
-    """As a recorded training with AUTO_CLASS_WEIGHTS, whose last losses are ML.EVALUATE's."""
+    """Check against a recorded training with AUTO_CLASS_WEIGHTS, whose last losses are
+    ML.EVALUATE's.
+    """
     random = np.random.default_rng(7)
     x = random.normal(size=(4000, 6))
     margin = x[:, 0] + 0.5 * x[:, 1] + random.normal(size=4000)

@@ -79,7 +79,7 @@ def test_a_first_prediction_is_one_half(diabetes):
 
 
 def test_losses_have_the_classes_weights_and_count_from_1(cancer):
-    """As a recorded training: both losses weighted, the first iteration is 1."""
+    """Check against a recorded training: both losses weighted, the first iteration is 1."""
     rows = cancer.drop_columns(["held"])
     model = train(rows, "BOOSTED_TREE_CLASSIFIER", auto_class_weights=True, max_iterations=2)
     trained = model.trained
@@ -168,7 +168,7 @@ def test_categories_are_learned_and_unseen_ones_predicted(encoding):
 
 
 def test_a_feature_without_any_value_leaves_trees_without_splits():
-    """Its categories are none, and so the matrix has no column."""
+    """Such a feature has no categories, and so the matrix has no column."""
     rows = pa.table({"c": pa.array([None] * 8, pa.list_(pa.int64())), "label": list("aabbbbbb")})
     model = train(rows, "BOOSTED_TREE_CLASSIFIER", early_stop=False, **NO_SPLIT)
     found = model.ask("PREDICT", rows.drop("label"))["predicted_label"].to_pylist()

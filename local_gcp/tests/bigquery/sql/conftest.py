@@ -105,7 +105,7 @@ class Warehouse:
         return [tuple(row.values()) for row in table.to_pylist()]
 
     def change(self, text: str, *parameters: dict):
-        """What DuckDB answers to a DML statement."""
+        """Run a DML statement and return DuckDB's answer."""
         try:
             return self.connection.execute(self.translate(text, *parameters).sql).fetchall()
         except duckdb.Error as error:

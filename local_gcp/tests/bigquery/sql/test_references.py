@@ -1,4 +1,4 @@
-"""Which datasets a script names, before it is translated."""
+"""Datasets that a script names, found before it is translated."""
 
 import pytest
 

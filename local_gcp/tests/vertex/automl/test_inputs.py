@@ -1,4 +1,4 @@
-"""What a training pipeline of AutoML may ask for."""
+"""Fields of AutoML's training pipelines."""
 
 import pytest
 

@@ -112,7 +112,7 @@ def test_a_regression_gives_an_interval_that_holds_most_values(run):
 
 
 def test_the_test_set_is_never_trained_on(run):
-    """The same model, byte for byte, whatever stands in the test set."""
+    """The model is the same, byte for byte, with any test set."""
     _, one = run()
     test = table(SETS["test"], 9)
     turned = pa.array(["yes" if label == "no" else "no" for label in test["label"].to_pylist()])

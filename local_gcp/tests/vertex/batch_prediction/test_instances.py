@@ -96,7 +96,9 @@ def test_every_type_of_bigquery_is_sent_as_bigquery_writes_it_in_json(predict):
 
 
 def test_a_request_that_fails_fails_for_all_of_its_rows(predict):
-    """As real tables of failed rows: all columns of the input, and a text, `prediction_error`."""
+    """Check against real tables of failed rows: all columns of the input, and a text,
+    `prediction_error`.
+    """
     folder = predict("bigquery", batch_size=1, refuse='"big": null', excluded=["label"])
     kept = pq.read_table(folder / "predictions.parquet")
     failed = pq.read_table(folder / "errors.parquet")

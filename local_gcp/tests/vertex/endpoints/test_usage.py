@@ -1,4 +1,4 @@
-"""What is counted of the requests that a real replica was sent."""
+"""Counts of the requests that a real replica got."""
 
 import time
 

@@ -12,7 +12,7 @@ from tests.vertex import cases
 
 
 class Clients:
-    """As `cases` takes them."""
+    """The clients that `cases` takes."""
 
     parent = "projects/local-gcp/locations/us-central1"
 

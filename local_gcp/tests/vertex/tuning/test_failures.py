@@ -1,4 +1,4 @@
-"""How many failed trials a tuning job bears."""
+"""Number of failed trials that a tuning job tolerates."""
 
 import pytest
 

@@ -62,7 +62,7 @@ def finish(vertex, until, name):
 
 
 def replicas(vertex, name):
-    """What each replica of trial 1 printed: its arguments and environment."""
+    """Output of each replica of trial 1: its arguments and environment."""
     (entry,) = (entry for entry in vertex.service.jobs() if entry["name"] == name)
     logs = [Path(replica["log"]).read_text() for replica in entry["trials"][0]["replicas"]]
     return [json.loads(log.splitlines()[-1]) for log in logs]

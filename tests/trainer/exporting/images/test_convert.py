@@ -1,4 +1,4 @@
-"""What a dataset stores of an image file: pixels of trainer.images, encoded as its split is."""
+"""Stored form of an image file: pixels of trainer.images, encoded as its split is."""
 
 import io
 

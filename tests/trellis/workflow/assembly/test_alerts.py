@@ -12,7 +12,7 @@ from trellis.workflow.validation.file import load, with_changes
 
 @dataclass
 class Task:
-    """What the callback takes from Airflow's context."""
+    """The fields of Airflow's context that the callback reads."""
 
     task_id: str = "train"
     run_id: str = "demo"

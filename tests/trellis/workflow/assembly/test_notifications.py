@@ -1,4 +1,4 @@
-"""Who is told of failures and late runs, by Airflow's own notifiers: here its mails."""
+"""Messages about failures and late runs, by Airflow's own notifiers: here its mails."""
 
 import asyncio
 from datetime import timedelta
@@ -20,7 +20,7 @@ def notifier(kind, **arguments):
 
 @pytest.fixture
 def mails(monkeypatch):
-    """What was sent by the connection `mail`."""
+    """Collect what was sent by the connection `mail`."""
     with mail_server() as (port, mails):
         extra = "disable_ssl=true&disable_tls=true&from_email=airflow@example.org"
         monkeypatch.setenv("AIRFLOW_CONN_MAIL", f"smtp://127.0.0.1:{port}/?{extra}")
@@ -72,7 +72,7 @@ def test_a_run_with_failures_of_one_cause_sends_one_message(told, mails, airflow
 
 
 def test_a_late_run_is_told_from_the_triggerer(told, digits, mails):
-    """As Airflow has it: from the serialized DAG, by the path of the callback."""
+    """Airflow runs it so: from the serialized DAG, by the path of the callback."""
     from airflow.serialization.serialized_objects import DagSerialization
     from airflow.triggers.callback import CallbackTrigger
 

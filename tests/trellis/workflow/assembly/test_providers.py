@@ -1,4 +1,4 @@
-"""Which task of the examples' DAGs is an instance of which of the provider's operators."""
+"""Classes of the tasks of the examples' DAGs: instances of the provider's operators."""
 
 import re
 

@@ -145,7 +145,7 @@ def test_tags_and_description(dag):
 
 
 def test_the_dag_can_be_stored(dag):
-    """What the DAG processor does with it."""
+    """The DAG processor does so."""
     from airflow.serialization.serialized_objects import DagSerialization
 
     stored = DagSerialization.to_dict(dag)

@@ -1,4 +1,4 @@
-"""What the index says of a run."""
+"""Record of a run in the index."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which columns become features, under which names; and what a source is refused for."""
+"""Columns that become features, their names, and refusals of a source."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which endpoints are idle, and what they cost: from messages of Vertex AI's alone."""
+"""Idle endpoints and their costs: from messages of Vertex AI's alone."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -80,7 +80,7 @@ def test_no_answer_another_group_and_an_operation_keep_it():
     "labels", [("digits", "", ""), ("4711", "Digits", ""), ("4711", "", "1")], ids=str
 )
 def test_any_label_of_a_series_that_fits_keeps_it(labels):
-    """Whether an endpoint with an ID of one's own has it in `endpoint_id`, no page says."""
+    """No page says whether an endpoint with an ID of the group's own has it in `endpoint_id`."""
     last = NOW - timedelta(days=3)
     found = described(endpoint(ONE), [ASKED, Counted(*labels, 0, last)])
     assert (found.state, found.predictions, found.last) == (State.IN_USE, 0, last)

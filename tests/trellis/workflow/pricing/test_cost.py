@@ -98,7 +98,7 @@ def test_prices_say_where_they_are_from():
 
 @pytest.mark.parametrize("bytes_", [0, 10 * 2**20, 3 * 2**40])
 def test_a_baseline_comes_to_no_more_than_its_limit(breast_cancer, bytes_):
-    """Its three statements read what the limit supposes, or the least that is billed."""
+    """The baseline's three statements read what the limit supposes, or the least that is billed."""
     billed = 3 * max(bytes_, 10 * 2**20)
     limit = cost.baseline(breast_cancer, "bqml-logistic_reg", bytes_)
     actual = cost.billed_baseline(breast_cancer, "bqml-logistic_reg", billed)

@@ -21,7 +21,7 @@ def test_an_accelerator_that_is_attached_costs_extra():
 
 
 def test_googles_prices_of_training_are_compute_engines_plus_15_percent():
-    """What was read on Google's page bears the factor out by which the others are derived."""
+    """Google's page bears the factor out by which the others are derived."""
     table = machines.table()
     read = [price for price in table.prices.values() if price.training_usd is not None]
     assert len(read) == 12

@@ -1,4 +1,4 @@
-"""What an experiment file is: its defaults, its sections, its name; no file breaks the checks."""
+"""Defaults, sections and name of an experiment file; no file breaks the checks."""
 
 import json
 from pathlib import Path

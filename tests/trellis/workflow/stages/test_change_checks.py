@@ -1,4 +1,4 @@
-"""What counts as a change between two datasets, and what does not."""
+"""Changes between two datasets, and differences that are none."""
 
 import random
 

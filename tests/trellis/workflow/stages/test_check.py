@@ -1,4 +1,4 @@
-"""What the rows of a snapshot are refused for, and what is only said of them."""
+"""Refusals of and warnings about the rows of a snapshot."""
 
 import dataclasses
 

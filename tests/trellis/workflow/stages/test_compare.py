@@ -10,13 +10,13 @@ from trellis.workflow.stages.compare import CompareOperator
 
 @pytest.fixture
 def serving():
-    """What the task `served` finds; a test changes it."""
+    """Return the answer of the task `served`; a test changes it."""
     return {"model": None}
 
 
 @pytest.fixture
 def trained():
-    """What the training and the baselines return; a test changes it."""
+    """Return the answers of the training and the baselines; a test changes them."""
     return {"train": {"name": "projects/1/locations/r/customJobs/1"}, "baselines": {}}
 
 

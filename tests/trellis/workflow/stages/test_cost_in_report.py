@@ -1,4 +1,4 @@
-"""What a run has cost, in its report."""
+"""Cost of a run in its report."""
 
 from pathlib import Path
 

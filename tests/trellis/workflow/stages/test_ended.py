@@ -18,7 +18,7 @@ class Ti:
 
 
 def outcome(states, one_succeeded=True):
-    """None, or the error of a wait for `train`, whose copies `choose` decides on."""
+    """Return the error of a wait for `train`, whose copies `choose` decides on, or None."""
     alerts = []
     operator = EndedOperator(
         task_id="trained",

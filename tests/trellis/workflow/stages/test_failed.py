@@ -1,4 +1,4 @@
-"""What the index says of a run that has failed without a result."""
+"""Record in the index of a run that has failed without a result."""
 
 import json
 from types import SimpleNamespace

@@ -257,7 +257,9 @@ def test_rows_that_belong_to_no_split_are_found(checked, columns, split, problem
 
 @pytest.fixture
 def suspected(plan, client, group):
-    """What the data checks find in the rows of a query: (check, feature), and the texts."""
+    """Return the findings of the data checks in the rows of a query: (check, feature), and the
+    texts.
+    """
 
     def suspected(query, **changes):
         planned = plan("suspected", query=query, **changes)

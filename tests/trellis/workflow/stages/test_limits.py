@@ -1,4 +1,4 @@
-"""What a group and its owners may spend in a month."""
+"""Limits of a group's and its owners' spending in a month."""
 
 import pytest
 

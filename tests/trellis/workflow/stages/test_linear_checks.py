@@ -9,7 +9,7 @@ from trellis.workflow.stages.linear_checks import sufficient
 
 
 def together(label, *numbers):
-    """As checks.sql has it."""
+    """Return the numbers in the form of checks.sql."""
     matrix = np.corrcoef([label, *numbers])
     pairs = itertools.combinations(range(1, len(matrix)), 2)
     return {

@@ -1,4 +1,4 @@
-"""Which training is repeated, and with which seeds."""
+"""Choice of the training that is repeated, and of its seeds."""
 
 import json
 

@@ -57,7 +57,7 @@ def test_who_is_missing_and_why():
 
 
 def record(**changes):
-    """What deployment.json says of a model that is served."""
+    """Return deployment.json of a model that is served."""
     known = {"state": "serving", "endpoint": "E", "model": "M@3", "previous": None, "reason": None}
     return known | changes
 

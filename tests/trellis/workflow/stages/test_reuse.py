@@ -1,4 +1,4 @@
-"""What a run takes from earlier ones, and when it must not."""
+"""Results that a run reuses from earlier ones, and when it must not."""
 
 import json
 import shutil

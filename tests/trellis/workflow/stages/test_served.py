@@ -1,4 +1,4 @@
-"""What is served, as `served` writes it down and `promote` looks again, at a real endpoint."""
+"""The served model, as `served` writes it down and `promote` looks again, at a real endpoint."""
 
 import json
 

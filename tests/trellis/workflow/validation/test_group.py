@@ -1,4 +1,4 @@
-"""What an experiment needs of the group's platform."""
+"""Requirements of an experiment on the group's platform."""
 
 import dataclasses
 

@@ -46,7 +46,9 @@ DEPLOYED = "{{ ti.xcom_pull('deploy', key='deployed_model_id') }}"
 
 @task(task_id="refuse")
 def refuse(endpoint: str, deployed: str) -> list[str]:
-    """What the provider's hook says of a split of 99, and in a region that does not exist."""
+    """Return the errors of the provider's hook for a split of 99, and in a region that does not
+    exist.
+    """
     said = []
     for region, share in (("us-central1", 99), ("mars-north1", 100)):
         try:

@@ -83,7 +83,7 @@ class Deployments:
         path.write_text(json.dumps(content))
 
     def put_back(self, version):
-        """What a person does who rolls back."""
+        """Roll back like a person."""
         endpoint = self.endpoint
         ids = {version_at(each).version: each.id for each in endpoint.deployed_models}
         self.endpoints.update_endpoint(
@@ -94,7 +94,7 @@ class Deployments:
         self.models.merge_version_aliases(name=name, version_aliases=["champion", "-previous"])
 
     def promote_another(self):
-        """What a later run leaves in the registry: a further version, the champion."""
+        """Leave a further version, the champion, in the registry, like a later run."""
         first = self.models.get_model(name=f"{PARENT}/models/{self.name}@1")
         sent = {
             "display_name": self.name,

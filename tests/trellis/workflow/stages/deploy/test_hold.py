@@ -1,4 +1,4 @@
-"""How long a step is held."""
+"""Duration of a step's hold."""
 
 from datetime import UTC, datetime, timedelta
 

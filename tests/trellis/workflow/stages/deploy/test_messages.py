@@ -1,4 +1,4 @@
-"""What is registered and deployed, field by field, and that Google's own classes take it."""
+"""Messages that register and deploy a model, field by field; Google's own classes take them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""When served predictions agree with those made offline."""
+"""Agreement of served predictions with those made offline."""
 
 import math
 

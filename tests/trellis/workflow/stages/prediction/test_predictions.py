@@ -102,7 +102,7 @@ def test_too_many_failures_are_a_failure(predictions, client, states, capfd):
 
 @pytest.fixture
 def refused(capfd, states):
-    """What plan says when it refuses."""
+    """Return the message of a refused plan."""
 
     def run(made, **conf):
         assert states(made.run(**conf))["plan"] == "failed"

@@ -1,4 +1,4 @@
-"""What `result` reads from the files of a batch prediction, in Vertex AI's own form."""
+"""Files of a batch prediction, in Vertex AI's own form, read by `result`."""
 
 import io
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ POST = "Post request fails. Cannot get predictions. Error: Exceeded retries: Non
 
 @pytest.fixture
 def read(monkeypatch):
-    """What `result` finds in {file: text}."""
+    """Return what `result` finds in {file: text}."""
 
     def read(**files):
         blobs = [

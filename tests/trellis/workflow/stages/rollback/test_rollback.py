@@ -92,7 +92,7 @@ def test_a_version_that_does_not_start_leaves_what_is_served(two, states, capfd)
 
 @pytest.mark.slow
 def test_each_task_may_die_after_its_work(two, states):
-    """Its next attempt finds everything done."""
+    """The next attempt of each task finds everything done."""
     for task in two.dag.tasks:
         task.retries, task.retry_delay = 1, datetime.timedelta(0)
         task.post_execute = dying_once()
