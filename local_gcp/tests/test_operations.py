@@ -94,6 +94,16 @@ def test_an_operation_that_is_done_has_its_result(operations, client):
     assert done.name.startswith(f"{MODEL}/operations/")
 
 
+def test_a_deletion_is_an_operation_of_the_location(make_registry):
+    registry = make_registry("operation-seconds=0")
+    request, metadata = DeleteModelRequest(name=MODEL), DeleteOperationMetadata()
+    done = registry.operations.begin_deletion("delete_model", MODEL, request, metadata)
+    location, _, number = done.name.partition("/operations/")
+    assert (location, number.isdigit()) == (MODEL.partition("/models/")[0], True)
+    assert done.done
+    assert registry.models.get(MODEL) is None
+
+
 def test_a_client_waits_until_another_thread_finishes(operations, client):
     started = operations.start(MODEL)
     threading.Timer(0.2, operations.finish, [started.name, Model(name=MODEL)]).start()

@@ -118,15 +118,16 @@ class Operations:
             timer.join()
 
     def begin(
-        self, method: str, resource: str, request: Any, metadata: Any = None
+        self, method: str, resource: str, request: Any, metadata: Any = None, owner: str = ""
     ) -> operations_pb2.Operation:
         """Start an operation on a resource, which ends as `define`d for the method.
 
         It is done at once if operations take no time. The request must be validated before.
+        `owner`: see `start`; the resource, if it is not given.
         """
         kind, due = self._ends[method].request, time.time() + self._variants.operation_seconds
         with self._state.transaction():
-            operation = self.start(resource, metadata)
+            operation = self.start(owner or resource, metadata)
             record = {
                 "method": method,
                 "resource": resource,
@@ -165,9 +166,18 @@ class Operations:
         waiting = (record for _, record in self._waiting.list(f"{resource}/operations/"))
         return any(record.get("method") == method for record in waiting)
 
-    def start(self, resource: str, metadata: Any = None) -> operations_pb2.Operation:
-        """A new, unfinished operation, named RESOURCE/operations/ID as in Vertex AI."""
-        operation = operations_pb2.Operation(name=f"{resource}/operations/{names.new_id()}")
+    def begin_deletion(
+        self, method: str, resource: str, request: Any, metadata: Any
+    ) -> operations_pb2.Operation:
+        """Start the deletion of a resource of a location. The operation is the location's, as
+        recordings of all kinds but models show; those of models are the model's since 2026.
+        """
+        owner = resource.rpartition("/")[0].rpartition("/")[0]
+        return self.begin(method, resource, request, metadata, owner)
+
+    def start(self, owner: str, metadata: Any = None) -> operations_pb2.Operation:
+        """A new, unfinished operation, named OWNER/operations/ID, of a resource or a location."""
+        operation = operations_pb2.Operation(name=f"{owner}/operations/{names.new_id()}")
         if metadata is not None:
             operation.metadata.CopyFrom(pack(metadata))
         self._table.put(operation.name, operation)

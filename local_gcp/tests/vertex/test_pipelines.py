@@ -50,6 +50,13 @@ def test_a_pipeline_trains_and_uploads_a_model(vertex, until):
 
     assert done.state.name == "PIPELINE_STATE_SUCCEEDED"
     assert done.create_time <= done.start_time <= done.end_time
+    assert set(done.training_task_inputs) == {
+        "workerPoolSpecs",
+        "baseOutputDirectory",
+        "scheduling",
+    }
+    (pool,) = done.training_task_inputs["workerPoolSpecs"]
+    assert pool["replicaCount"] == "1", "64-bit numbers are text"
     job = vertex.jobs.get_custom_job(name=done.training_task_metadata["backingCustomJob"])
     assert job.display_name == "train digits-custom-job"
     assert job.state.name == "JOB_STATE_SUCCEEDED"

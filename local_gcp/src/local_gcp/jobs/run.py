@@ -136,6 +136,8 @@ class Run:
     created: float
     updated: float
     state: RunState = "queued"
+    waits: bool = False
+    """Whether there were too few free cores for it, as it was in the queue."""
     started: float | None = None
     """When it was first running."""
     admitted: float | None = None

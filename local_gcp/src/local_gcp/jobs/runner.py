@@ -107,7 +107,7 @@ class Runner:
                 self._counters.put("runs", count)
                 now = time.time()
                 run = Run(run_id, count["value"], spec, created=now, updated=now)
-                self._save(run)
+                self._save(run, now)
             # The loop reads it from the table, which lacks it if the transaction is rolled back.
             self._submitted.append(run_id)
             self._wake_up()
@@ -231,10 +231,15 @@ class Runner:
         in_order = sorted(self._active.values(), key=lambda run: run.number)
         waiting = [(run.id, run.spec.cores) for run in in_order if run.state == "queued"]
         used = sum(run.spec.cores for run in in_order if run.state != "queued")
-        for name in admit(waiting, used, self.machine.cores):
+        admitted = admit(waiting, used, self.machine.cores)
+        for name in admitted:
             self._step(self._active[name], admitted=True)
+        for name, _cores in waiting[len(admitted) :]:
+            if not self._active[name].waits:
+                self._active[name].waits = True
+                self._save(self._active[name])
 
-    def _save(self, run: Run) -> None:
-        run.updated = time.time()
+    def _save(self, run: Run, now: float | None = None) -> None:
+        run.updated = time.time() if now is None else now
         self._table.put(run.id, run.to_json())
         self._changed.add(run.id)

@@ -35,8 +35,8 @@ METRICS_FILE = "hypertune.metrics"
 class Supervisor:
     """See the module.
 
-    `active` are all unfinished runs; `save(run)` makes a run's record durable; the rest is
-    explained in `runner.Runner`.
+    `active` are all unfinished runs; `save(run)` makes a run's record durable, with its time
+    of change (default: now); the rest is explained in `runner.Runner`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Supervisor:
         environment: Mapping[str, str],
         machine: Machine,
         active: Mapping[str, Run],
-        save: Callable[[Run], None],
+        save: Callable[..., None],
     ):
         self.home, self.environment, self.machine = home, dict(environment), machine
         self.active, self.save = active, save
@@ -58,7 +58,7 @@ class Supervisor:
         """(Re)start the whole job: new addresses, new attempts; the next `step` launches them."""
         why = run.ending.why if run.ending else ""
         if not run.replicas:
-            run.state, run.admitted = "pending", time.time()
+            run.state, run.waits, run.admitted = "pending", False, time.time()
             run.replicas = [Replica(pool, index) for pool, index in run.spec.seats()]
         taken = {address for other in self.active.values() for address in other.addresses}
         run.addresses = free_addresses(len(run.replicas), taken)
@@ -83,7 +83,7 @@ class Supervisor:
             return
         if run.state == "pending":
             run.state, run.started = "running", run.started or now
-            self.save(run)
+            self.save(run, now)
         if run.spec.timeout and now - run.admitted > run.spec.timeout:
             why = f"ran longer than its timeout of {run.spec.timeout:g} s"
             run.error = {"code": code_pb2.DEADLINE_EXCEEDED, "message": f"The job {why}."}

@@ -7,7 +7,6 @@ in one transaction before the client gets its response.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +22,6 @@ from local_gcp.state import State
 from local_gcp.vertex import validation
 from local_gcp.vertex.resources import (
     JOB_FIELDS,
-    PENDING,
     check_cancellable,
     check_deletable,
     deletion_metadata,
@@ -69,16 +67,15 @@ class CustomJobs:
             display_name=sent.display_name,
             job_spec=sent.job_spec,
             labels=sent.labels,
-            create_time=timestamp(time.time()),
         )
         if "encryption_spec" in sent:
             job.encryption_spec = sent.encryption_spec
         add_disks(job.job_spec)
         with self._state.transaction():
-            self._table.put(job.name, job)
             run = self.runner.submit(job_id, spec)
+            job.create_time = timestamp(run.created)
+            self._table.put(job.name, job)
         job = _view(job, run)
-        job.state = PENDING  # until it is known whether it must wait
         return job
 
     def get_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
@@ -100,7 +97,9 @@ class CustomJobs:
     def delete_custom_job(self, request: Any, _context: Any) -> Any:
         job = self._get(request.name)
         check_deletable(job)
-        return self._operations.begin("delete_custom_job", job.name, request, deletion_metadata())
+        return self._operations.begin_deletion(
+            "delete_custom_job", job.name, request, deletion_metadata()
+        )
 
     def _delete(self, name: str, _request: Any) -> None:
         check_deletable(self._get(name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
@@ -36,15 +36,24 @@ class Evaluations:
         self._table = state.table("modelEvaluations", api.ModelEvaluation)
 
     def put(
-        self, model: api.Model, metrics: Mapping[str, Any], attributions: Mapping[str, float]
+        self,
+        model: api.Model,
+        metrics: Mapping[str, Any],
+        attributions: Mapping[str, float],
+        slices: Sequence[str] = (),
     ) -> api.ModelEvaluation:
-        """Store the evaluation of a model's version. `attributions`: weight of each feature."""
+        """Store the evaluation of a model's version.
+
+        `attributions`: weight of each feature; `slices`: dimensions of slices, which are not
+        emulated themselves.
+        """
         name = f"{key(model)}/evaluations/{names.new_id()}"
         evaluation = api.ModelEvaluation(
             name=name,
             metrics_schema_uri=REGRESSION if "rootMeanSquaredError" in metrics else CLASSIFICATION,
             metrics=dict(metrics),
             create_time=timestamp(time.time()),
+            slice_dimensions=slices,
         )
         if attributions:
             evaluation.model_explanation = {

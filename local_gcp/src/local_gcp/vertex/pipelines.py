@@ -38,6 +38,7 @@ from local_gcp.vertex.resources import (
     find,
     follow,
     listed,
+    pipeline_state,
     shown,
     timestamp,
 )
@@ -53,15 +54,6 @@ _FIELDS = {
     "training_task_definition": filters.Text("training_task_definition"),
     "create_time": filters.Time("create_time"),
     "labels": filters.Labels("labels"),
-}
-_STATES = {
-    "queued": api.PipelineState.PIPELINE_STATE_QUEUED,
-    "pending": api.PipelineState.PIPELINE_STATE_PENDING,
-    "running": api.PipelineState.PIPELINE_STATE_RUNNING,
-    "cancelling": api.PipelineState.PIPELINE_STATE_CANCELLING,
-    "succeeded": api.PipelineState.PIPELINE_STATE_SUCCEEDED,
-    "failed": api.PipelineState.PIPELINE_STATE_FAILED,
-    "cancelled": api.PipelineState.PIPELINE_STATE_CANCELLED,
 }
 
 
@@ -98,15 +90,17 @@ class Pipelines:
         parent, sent = names.location(request.parent), request.training_pipeline
         pipeline = api.TrainingPipeline(sent)
         pipeline.name = f"{parent}/trainingPipelines/{names.new_id()}"
-        pipeline.create_time = timestamp(time.time())
+        pipeline.create_time = pipeline.update_time = timestamp(time.time())
         self._check(parent, pipeline)
+        pipeline.training_task_inputs = self._task(pipeline).answered(pipeline)
+        pipeline.state = api.PipelineState.PIPELINE_STATE_PENDING
+        answer = api.TrainingPipeline(pipeline)
         if "input_data_config" in sent:
-            pipeline.state = api.PipelineState.PIPELINE_STATE_PENDING
             self._table.put(pipeline.name, pipeline)
             self._background.submit(self._stage, self._staging_failed, pipeline.name)
         else:
             self._launch(pipeline, None)
-        return self._view(pipeline)
+        return answer
 
     def get_training_pipeline(self, request: Any, _context: Any) -> api.TrainingPipeline:
         return self._view(self._get(request.name))
@@ -123,13 +117,13 @@ class Pipelines:
             if run := self._run(pipeline):
                 self._runner.cancel(run.id)
             else:  # the thread that reads its data checks this before it continues
-                self._end(pipeline, "cancelled", CANCELED)
+                self._end(pipeline, api.PipelineState.PIPELINE_STATE_CANCELLED, CANCELED)
         return empty_pb2.Empty()
 
     def delete_training_pipeline(self, request: Any, _context: Any) -> Any:
         pipeline = self._view(self._get(request.name))
         check_deletable(pipeline)
-        return self._operations.begin(_DELETE, pipeline.name, request, deletion_metadata())
+        return self._operations.begin_deletion(_DELETE, pipeline.name, request, deletion_metadata())
 
     def _delete(self, name: str, _request: Any) -> None:
         check_deletable(self._view(self._get(name)))
@@ -185,11 +179,11 @@ class Pipelines:
         with self._state.transaction():
             pipeline = self._table.get(name)
             if pipeline and not pipeline.end_time:
-                self._end(pipeline, "failed", error)
+                self._end(pipeline, api.PipelineState.PIPELINE_STATE_FAILED, error)
 
-    def _end(self, pipeline: api.TrainingPipeline, state: str, error: status_pb2.Status) -> None:
+    def _end(self, pipeline: api.TrainingPipeline, state: Any, error: status_pb2.Status) -> None:
         """End a pipeline that has no run."""
-        pipeline.state, pipeline.error = _STATES[state], error
+        pipeline.state, pipeline.error = state, error
         pipeline.end_time = pipeline.update_time = timestamp(time.time())
         self._table.put(pipeline.name, pipeline)
         log.info("training pipeline %s: %s", pipeline.name, pipeline.state.name)
@@ -249,6 +243,6 @@ class Pipelines:
 
 def _follow(pipeline: api.TrainingPipeline, run: Run) -> api.TrainingPipeline:
     """The pipeline with the state of its job's run."""
-    pipeline.state = _STATES[run.state]
+    pipeline.state = pipeline_state(run)
     follow(pipeline, run)
     return pipeline

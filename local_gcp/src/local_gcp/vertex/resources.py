@@ -113,8 +113,17 @@ PENDING: Any = api.JobState.JOB_STATE_PENDING
 
 
 def job_state(run: Run) -> api.JobState:
-    """The JobState of a run."""
-    return api.JobState[f"JOB_STATE_{run.state.upper()}"]
+    """The JobState of a run: it is QUEUED only while others have the cores that it needs."""
+    return api.JobState[f"JOB_STATE_{_state(run)}"]
+
+
+def pipeline_state(run: Run) -> api.PipelineState:
+    """The PipelineState of a run, likewise."""
+    return api.PipelineState[f"PIPELINE_STATE_{_state(run)}"]
+
+
+def _state(run: Run) -> str:
+    return "PENDING" if run.state == "queued" and not run.waits else run.state.upper()
 
 
 def timestamp(seconds: float) -> datetime.datetime:

@@ -34,6 +34,9 @@ class Task(Protocol):
     def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
         """Refuse a pipeline that cannot run, before it is stored."""
 
+    def answered(self, pipeline: api.TrainingPipeline) -> dict[str, Any]:
+        """The checked training_task_inputs in the form of Vertex AI's answers."""
+
     def stage(self, pipeline: api.TrainingPipeline, work: Path) -> Any:
         """Read the pipeline's dataset to files in `work`; the result is passed to `launch`.
 
@@ -78,6 +81,10 @@ class CustomTask:
                     f"{field}.base_output_directory",
                     f"{REQUIRED} An uploaded model has the files below BASE/model.",
                 )
+
+    def answered(self, pipeline: api.TrainingPipeline) -> dict[str, Any]:
+        spec = _spec(pipeline, f"{FIELD}.training_task_inputs")
+        return json_format.MessageToDict(api.CustomJobSpec.pb(spec))
 
     def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, str]:
         dataset = self._dataset(pipeline)

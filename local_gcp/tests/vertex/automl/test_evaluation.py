@@ -27,6 +27,20 @@ def test_counts_at_each_threshold():
     assert found["confusionMatrix"] == {"annotationSpecs": SPECS, "rows": [[1, 1], [0, 2]]}
 
 
+def test_images_have_more_thresholds_and_fewer_figures():
+    found = evaluation.image_classification(LABELS, SCORES, SPECS)
+    every = evaluation.classification(LABELS, SCORES, SPECS)
+    assert set(found) == {"auPrc", "logLoss", "confidenceMetrics", "confusionMatrix"}
+    entries = found["confidenceMetrics"]
+    assert len(entries) == 35
+    assert entries[0] == {"precision": 0.5, "recall": 1.0}, "at 0, which JSON leaves out"
+    assert entries[-1] == {"confidenceThreshold": 1.0, "precision": 1.0}, "no recall"
+    same = {entry["confidenceThreshold"]: entry for entry in every["confidenceMetrics"]}
+    for entry in entries[1:]:
+        for name, value in entry.items():
+            assert value == same.get(entry["confidenceThreshold"], entry)[name]
+
+
 def test_areas_are_micro_averaged():
     found = evaluation.classification(LABELS, SCORES, SPECS)
     truth = np.eye(2)[LABELS]

@@ -38,6 +38,27 @@ def test_a_table_as_the_sdk_sends_it():
     )
 
 
+def test_inputs_are_answered_as_google_writes_them():
+    assert inputs.answered(TABLE) == {
+        "targetColumn": "label",
+        "transformations": [
+            {"auto": {"columnName": "a"}},
+            {"numeric": {"columnName": "b"}},
+            {
+                "timestamp": {
+                    "columnName": "c",
+                    "timeFormat": "unix-seconds",
+                    "invalidValuesAllowed": True,
+                }
+            },
+            {"repeatedNumeric": {"columnName": "d", "invalidValuesAllowed": True}},
+        ],
+        "trainBudgetMilliNodeHours": "1500",
+        "predictionType": "classification",
+    }
+    assert inputs.tabular(inputs.answered(TABLE), "inputs") == inputs.tabular(TABLE, "inputs")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

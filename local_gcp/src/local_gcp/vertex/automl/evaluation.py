@@ -18,6 +18,14 @@ from local_gcp.vertex.automl.inputs import CLASSIFICATION
 from local_gcp.vertex.automl.search import Objective
 
 THRESHOLDS = [n / 100 for n in (*range(0, 100, 5), 96, 97, 98, 99)]
+IMAGE_THRESHOLDS = [
+    *(n / 100 for n in range(0, 90, 5)),
+    0.875,
+    *(n / 100 for n in range(90, 100)),
+    *(n / 1000 for n in range(995, 1000)),
+    1.0,
+]
+"""Those of a recorded evaluation of images. Google's JSON leaves the first, 0, out."""
 _MOST_PREDICTIONS = 2**31 - 1
 _LEAST = 1e-15
 """Of a probability, so that a logarithm stays finite."""
@@ -76,6 +84,21 @@ def classification(
             ).tolist(),
         },
     }
+
+
+def image_classification(
+    labels: np.ndarray, probabilities: np.ndarray, specs: Sequence[dict[str, str]]
+) -> dict[str, Any]:
+    """The metrics that Google has of images: no area under the ROC curve, and of each threshold
+    precision and recall alone, each only if it is not 0. Arguments as of `classification`.
+    """
+    found = classification(labels, probabilities, specs)
+    del found["auRoc"]
+    truth = np.eye(len(specs))[labels]
+    entries = (_confidence(truth, probabilities, at) for at in IMAGE_THRESHOLDS)
+    names = ("confidenceThreshold", "precision", "recall")
+    found["confidenceMetrics"] = [{n: e[n] for n in names if e[n]} for e in entries]
+    return found
 
 
 def regression(values: np.ndarray, predictions: np.ndarray) -> dict[str, Any]:

@@ -132,6 +132,26 @@ def image_classification(sent: Any, field: str) -> ImageInputs:
     return ImageInputs(budget / 1000 * _HOUR / nodes, early_stopping, nodes)
 
 
+_WIDE = {"trainBudgetMilliNodeHours", "budgetMilliNodeHours"}
+"""Fields of 64 bits, which Google's JSON has as text."""
+
+
+def answered(sent: Any) -> Any:
+    """Checked inputs as the answers of Vertex AI have them: names in camelCase, numbers of 64 bits
+    as text, and without fields that have their default.
+    """
+    if isinstance(sent, list):
+        return [answered(item) for item in sent]
+    if not isinstance(sent, dict):
+        return sent
+    fields = ((_camel(name), answered(value)) for name, value in sent.items())
+    return {
+        name: str(int(value)) if name in _WIDE else value
+        for name, value in fields
+        if value or isinstance(value, dict)
+    }
+
+
 def _objective_value(given: _Fields, objective: str) -> float | None:
     wanted = {
         "maximize-precision-at-recall": "optimizationObjectiveRecallValue",
@@ -228,6 +248,10 @@ class _Fields:
     def check_empty(self) -> None:
         for name in self._left:
             raise self.wrong(name, "There is no such field.")
+
+
+def _camel(name: str) -> str:
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
 
 
 def _snake(name: str) -> str:

@@ -48,6 +48,8 @@ class AutoMlTask:
     kind: str
     """Of dataset: its metadata_schema_uri."""
     what: str
+    slices: tuple[str, ...] = ()
+    """Dimensions of the slices that Google evaluates, too."""
 
     def __init__(
         self,
@@ -83,6 +85,9 @@ class AutoMlTask:
         )
         self.inputs(pipeline)
 
+    def answered(self, pipeline: api.TrainingPipeline) -> dict[str, Any]:
+        return inputs.answered(task_inputs(pipeline))
+
     def launch(self, pipeline: api.TrainingPipeline, staged: Any, work: Path) -> None:
         sent = self.inputs(pipeline)
         config = {
@@ -113,7 +118,8 @@ class AutoMlTask:
         pipeline.model_to_upload = uploaded
         pipeline.training_task_metadata = self.metadata(result) | self.export(pipeline, model)
         if result.metrics is not None:
-            self._evaluations.put(uploaded, result.metrics, result.attributions)
+            found = (result.metrics, result.attributions, self.slices)
+            self._evaluations.put(uploaded, *found)
 
     def export(self, _pipeline: api.TrainingPipeline, _model: api.Model) -> dict[str, Any]:
         """Export the evaluated test rows to the configured table; returns metadata naming it."""
@@ -186,6 +192,7 @@ class ImageTask(AutoMlTask):
     """Classification of images."""
 
     kind, what, task = IMAGE, "images", "image"
+    slices = ("annotationSpec",)
 
     def inputs(self, pipeline: api.TrainingPipeline) -> inputs.ImageInputs:
         """The checked inputs."""

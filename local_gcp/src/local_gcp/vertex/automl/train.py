@@ -160,7 +160,7 @@ def train_images(given: dict[str, Any], data: dict[str, Any], work: Path, starte
         specs = [
             {"id": number, "displayName": name} for number, name in zip(ids, classes, strict=True)
         ]
-        result.metrics = evaluation.classification(test.y, probabilities, specs)
+        result.metrics = evaluation.image_classification(test.y, probabilities, specs)
     return result
 
 

@@ -132,7 +132,7 @@ class BatchPredictionJobs:
     def delete_batch_prediction_job(self, request: Any, _context: Any) -> Any:
         job = self._get(request.name)
         check_deletable(job)
-        return self._operations.begin(_DELETE, job.name, request, deletion_metadata())
+        return self._operations.begin_deletion(_DELETE, job.name, request, deletion_metadata())
 
     def _delete(self, name: str, _request: Any) -> None:
         check_deletable(self._get(name))

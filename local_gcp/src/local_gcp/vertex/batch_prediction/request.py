@@ -68,10 +68,13 @@ def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
             f"{FIELD}.output_config.gcs_destination.output_uri_prefix",
         )
     elif "bigquery_destination" in sent.output_config:
-        tables.destination(
-            sent.output_config.bigquery_destination.output_uri,
-            f"{FIELD}.output_config.bigquery_destination.output_uri",
-        )
+        uri = sent.output_config.bigquery_destination.output_uri
+        field = f"{FIELD}.output_config.bigquery_destination.output_uri"
+        _, table = tables.destination(uri, field)
+        if table and kind != "container":
+            raise not_emulated(
+                f"a table as {field} for AutoML models", "Give the dataset: bq://PROJECT.DATASET."
+            )
     if "bigquery_source" in sent.input_config:
         field = f"{FIELD}.input_config.bigquery_source.input_uri"
         tables.table_ref(sent.input_config.bigquery_source.input_uri, field)

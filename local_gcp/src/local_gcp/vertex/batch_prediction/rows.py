@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,9 @@ class _Lines:
 
 
 class _Csv(_Lines):
-    """Rows as CSV: TARGET_CLASS_score columns, or predicted_TARGET."""
+    """Rows as CSV, in another order than the input's, as from Vertex AI: TARGET_CLASS_score
+    columns, or predicted_TARGET.
+    """
 
     def __init__(self, work: Path, table: pa.Table, model: TabularModel):
         self._scores = model.kind == CLASSIFICATION
@@ -75,7 +78,9 @@ class _Csv(_Lines):
         self._file = files.Csv(work, table.column_names, columns)
 
     def write(self, table: pa.Table, predictions: Any, problems: Any, counts: Any) -> None:
-        for row, prediction, problem in zip(table.to_pylist(), predictions, problems, strict=True):
+        rows = list(zip(table.to_pylist(), predictions, problems, strict=True))
+        random.Random(len(rows)).shuffle(rows)
+        for row, prediction, problem in rows:
             if problem is not None:
                 self._file.fail(row, counts.fail(files.INVALID_ARGUMENT, problem))
             elif self._scores:

@@ -128,7 +128,7 @@ class Datasets:
     def delete_dataset(self, request: Any, _context: Any) -> Any:
         dataset = self.find(request.name)
         metadata = deletion_metadata()
-        return self._operations.begin("delete_dataset", dataset.name, request, metadata)
+        return self._operations.begin_deletion("delete_dataset", dataset.name, request, metadata)
 
     def _delete(self, name: str, _request: Any) -> None:
         self.find(name)

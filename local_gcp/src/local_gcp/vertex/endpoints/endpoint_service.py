@@ -148,7 +148,9 @@ class Endpoints:
     def delete_endpoint(self, request_: Any, _context: Any) -> Any:
         with self._state.lock:
             name = self._deletable(request_.name)
-            return self._operations.begin("delete_endpoint", name, request_, deletion_metadata())
+            return self._operations.begin_deletion(
+                "delete_endpoint", name, request_, deletion_metadata()
+            )
 
     def _deletable(self, endpoint_name: str) -> str:
         """Name of an endpoint without models; NOT_FOUND, FAILED_PRECONDITION."""

@@ -71,7 +71,7 @@ class TuningJobs:
             max_failed_trial_count=sent.max_failed_trial_count,
             trial_job_spec=sent.trial_job_spec,
             labels=sent.labels,
-            state=api.JobState.JOB_STATE_QUEUED,
+            state=PENDING,
             create_time=timestamp(time.time()),
         )
         job.update_time = job.create_time
@@ -79,7 +79,6 @@ class TuningJobs:
             job.encryption_spec = sent.encryption_spec
         add_disks(job.trial_job_spec)
         self._controller.submit(job)
-        job.state = PENDING  # as real responses, until it is queued
         return job
 
     def get_hyperparameter_tuning_job(
@@ -101,7 +100,7 @@ class TuningJobs:
     def delete_hyperparameter_tuning_job(self, request: Any, _context: Any) -> Any:
         job = self._get(request.name)
         check_deletable(job)
-        return self._operations.begin(_DELETE, job.name, request, deletion_metadata())
+        return self._operations.begin_deletion(_DELETE, job.name, request, deletion_metadata())
 
     def _delete(self, name: str, _request: Any) -> None:
         check_deletable(self._get(name))

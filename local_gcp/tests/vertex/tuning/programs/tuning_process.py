@@ -44,7 +44,7 @@ if not controller.store.get(NAME):
             },
             max_trial_count=int(sys.argv[3]),
             parallel_trial_count=2,
-            state="JOB_STATE_QUEUED",
+            state="JOB_STATE_PENDING",
             create_time=timestamp(time.time()),
         )
     )
