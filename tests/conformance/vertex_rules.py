@@ -114,8 +114,9 @@ RULES = [
         "model.version_aliases[0]",
         "Model",
         "The format is [a-z][a-zA-Z0-9-]{0,126}[a-z0-9] to distinguish from version_id.",
-        ("ab", "best-1", "aBc9", "x" * 128),
-        ("", "a", "1a", "Best", "a-", "aB", "a_b", "x" * 129),
+        # Aliases of real models have underscores, in spite of the sentence.
+        ("ab", "best-1", "aBc9", "a_b", "x" * 128),
+        ("", "a", "1a", "Best", "a-", "a_", "aB", "_ab", "x" * 129),
     ),
     Rule(
         "endpoint",

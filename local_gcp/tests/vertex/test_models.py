@@ -53,6 +53,10 @@ def test_the_first_version_is_the_default(vertex, upload):
     model = upload(labels={"team": "vision"})
     assert model.version_id == "1"
     assert model.name.endswith("@1")
+    assert [kind.name for kind in model.supported_deployment_resources_types] == [
+        "DEDICATED_RESOURCES",
+        "SHARED_RESOURCES",
+    ]
     by_model = vertex.models.get_model(name=model.name.removesuffix("@1"))
     assert by_model == vertex.models.get_model(name=model.name) == model
     assert dict(model.labels) == {"team": "vision"}
@@ -61,8 +65,9 @@ def test_the_first_version_is_the_default(vertex, upload):
 
 def test_versions_and_aliases(vertex, upload):
     name = model_of(upload())
-    upload(parent_model=name, aliases=["candidate"])
-    assert aliases(vertex, name) == {"1": ["default"], "2": ["candidate"]}
+    upload(parent_model=name, aliases=["candidate", "of_2026"])
+    assert aliases(vertex, name) == {"1": ["default"], "2": ["candidate", "of_2026"]}
+    vertex.models.merge_version_aliases(name=f"{name}@of_2026", version_aliases=["-of_2026"])
 
     upload(parent_model=name, aliases=["default", "candidate"])
     assert aliases(vertex, name) == {"1": [], "2": [], "3": ["candidate", "default"]}

@@ -26,7 +26,8 @@ from local_gcp.vertex.resources import deletion_metadata, timestamp
 from local_gcp.wire import already_exists, failed_precondition, not_emulated, not_found
 
 DEFAULT = "default"
-_ALIAS = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
+_ALIAS = re.compile(r"[a-z][a-zA-Z0-9_-]{0,126}[a-z0-9]")
+"""As documented, and with the underscores that aliases of real models have."""
 CONTAINER_INPUTS = ("jsonl", "bigquery", "csv", "tf-record", "tf-record-gzip", "file-list")
 CONTAINER_OUTPUTS = ("jsonl", "bigquery")
 """What batch prediction takes of and writes for a custom container, as real models say."""
@@ -243,7 +244,10 @@ class Models:
             now = timestamp(time.time())
             model = api.Model(sent, deployed_models=[])
             model.name, model.training_pipeline = name, training_pipeline
-            model.supported_deployment_resources_types = [_resources(model)]
+            model.supported_deployment_resources_types = _resources(model)
+            # Real models have these also when they are empty.
+            for field in ("predict_schemata", "metadata"):
+                getattr(api.Model.pb(model), field).SetInParent()
             if not model.model_source_info.source_type:
                 model.model_source_info = api.ModelSourceInfo(source_type="CUSTOM")
                 model.supported_input_storage_formats = list(CONTAINER_INPUTS)
@@ -346,14 +350,15 @@ def _page(models: list[api.Model], request: Any) -> dict[str, Any]:
     return {"models": shown, "next_page_token": token}
 
 
-def _resources(model: api.Model) -> api.Model.DeploymentResourcesType:
+def _resources(model: api.Model) -> list[api.Model.DeploymentResourcesType]:
     """Return the model's deployment resources; Vertex AI chooses the machines of AutoML's image
     models.
     """
     kinds = api.Model.DeploymentResourcesType
-    own = model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML
-    automatic = own and "image" in model.metadata_schema_uri
-    return kinds.AUTOMATIC_RESOURCES if automatic else kinds.DEDICATED_RESOURCES
+    if model.model_source_info.source_type != api.ModelSourceInfo.ModelSourceType.AUTOML:
+        return [kinds.DEDICATED_RESOURCES, kinds.SHARED_RESOURCES]
+    automatic = "image" in model.metadata_schema_uri
+    return [kinds.AUTOMATIC_RESOURCES if automatic else kinds.DEDICATED_RESOURCES]
 
 
 def _check_undeployed(versions: list[api.Model]) -> None:
