@@ -39,9 +39,12 @@ def test_a_failure_names_replica_exit_code_and_log_and_quotes_its_end(runner, sh
     run = final(runner, "1")
     assert run.state == "failed"
     message = run.error["message"]
-    assert "The replica workerpool0-0 exited with a non-zero status of 2." in message
+    first, *quoted = message.splitlines()
+    assert first == (
+        "The replica workerpool0-0 exited with a non-zero status of 2. Termination reason: Error. "
+    )
+    assert quoted[0] == "ValueError: units must be positive"
     assert str(runner.home.jobs / "1" / "workerpool0-0" / "log") in message
-    assert "ValueError: units must be positive" in message
 
 
 def test_submitting_twice_runs_once(runner, shell, final):
@@ -82,6 +85,8 @@ def test_runs_wait_for_cores_first_come_first_served(make_runner, shell, final, 
     until(lambda: runner.get("a").state == "running")
     assert runner.get("b").state == "queued", "two cores, one taken"
     assert runner.get("c").state == "queued", "it must not pass b"
+    until(lambda: runner.get("c").waits)
+    assert [runner.get(name).waits for name in "abc"] == [False, True, True]
     (tmp_path / "go").touch()
     a, b, c = (final(runner, name) for name in "abc")
     assert a.ended <= b.started

@@ -89,7 +89,7 @@ def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:
 
 
 def describe(job: Any, kind: JobKind) -> str:
-    """State, Vertex's error (which ends with the program's last lines) and the console's link."""
+    """State, Vertex's error (which quotes the program's last lines) and the console's link."""
     state = state_of(job).name.removeprefix("JOB_STATE_").lower()
     lines = [f"Vertex AI {kind.title} '{job.display_name}' {state}."]
     if job.error.message:

@@ -34,7 +34,7 @@ def last_lines(log: Path, count: int, start: int = 0) -> list[str]:
 
 
 def failure_message(run: Run, failure: Fail, folder: Path) -> str:
-    """Explain why the run failed: Vertex AI's message, and the end of the log."""
+    """Explain why the run failed: Vertex AI's message, with the end of the log."""
     paragraphs = [_exited(failure.replica, failure.why, folder)]
     paragraphs += [
         _exited(replica, "", folder)
@@ -46,6 +46,7 @@ def failure_message(run: Run, failure: Fail, folder: Path) -> str:
 
 def _exited(replica: Replica, why: str, folder: Path) -> str:
     log = folder / replica.name / "log"
+    reason = ""
     if replica.exit.code is None:
         how = str(replica.exit)
     else:
@@ -53,10 +54,11 @@ def _exited(replica: Replica, why: str, folder: Path) -> str:
         code = replica.exit.code if replica.exit.code >= 0 else 128 - replica.exit.code
         name = f" ({replica.exit.signal.name})" if replica.exit.signal else ""
         how = f"exited with a non-zero status of {code}{name}"
+        # The space before the line break is in real messages.
+        reason = " Termination reason: Error. "
     lines = last_lines(log, QUOTED_LINES, replica.log_start)
-    quote = "".join(f"\n  {line}" for line in lines) or "\n  (nothing)"
     return (
-        f"The replica {replica.name} {how}{' ' + why if why else ''}. "
-        f"To find out more about why your job exited please check the logs: {log}\n"
-        f"It ended with:{quote}"
+        f"The replica {replica.name} {how}{' ' + why if why else ''}.{reason}\n"
+        + "".join(f"{line}\n" for line in lines)
+        + f"\nTo find out more about why your job exited please check the logs: {log}"
     )

@@ -74,8 +74,8 @@ def test_a_trial_gets_its_hyperparameters_and_its_environment(vertex, until):
     done = finish(vertex, until, name)
 
     assert done.state.name == "JOB_STATE_SUCCEEDED"
-    assert sorted(trial.id for trial in done.trials) == ["1", "2"]
-    first = next(trial for trial in done.trials if trial.id == "1")
+    assert [trial.id for trial in done.trials] == ["1", "2"]
+    first = done.trials[0]
     values = {p.parameter_id: p.value for p in first.parameters}
     assert values == {
         "rate": pytest.approx(0.01),

@@ -7,7 +7,6 @@ one record for each trial, so that a new measurement rewrites only that trial.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
@@ -47,9 +46,7 @@ class Store:
     def complete(self, job: api.HyperparameterTuningJob) -> api.HyperparameterTuningJob:
         """The job with its trials, as the API shows it."""
         metric = job.study_spec.metrics[0].metric_id
-        # As on Vertex AI: in no useful order, but the same at each request.
-        trials = sorted(self.trials(job.name), key=lambda t: _shuffled(f"{job.name}/{t.id}"))
-        job.trials = [trial_message(trial, metric) for trial in trials]
+        job.trials = [trial_message(trial, metric) for trial in self.trials(job.name)]
         return job
 
     def delete(self, name: str) -> list[str]:
@@ -77,11 +74,13 @@ class Store:
 
 
 def trial_message(trial: Trial, metric: str) -> api.Trial:
-    """The API's message of a trial, in which integers are doubles too."""
+    """The API's message of a trial, in which integers are doubles too.
+
+    Of its measurements it has only the final one, as in real answers.
+    """
     message = api.Trial(
         id=trial.id,
         state=int(trial.state),
-        measurements=[_measurement(m, metric) for m in trial.measurements],
         final_measurement=trial.final and _measurement(trial.final, metric),
         start_time=timestamp(trial.start),
         end_time=timestamp(trial.end),
@@ -113,10 +112,6 @@ def _measurement(measurement: Measurement, metric: str) -> api.Measurement:
         step_count=measurement.step,
         metrics=[{"metric_id": metric, "value": measurement.value}],
     )
-
-
-def _shuffled(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
 
 
 def _to_record(trial: Trial) -> dict[str, Any]:
