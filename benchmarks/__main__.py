@@ -61,9 +61,9 @@ def measured(row: Row, count: int) -> tuple[str, bool]:
             except subprocess.TimeoutExpired:
                 return measuring.failed(row, f"not over after {TIMEOUT} s"), False
         if code:
-            said = log.read_text(errors="replace").strip().splitlines() or ["no output"]
-            print("\n".join(said[-20:]), file=sys.stderr)
-            return measuring.failed(row, f"exit code {code}: {said[-1][:200]}"), False
+            output = log.read_text(errors="replace").strip().splitlines() or ["no output"]
+            print("\n".join(output[-20:]), file=sys.stderr)
+            return measuring.failed(row, f"exit code {code}: {output[-1][:200]}"), False
         return measuring.line(row, json.loads(file.read_text())), True
 
 

@@ -125,9 +125,9 @@ def wrong(demo: Demo, name: str, before: set[str], code: int, output: list[str])
         for file in ("plan.json", "trials.json", "leaderboard/leaderboard.json")
     )
     found = []
-    made = Counter(job["kind"] for job in demo.jobs() if job["name"] not in before)
-    if any(made[kind] != count for kind, count in plan["jobs"].items()):
-        found.append(f"jobs made {dict(made)}, planned {plan['jobs']}")
+    created = Counter(job["kind"] for job in demo.jobs() if job["name"] not in before)
+    if any(created[kind] != count for kind, count in plan["jobs"].items()):
+        found.append(f"jobs made {dict(created)}, planned {plan['jobs']}")
     if states := {trial["state"] for trial in trials["trials"]} - {"SUCCEEDED"}:
         found.append(f"trials ended as {states}")
     if failed := [c["name"] for c in board["contenders"] if c["status"] != "ok"]:

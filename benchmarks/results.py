@@ -93,7 +93,7 @@ def main():
     first_byte(airflow, "/trellis/")  # imports the pages
     for count in [int(word) for word in sys.argv[1:]] or [1000]:
         with ThreadPoolExecutor(8) as pool:
-            made = list(pool.map(lambda run: add(bucket, run), copies(record, count)))
+            blobs = list(pool.map(lambda run: add(bucket, run), copies(record, count)))
             try:
                 began = time.perf_counter()
                 load_index(client, group.bucket)
@@ -104,7 +104,7 @@ def main():
                 time.sleep(FRESH_SECONDS - 2)
                 measure(airflow)
             finally:
-                list(pool.map(lambda blob: blob.delete(), made))
+                list(pool.map(lambda blob: blob.delete(), blobs))
 
 
 if __name__ == "__main__":

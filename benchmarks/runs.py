@@ -296,9 +296,9 @@ def check(home: Path, google: LocalGcp, runs: int) -> int:
     _, states = counts(home)
     plans = google.buckets.glob(f"{BUCKET}/*/runs/*/plan.json")
     planned = sum((Counter(json.loads(plan.read_text())["jobs"]) for plan in plans), Counter())
-    made = Counter(job["kind"] for job in google.status()["jobs"])
-    print(f"\nruns: {dict(states)}; jobs made: {dict(made)}; planned: {dict(planned)}")
-    good = states == {"success": runs} and all(made[kind] == planned[kind] for kind in planned)
+    created = Counter(job["kind"] for job in google.status()["jobs"])
+    print(f"\nruns: {dict(states)}; jobs made: {dict(created)}; planned: {dict(planned)}")
+    good = states == {"success": runs} and all(created[kind] == planned[kind] for kind in planned)
     print("all runs succeeded, with exactly their planned jobs" if good else "NOT as planned")
     return int(not good)
 

@@ -22,15 +22,15 @@ def settings() -> dict:
     path = AIRFLOW_HOME / "settings.json"
     if path.exists():
         return json.loads(path.read_text())
-    made = {
+    variables = {
         "api_port": _free_port(preferred=8080),
         "password": secrets.token_urlsafe(9),
         "jwt_secret": secrets.token_urlsafe(32),
         "fernet_key": urlsafe_b64encode(os.urandom(32)).decode(),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_private(path, json.dumps(made, indent=1))
-    return made
+    _write_private(path, json.dumps(variables, indent=1))
+    return variables
 
 
 def yield_port() -> str | None:

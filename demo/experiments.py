@@ -151,9 +151,9 @@ def platform() -> dict:
 
 def _wait_for_dag(airflow: Airflow, name: str, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
-    asked = datetime.datetime.now(datetime.UTC)
+    begun = datetime.datetime.now(datetime.UTC)
     while airflow.dag(name) is None:
-        for error in airflow.import_errors(since=asked):
+        for error in airflow.import_errors(since=begun):
             raise services.ServiceError(f"{error['filename']}:\n{error['stack_trace']}")
         if time.monotonic() > deadline:
             raise services.ServiceError(

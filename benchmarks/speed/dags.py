@@ -35,14 +35,14 @@ def copies(folder):
 
 
 def ours(file):
-    made = list(dags.training(str(file)).values())
-    assert len(made) == COUNT
-    return made
+    dags_ = list(dags.training(str(file)).values())
+    assert len(dags_) == COUNT
+    return dags_
 
 
-def peers(made):
+def peers(dags_):
     others = []
-    for dag in made:
+    for dag in dags_:
         with DAG(dag.dag_id) as peer:
             for task in dag.tasks:
                 EmptyOperator(task_id=task.task_id.replace(".", "-"))
@@ -59,23 +59,23 @@ def milliseconds(work):
 @contextmanager
 def build(scratch):
     logging.disable(logging.WARNING)
-    made = ours(copies(scratch / "first"))
+    dags_ = ours(copies(scratch / "first"))
     numbers = itertools.count()
 
     def new():  # files that this process has not seen: it reads each once, too
         file = copies(scratch / str(next(numbers)))
         return milliseconds(lambda: ours(file))
 
-    yield {"ours": new, "peer": lambda: milliseconds(lambda: peers(made))}
+    yield {"ours": new, "peer": lambda: milliseconds(lambda: peers(dags_))}
 
 
 @contextmanager
 def serialize(scratch):
     logging.disable(logging.WARNING)
-    made = ours(copies(scratch / "first"))
-    others = peers(made)
+    dags_ = ours(copies(scratch / "first"))
+    others = peers(dags_)
 
     def of(chosen):
         return milliseconds(lambda: [DagSerialization.to_dict(dag) for dag in chosen])
 
-    yield {"ours": lambda: of(made), "peer": lambda: of(others)}
+    yield {"ours": lambda: of(dags_), "peer": lambda: of(others)}

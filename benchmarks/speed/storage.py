@@ -109,10 +109,10 @@ def up(scratch):
     file = scratch / "file"
     file.write_bytes(BLOCK * MEGABYTES)
     with servers(scratch) as (ours, bare):
-        made, dropped = blobs(ours), blobs(bare)
+        ours_blobs, dropped = blobs(ours), blobs(bare)
 
         def upload() -> float:
-            blob = next(made)
+            blob = next(ours_blobs)
             figure = rate(blob.upload_from_filename, file)
             blob.delete()
             return figure

@@ -110,8 +110,8 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        said = getattr(error, "msg", None) or str(error)
-        raise ModelFileError([Mistake(line, f"not Python: {said}")]) from None
+        message = getattr(error, "msg", None) or str(error)
+        raise ModelFileError([Mistake(line, f"not Python: {message}")]) from None
     mistakes: list[Mistake] = [*_imports(tree), *_functions(tree)]
     names = _assigned(tree)
     hyperparameters: dict[str, dict[str, Any]] = {}

@@ -87,7 +87,7 @@ def watch(dag_file: str) -> dict[str, DAG]:
         return {}
     from trellis.workflow.assembly import watch as assembly
 
-    if not assembly.asked(experiments):
+    if not assembly.needed(experiments):
         return {}
     return {group.dag_id(assembly.NAME): assembly.build(experiments, group)}
 
@@ -161,13 +161,13 @@ def _each(
     build: Callable[[Experiment, platform.Platform], dict[str, DAG]],
 ) -> dict[str, DAG]:
     """The DAGs that `build` makes of each good experiment; without those that it fails for."""
-    made: dict[str, DAG] = {}
+    built: dict[str, DAG] = {}
     for experiment in _experiments(dag_file, group, dag_id):
         try:
-            made |= build(experiment, group)
+            built |= build(experiment, group)
         except Exception:
             _log.exception("%s has no DAG: it cannot be built", experiment.name)
-    return made
+    return built
 
 
 def _experiments(

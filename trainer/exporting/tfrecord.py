@@ -157,8 +157,8 @@ def _by_size(
     One value and its length if all sizes are equal.
     """
     if len(sizes) and sizes.min() == sizes.max():
-        made = make(int(sizes[0]))
-        return pa.scalar(made, _BINARY), len(made)
+        sorted_ = make(int(sizes[0]))
+        return pa.scalar(sorted_, _BINARY), len(sorted_)
     distinct, positions = np.unique(sizes, return_inverse=True)
     each = pa.array([make(size) for size in distinct.tolist()], _BINARY)
     return each.take(pa.array(positions)), _sizes(each)[positions]

@@ -66,14 +66,14 @@ def read(body: bytes) -> Request[EncodedImage | ImageAddress]:
     return Request(images, request.explain)
 
 
-def checked(asked: Sequence[object], outcomes: Sequence[Outcome | Exception]) -> list[Outcome]:
+def checked(requested: Sequence[object], outcomes: Sequence[Outcome | Exception]) -> list[Outcome]:
     """The results of a request's instances; raises if any is an exception.
 
     ImageErrors become one InvalidRequestError, which names them; others are raised unchanged.
     """
     good: list[Outcome] = []
     violations = []
-    for index, (instance, outcome) in enumerate(zip(asked, outcomes, strict=True)):
+    for index, (instance, outcome) in enumerate(zip(requested, outcomes, strict=True)):
         if isinstance(outcome, ImageError):
             field = "image_uri" if isinstance(instance, ImageAddress) else "image_bytes"
             violations.append(InvalidFieldError(field, str(outcome)).of_instance(index))

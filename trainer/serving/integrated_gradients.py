@@ -46,13 +46,13 @@ def integrate(gradient: Gradient, image: np.ndarray, baseline: float, steps: int
     way = image - start
     places, scores, slopes = np.empty(0), np.empty(0), np.empty(0)
     gradients: list[np.ndarray] = []
-    asked = np.linspace(0, 1, steps // 4)
+    evaluated = np.linspace(0, 1, steps // 4)
     while True:
-        along = asked.astype(np.float32).reshape(-1, *[1] * image.ndim)
+        along = evaluated.astype(np.float32).reshape(-1, *[1] * image.ndim)
         new_scores, new_gradients = gradient(start + along * way)
         gradients += list(new_gradients)
         new_slopes = np.tensordot(new_gradients.astype(np.float64), way, way.ndim)
-        places = np.append(places, asked)
+        places = np.append(places, evaluated)
         scores = np.append(scores, new_scores)
         slopes = np.append(slopes, new_slopes)
         order = np.argsort(places)
@@ -62,7 +62,7 @@ def integrate(gradient: Gradient, image: np.ndarray, baseline: float, steps: int
         predicted = widths * (slopes[order][1:] + slopes[order][:-1]) / 2
         missed = np.abs(np.diff(scores[order]) - predicted)
         worst = np.argsort(-missed)[: min(steps // 16, steps - len(places))]
-        asked = places[order][worst] + widths[worst] / 2
+        evaluated = places[order][worst] + widths[worst] / 2
     weights = np.empty(steps)
     weights[order] = (np.append(widths, 0) + np.append(0, widths)) / 2
     mean = sum(weight * found for weight, found in zip(weights, gradients, strict=True))

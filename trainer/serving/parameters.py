@@ -72,14 +72,14 @@ def read(parameters: Any, allowed: Sequence[str]) -> tuple[Explain | None, list[
     ]
     if not isinstance(parameters.get("each", False), bool):
         wrong.append(Violation("parameters.each", "expected true or false"))
-    asked = parameters.get("explain")
-    if asked is None:
+    requested = parameters.get("explain")
+    if requested is None:
         return None, wrong
-    if not isinstance(asked, dict):
+    if not isinstance(requested, dict):
         wrong.append(Violation(EXPLAIN, 'expected an object, such as {} or {"class": "1"}'))
         return None, wrong
     fields: dict[str, Any] = {}
-    for name, value in asked.items():
+    for name, value in requested.items():
         field = f"{EXPLAIN}.{short(name)}"
         if name not in allowed:
             wrong.append(Violation(field, f"unknown; expected {', '.join(allowed)}"))

@@ -158,15 +158,15 @@ class PredictionService:
             rows = await self._read(model.rows.read, body, _ROWS_READ_AT_ONCE)
             return await self._predict(model, rows, rows.instances)
         request = await self._read(instances.read, body, _IMAGES_READ_AT_ONCE)
-        asked = request.instances
-        addresses = [instance for instance in asked if isinstance(instance, ImageAddress)]
-        images = [instance for instance in asked if isinstance(instance, EncodedImage)]
+        requested = request.instances
+        addresses = [instance for instance in requested if isinstance(instance, ImageAddress)]
+        images = [instance for instance in requested if isinstance(instance, EncodedImage)]
         if not addresses:
             return await self._predict(model, request, images)
         with self._holding(MAX_FETCHED_BYTES):
             found = iter(await self._fetcher.fetch(addresses))
-            outcomes = [next(found) if isinstance(i, ImageAddress) else i for i in asked]
-            return await self._predict(model, request, instances.checked(asked, outcomes))
+            outcomes = [next(found) if isinstance(i, ImageAddress) else i for i in requested]
+            return await self._predict(model, request, instances.checked(requested, outcomes))
 
     async def _read(
         self, read: Callable[[bytes], Request[Asked]], body: bytes, at_once: int
@@ -186,14 +186,14 @@ class PredictionService:
                 f"{MAX_WAITING_COST / 1e6:.0f}"
             )
             raise InvalidRequestError([Violation("instances", reason)])
-        asked, how = request.instances, request.explain
+        requested, how = request.instances, request.explain
         if how:
             explaining.check(model, how, examples)
-        predictions = instances.checked(asked, await self._batcher.submit(examples))
+        predictions = instances.checked(requested, await self._batcher.submit(examples))
         if not how:
             return predictions
         unexplained = explaining.of(model, how, examples, predictions)
-        found = instances.checked(asked, await self._explainer.submit(unexplained))
+        found = instances.checked(requested, await self._explainer.submit(unexplained))
         return [{**p, "explanation": e} for p, e in zip(predictions, found, strict=True)]
 
     def _run(self, examples: Sequence[Example]) -> list[Prediction | Exception]:

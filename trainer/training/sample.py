@@ -76,15 +76,15 @@ def rows(
     """The description of a made-up table. classes: 0 of a regression. features: their kinds, by
     name. lengths: elements of those sequences that all have as many; of others 0 to 11.
     """
-    made: list[Feature] = []
+    described: list[Feature] = []
     places = dict.fromkeys((NUMERIC, CATEGORICAL, TIMESTAMP), 0)
     for name, kind in features.items():
         vector = NUMERIC if kind == BOOLEAN else kind
         index = places.get(vector)
         if index is not None:
             places[vector] += 1
-        made.append(_feature(name, kind, index, (lengths or {}).get(name)))
-    return _description(tuple(made), task, classes)
+        described.append(_feature(name, kind, index, (lengths or {}).get(name)))
+    return _description(tuple(described), task, classes)
 
 
 def _feature(name: str, kind: str, index: int | None, length: int | None) -> Feature:

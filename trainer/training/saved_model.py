@@ -102,13 +102,13 @@ def predict(
     Returns keys (n,) bytes, labels (n,), and probabilities (n, classes) float32 or values (n,)
     float64.
     """
-    asked = _built(model, dataset) if isinstance(model, keras.Model) else _loaded(model, dataset)
+    run = _built(model, dataset) if isinstance(model, keras.Model) else _loaded(model, dataset)
     answer = "value" if dataset.is_regression else "probabilities"
     keys, labels, answers = [], [], []
     for records, key, label in _examples(address, dataset, split):
         keys.extend(key.numpy())
         labels.append(label.numpy())
-        answers.append(asked(records)[answer].numpy())
+        answers.append(run(records)[answer].numpy())
     return np.array(keys, dtype=object), np.concatenate(labels), np.concatenate(answers)
 
 

@@ -164,15 +164,15 @@ def _settle(home: Home, options: argparse.Namespace) -> None:
     _settle_project(home, options.project)
 
 
-def _settle_project(home: Home, asked: str | None) -> None:
-    asked = asked or os.environ.get(project.PROJECT_VARIABLE)
-    if asked and not _PROJECT.fullmatch(asked):
+def _settle_project(home: Home, requested: str | None) -> None:
+    requested = requested or os.environ.get(project.PROJECT_VARIABLE)
+    if requested and not _PROJECT.fullmatch(requested):
         raise daemon.DaemonError(
-            f"{asked!r} is not a project ID: 6 to 30 of a-z, 0-9 and -, a letter first."
+            f"{requested!r} is not a project ID: 6 to 30 of a-z, 0-9 and -, a letter first."
         )
     home.create()
     try:
-        os.environ[project.PROJECT_VARIABLE] = home.choose_project(asked)
+        os.environ[project.PROJECT_VARIABLE] = home.choose_project(requested)
     except ValueError as error:
         raise daemon.DaemonError(str(error)) from None
 

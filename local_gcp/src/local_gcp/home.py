@@ -66,7 +66,7 @@ class Home:
         for folder in (self.buckets, self.storage, self.jobs, self.pki):
             folder.mkdir(exist_ok=True)
 
-    def choose_project(self, asked: str | None) -> str:
+    def choose_project(self, requested: str | None) -> str:
         """The project that this home was started with; at the first start `asked`, recorded.
 
         Raises ValueError if that is another one: stored resource names contain it.
@@ -74,9 +74,9 @@ class Home:
         try:
             known = self.project_file.read_text()
         except FileNotFoundError:
-            known = asked or DEFAULT_PROJECT
+            known = requested or DEFAULT_PROJECT
             write_atomically(self.project_file, known)
-        if asked and asked != known:
+        if requested and requested != known:
             raise ValueError(f"{self.root} belongs to the project {known}: use another --home.")
         return known
 

@@ -133,14 +133,14 @@ def new_local_gcp(
     tmp_path: Path, local_gcp_environments: Mapping[str, Path]
 ) -> Iterator[Callable[[], LocalGcp]]:
     """Makes local_gcps that a test may kill, each with a home of its own; not started yet."""
-    made: list[LocalGcp] = []
+    servers: list[LocalGcp] = []
 
     def make() -> LocalGcp:
-        made.append(LocalGcp(tmp_path / f"local_gcp_{len(made)}", local_gcp_environments))
-        return made[-1]
+        servers.append(LocalGcp(tmp_path / f"local_gcp_{len(servers)}", local_gcp_environments))
+        return servers[-1]
 
     yield make
-    for server in made:
+    for server in servers:
         if any((server.home / "jobs").glob("*")):
             server.up()  # if it was killed: finds its jobs, so that `down` can end them
         server.down()

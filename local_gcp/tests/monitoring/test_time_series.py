@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from local_gcp.monitoring.app import monitoring_app
 from local_gcp.monitoring.query import PREDICTIONS, RESPONSES
 from local_gcp.state import State
-from local_gcp.vertex.endpoints.usage import Asked, Usage
+from local_gcp.vertex.endpoints.usage import RequestCounts, Usage
 
 DAY, HOUR = 86_400, 3600
 NOON = int(datetime(2026, 6, 15, 12, tzinfo=UTC).timestamp())
@@ -20,7 +20,7 @@ def asked(seconds_ago, predictions, endpoint="digits", region="us-central1", **r
     name = ENDPOINTS.format(region, endpoint)
     responses = responses or {"2xx": predictions}
     minute = NOON - seconds_ago
-    return Asked(name, endpoint, "7", f"{endpoint} v1", minute, predictions, responses)
+    return RequestCounts(name, endpoint, "7", f"{endpoint} v1", minute, predictions, responses)
 
 
 MINUTES = [

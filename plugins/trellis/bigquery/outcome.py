@@ -48,8 +48,8 @@ def verdict(job: Any, labels: dict[str, str]) -> Verdict:
         return Verdict.SUCCESS
     if job.error_result.get("reason") in PASSING:
         return Verdict.RETRY
-    asked = [(job.labels or {}).get(name) for name in (KEY_LABEL, ROUND_LABEL)]
-    same = asked == [labels[KEY_LABEL], labels[ROUND_LABEL]]
+    requested = [(job.labels or {}).get(name) for name in (KEY_LABEL, ROUND_LABEL)]
+    same = requested == [labels[KEY_LABEL], labels[ROUND_LABEL]]
     return Verdict.GIVE_UP if same else Verdict.RETRY
 
 

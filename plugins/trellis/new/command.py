@@ -243,9 +243,9 @@ def _reading(options: argparse.Namespace) -> Reading:
     return Reading(options.encoding, options.decimal, options.dates, tuple(options.missing))
 
 
-def _read(path: Path, said: Reading) -> File:
+def _read(path: Path, reading: Reading) -> File:
     """The file's table; says what it was taken for, and what reading changed."""
-    file = files.read(path, said)
+    file = files.read(path, reading)
     count = f"{file.table.num_rows:,} rows, {file.table.num_columns} columns"
     _say(f"{path}: a table ({file.form}), {count}", file.notes)
     return file
@@ -257,13 +257,13 @@ def _say(what: str, notes: Sequence[Note]) -> None:
         print(f"  {line}")
 
 
-def _upload(group: Platform, data: Path, place: str, said: Reading) -> str:
+def _upload(group: Platform, data: Path, place: str, reading: Reading) -> str:
     """Upload a file or folder; says what is where."""
     if data.is_dir():
         return _upload_images(group, data, place)
     if not data.exists():
         raise DataError(f"{data} is no file or folder here")
-    return _load(group, _read(data, said), place)
+    return _load(group, _read(data, reading), place)
 
 
 def _upload_images(group: Platform, folder: Path, place: str) -> str:

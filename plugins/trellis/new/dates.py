@@ -34,9 +34,10 @@ class Moments:
     order: str = ""
 
 
-def parsed(texts: Any, said: str | None) -> Moments | None:
+def parsed(texts: Any, chosen: str | None) -> Moments | None:
     """The texts as dates, moments or times of day; None if they are not all. texts: a pyarrow array
-    of strings, null for a missing value. said: `day-first` or `month-first`. Raises AmbiguousError.
+    of strings, null for a missing value. chosen: `day-first` or `month-first`. Raises
+    AmbiguousError.
 
     Dates between points have the day first, in all countries that write them so. Between slashes,
     a number above 12 tells which is the day.
@@ -55,8 +56,8 @@ def parsed(texts: Any, said: str | None) -> Moments | None:
         return None
     orders = {"day-first": DAY_FIRST, "month-first": MONTH_FIRST}
     found = {order: _read(texts, pattern, order) for order, pattern in orders.items()}
-    if said is not None:
-        return found[said]
+    if chosen is not None:
+        return found[chosen]
     possible = [moments for moments in found.values() if moments is not None]
     if len(possible) == 2 and not possible[0].values.equals(possible[1].values):
         raise AmbiguousError

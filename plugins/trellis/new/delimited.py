@@ -68,10 +68,10 @@ class _StrayReturnError(Exception):
     """A carriage return within an unquoted value. args: the line."""
 
 
-def read(path: Path, said: Reading) -> Texts:
+def read(path: Path, reading: Reading) -> Texts:
     """The columns of a text file with a header. Raises DataError with line, column and remedy."""
     try:
-        return _read(path, said)
+        return _read(path, reading)
     except _StrayReturnError as error:
         raise DataError(
             f"{path}: line {error.args[0]} has a carriage return (byte 0x0D) within it; end all "
@@ -79,13 +79,13 @@ def read(path: Path, said: Reading) -> Texts:
         ) from None
 
 
-def _read(path: Path, said: Reading) -> Texts:
+def _read(path: Path, reading: Reading) -> Texts:
     from pyarrow import compute
 
     raw = contents.unpacked(path)
     if not raw.strip():
         raise DataError(f"{path} is empty: expected a header and rows below it")
-    encoding = said.encoding or contents.encoding_of(raw)
+    encoding = reading.encoding or contents.encoding_of(raw)
     if encoding is None:
         _check_utf8(path, raw)
         encoding = "utf-8"
@@ -202,8 +202,8 @@ def _without_preamble(path: Path, data: bytes) -> tuple[bytes, int, str | None, 
     while position < len(data):
         end = data.find(b"\n", position) + 1 or len(data)
         line = data[position:end].strip()
-        if first == 1 and (said := re.fullmatch(rb"sep=([,;\t|])", line)):
-            separator = said.group(1).decode()
+        if first == 1 and (declared := re.fullmatch(rb"sep=([,;\t|])", line)):
+            separator = declared.group(1).decode()
         elif line.startswith(b"#"):
             comments, last = comments + 1, data[position:end]
         elif line:
@@ -362,9 +362,9 @@ def _uneven(
             'a quote inside a value twice ("")'
         )
     shown = separator.join(record)[:60]
-    said = f"{path}: line {line} has {_values(len(record))}, the header has {len(header)} names"
+    message = f"{path}: line {line} has {_values(len(record))}, the header has {len(header)} names"
     if record[0].startswith("#"):
-        return DataError(f"{said}: {shown!r}; if it is a comment, remove it")
+        return DataError(f"{message}: {shown!r}; if it is a comment, remove it")
     if len(record) > len(header) and len(header) <= 2:
         hint = "if the header is further below, remove the lines above it"
     elif len(record) > len(header):
@@ -373,7 +373,7 @@ def _uneven(
             hint += ", and a quote in it is written twice, not after a backslash"
     else:
         hint = "complete the line, or remove it"
-    return DataError(f"{said}: {shown!r}; {hint}")
+    return DataError(f"{message}: {shown!r}; {hint}")
 
 
 def _unclosed(body: bytes, separator: str, first: int) -> int | None:

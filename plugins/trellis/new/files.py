@@ -76,8 +76,9 @@ def check_kind(path: Path) -> None:
     )
 
 
-def read(path: Path, said: Reading | None = None) -> File:
-    """The table in a file, with BigQuery's names and types. said: what the file does not say.
+def read(path: Path, reading: Reading | None = None) -> File:
+    """The table in a file, with BigQuery's names and types. reading: options for what the file does
+    not say.
 
     Whatever is left out, renamed or of another type than in the file has a note. Raises DataError.
     """
@@ -91,9 +92,9 @@ def read(path: Path, said: Reading | None = None) -> File:
         headers, notes = list(table.column_names), []
         columns, more = arrow.plain(path, table)
     else:
-        texts = delimited.read(path, said or Reading())
+        texts = delimited.read(path, reading or Reading())
         headers, form, notes = texts.names, texts.form, texts.notes
-        columns, more = values.typed(texts, said or Reading())
+        columns, more = values.typed(texts, reading or Reading())
     found, renamed = names.of_columns(headers)
     own = dict(zip(found, headers, strict=True))
     return File(pyarrow.Table.from_arrays(columns, found), form, (*renamed, *notes, *more), own)

@@ -278,8 +278,8 @@ def _of_folders_below(folder: Path, images: list[Image]) -> list[Note]:
     }
     if not below:
         return []
-    said = (
+    text = (
         f"{len(below):,} folders in those of classes; if each is a patient or the like, a manifest "
         "with it as third field keeps its images in one split"
     )
-    return [Note("not used", said)]
+    return [Note("not used", text)]

@@ -162,19 +162,19 @@ def task_of_labels(labels: Mapping[str, int], task: str | None = None) -> str:
 
 def _check_task(label: Column, task: str) -> None:
     """Raises DataError for a label that the task cannot learn."""
-    is_, said = f"{label.name} is {label.type}", f"(--task {task})"
+    is_, option = f"{label.name} is {label.type}", f"(--task {task})"
     if task == MULTILABEL and label.type != "STRING":
         raise DataError(
             f"{is_}: the label of {MULTILABEL} is STRING, the names of a "
             "row's classes with | between them"
         )
     if task == REGRESSION and label.type not in _NUMBERS:
-        raise DataError(f"{is_}: a regression learns numbers {said}")
+        raise DataError(f"{is_}: a regression learns numbers {option}")
     one_class = task not in (REGRESSION, MULTILABEL)
     if one_class and label.type not in ("STRING", "INT64", "BOOL") and not label.whole:
         raise DataError(
             f"{is_} with {label.distinct:,} values: a class is text, a whole number or a BOOL "
-            f"{said}; make classes of the values in a query, or learn the number with --task "
+            f"{option}; make classes of the values in a query, or learn the number with --task "
             "regression"
         )
     if task == "binary_classification" and label.distinct != 2:
@@ -228,11 +228,11 @@ def _survival_of(rows: Rows, label: Column) -> tuple[list[str], list[tuple[str, 
     if pair is None or label not in pair:
         return [], []
     (other,) = (c.name for c in pair if c is not label)
-    said = (
+    remark = (
         f"{label.name} and {other} look like survival data, and censored rows are taken as they "
         f"stand: Trellis does no survival analysis ({GUIDE})"
     )
-    return [said], [(other, f"known as late as {label.name}")]
+    return [remark], [(other, f"known as late as {label.name}")]
 
 
 def _key(others: list[Column], rows: Rows) -> str | None:

@@ -32,17 +32,17 @@ class _Column:
     line: Callable[[int], int]
 
 
-def typed(texts: Texts, said: Reading) -> tuple[list[Any], list[Note]]:
+def typed(texts: Texts, reading: Reading) -> tuple[list[Any], list[Note]]:
     """The columns' values as pyarrow arrays, and notes. Raises DataError for what is ambiguous."""
     notes: list[Note] = []
     columns = []
     for number, name in enumerate(texts.names):
-        column = _without_missing(texts.columns[number], said.missing)
+        column = _without_missing(texts.columns[number], reading.missing)
         columns.append(_Column(name, column, texts.line))
-    decimal = said.decimal or _decimal(columns)
+    decimal = reading.decimal or _decimal(columns)
     found = []
     for number, column in enumerate(columns):
-        values = _as_values(texts, column, decimal, said.dates, notes)
+        values = _as_values(texts, column, decimal, reading.dates, notes)
         found.append(_as_text(texts, number, column, notes) if values is None else values)
     return found, notes
 

@@ -46,13 +46,13 @@ class DigestOperator(BaseOperator):
         return found[0]
 
 
-def build(platform: Platform, asked: Digest) -> DAG:
+def build(platform: Platform, settings: Digest) -> DAG:
     """Build the DAG of one task. A past run, too, summarizes the last days: it is a message."""
     with DAG(
         dag_id=platform.dag_id(NAME),
         description="Results, costs and new champions of the last days' runs",
         doc_md=PAGE,
-        schedule=None if asked.schedule == MANUAL else asked.schedule,
+        schedule=None if settings.schedule == MANUAL else settings.schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
         max_active_runs=1,
@@ -60,5 +60,5 @@ def build(platform: Platform, asked: Digest) -> DAG:
         access_control=access_control(platform, []),
         default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
     ) as dag:
-        DigestOperator(task_id="tell", platform=platform, days=asked.days)
+        DigestOperator(task_id="tell", platform=platform, days=settings.days)
     return dag

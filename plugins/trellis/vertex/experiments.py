@@ -84,8 +84,8 @@ def _store(client: Any, location: str, key: str | None) -> str:
     try:
         client.get_metadata_store(name=name, **REPEATABLE)
     except exceptions.NotFound:
-        made = {"encryption_spec": {"kms_key_name": key}} if key else {}
-        request = {"parent": location, "metadata_store": made, "metadata_store_id": "default"}
+        store = {"encryption_spec": {"kms_key_name": key}} if key else {}
+        request = {"parent": location, "metadata_store": store, "metadata_store_id": "default"}
         with contextlib.suppress(exceptions.AlreadyExists):  # another run was faster
             client.create_metadata_store(request=request).result(timeout=300)
     return name

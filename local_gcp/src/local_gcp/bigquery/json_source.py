@@ -91,8 +91,8 @@ def value(field: Field, json: str, strict: bool, depth: int = 0) -> str:
             f"{quoted(f.name)} := {value(f, f'({json} -> {path(f)})', strict, depth)}"
             for f in field.fields
         ]
-        made = f"struct_pack({', '.join(parts)})"
-        return f"CASE WHEN json_type({json}) = 'OBJECT' THEN {made} END"
+        expression = f"struct_pack({', '.join(parts)})"
+        return f"CASE WHEN json_type({json}) = 'OBJECT' THEN {expression} END"
     if field.type == "JSON":
         return f"CASE WHEN json_type({json}) IS NOT NULL THEN CAST({json} AS JSON) END"
     text = f"({json} ->> '$')"

@@ -32,9 +32,9 @@ def monitoring_app(project: str, file: Path, usage: Usage) -> Starlette:
         if named not in (project, str(PROJECT_NUMBER)) or PERMISSION in known.missing_permissions:
             message = f"Permission {PERMISSION} denied (or the resource may not exist)."
             raise ApiError(403, message, "forbidden")
-        asked = query.read(request.query_params)
-        found = series.of(asked, usage.between(asked.start, asked.end), project)
-        return JSONResponse(series.page(found, asked))
+        requested = query.read(request.query_params)
+        found = series.of(requested, usage.between(requested.start, requested.end), project)
+        return JSONResponse(series.page(found, requested))
 
     async def refuse(request: Request) -> Response:
         raise not_emulated(f"{request.method} https://{request.url.hostname}{request.url.path}")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_gcp.monitoring.query import PREDICTIONS, RESOURCE, Query
-from local_gcp.vertex.endpoints.usage import MINUTE, Asked
+from local_gcp.vertex.endpoints.usage import MINUTE, RequestCounts
 
 Labels = tuple[tuple[str, str], ...]
 Span = tuple[float, float]
@@ -22,12 +22,12 @@ Series = Mapping[tuple[Labels, Labels], Mapping[Span, int]]
 """By labels of metric and resource: what was counted in each span."""
 
 
-def of(query: Query, minutes: Iterable[Asked], project: str) -> Series:
+def of(query: Query, minutes: Iterable[RequestCounts], project: str) -> Series:
     """The series that a query asks for. A span in which nothing was counted has no point."""
     found: dict[tuple[Labels, Labels], dict[Span, int]] = defaultdict(lambda: defaultdict(int))
-    for asked in minutes:
-        span = _span(query, asked.minute)
-        for metric, resource, count in _counts(query.metric, asked, project):
+    for counted in minutes:
+        span = _span(query, counted.minute)
+        for metric, resource, count in _counts(query.metric, counted, project):
             labels = {f"metric.{name}": value for name, value in metric.items()}
             labels |= {f"resource.{name}": value for name, value in resource.items()}
             if all(labels.get(name) == value for name, value in query.labels.items()):
@@ -56,22 +56,22 @@ def page(series: Series, query: Query) -> dict[str, Any]:
 
 
 def _counts(
-    metric: str, asked: Asked, project: str
+    metric: str, counted: RequestCounts, project: str
 ) -> Iterable[tuple[dict[str, str], dict[str, str], int]]:
     """(metric's labels, resource's labels, count) of what was asked in a minute."""
-    _, _, _, location, _, endpoint = asked.endpoint.split("/")
+    _, _, _, location, _, endpoint = counted.endpoint.split("/")
     resource = {"resource_container": project, "location": location, "endpoint_id": endpoint}
     labels = {
-        "deployed_model_id": asked.deployed_model_id,
-        "endpoint_display_name": asked.endpoint_display_name,
-        "model_display_name": asked.model_display_name,
+        "deployed_model_id": counted.deployed_model_id,
+        "endpoint_display_name": counted.endpoint_display_name,
+        "model_display_name": counted.model_display_name,
         "spot": "False",
     }
     if metric == PREDICTIONS:
-        return [(labels, resource, asked.predictions)] if asked.predictions else []
+        return [(labels, resource, counted.predictions)] if counted.predictions else []
     return [
         ({**labels, "response_code": class_}, resource, count)
-        for class_, count in sorted(asked.responses.items())
+        for class_, count in sorted(counted.responses.items())
     ]
 
 

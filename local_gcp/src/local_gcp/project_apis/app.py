@@ -77,27 +77,27 @@ class ProjectApp:
     async def _table(self, request: Request) -> Response:
         body = await _body(request)
         path = f"/bigquery/v2/{request.path_params['name']}"
-        return await self._tested(self._bigquery, request, path, _asked(body))
+        return await self._tested(self._bigquery, request, path, _requested_permissions(body))
 
     async def _bucket(self, request: Request) -> Response:
         path = f"/storage/v1/b/{request.path_params['bucket']}"
-        asked = request.query_params.getlist("permissions")
+        permissions = request.query_params.getlist("permissions")
         kind = {"kind": "storage#testIamPermissionsResponse"}
-        return await self._tested(self._storage, request, path, asked, kind)
+        return await self._tested(self._storage, request, path, permissions, kind)
 
     async def _tested(
         self,
         app: ASGIApp,
         request: Request,
         path: str,
-        asked: list[str],
+        permissions: list[str],
         kind: Mapping[str, str] | None = None,
     ) -> Response:
         """The permissions on the resource at `path`; the error of its GET if there is none."""
         status, content = await _get(app, request, path)
         if status != 200:
             return Response(content, status, media_type="application/json")
-        held = facts.read(self._path).permitted(asked)
+        held = facts.read(self._path).permitted(permissions)
         return JSONResponse({**(kind or {}), **held})
 
 
@@ -113,12 +113,12 @@ def _quotas(request: Request, here: Resources) -> Mapping[str, Any]:
 
 
 def _permissions(request: Request, here: Resources) -> Mapping[str, Any]:
-    return here.facts.permitted(_asked(request.state.body))
+    return here.facts.permitted(_requested_permissions(request.state.body))
 
 
 def _permissions_of(request: Request, here: Resources) -> Mapping[str, Any]:
     here.get(request.path_params["name"])
-    return here.facts.permitted(_asked(request.state.body))
+    return here.facts.permitted(_requested_permissions(request.state.body))
 
 
 def _policy(request: Request, here: Resources) -> Mapping[str, Any]:
@@ -159,13 +159,13 @@ async def _refuse(request: Request) -> Response:
     raise not_emulated(f"{request.method} https://{request.url.hostname}{request.url.path}")
 
 
-def _asked(body: Mapping[str, Any]) -> list[str]:
-    asked = body.get("permissions", [])
-    if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
+def _requested_permissions(body: Mapping[str, Any]) -> list[str]:
+    permissions = body.get("permissions", [])
+    if not isinstance(permissions, list) or not all(isinstance(name, str) for name in permissions):
         raise ApiError(400, "Invalid value at 'permissions': a list of strings is expected.")
-    if any("*" in name for name in asked):
+    if any("*" in name for name in permissions):
         raise ApiError(400, "Permissions with wildcards are not allowed.")
-    return asked
+    return permissions
 
 
 async def _body(request: Request) -> Mapping[str, Any]:

@@ -43,9 +43,9 @@ class Facts:
     skus: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     resources: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def permitted(self, asked: Sequence[str]) -> dict[str, list[str]]:
+    def permitted(self, permissions: Sequence[str]) -> dict[str, list[str]]:
         """The response of testIamPermissions; without permissions, Google omits the field."""
-        held = [name for name in asked if name not in self.missing_permissions]
+        held = [name for name in permissions if name not in self.missing_permissions]
         return {"permissions": held} if held else {}
 
 

@@ -111,11 +111,11 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
 
 async def _on_error(request: Request, error: Exception) -> Response:
     """The error as Cloud Storage sends it: without `status`; as text for a download."""
-    said = as_api_error(request, error)
+    answer = as_api_error(request, error)
     path, media = request.url.path, request.query_params.get("alt") == "media"
-    if request.method == "GET" and said.code != 501 and (media or path.startswith("/download/")):
-        return PlainTextResponse(said.message, said.code, media_type="text/html")
-    return JSONResponse({"error": said.json(status=False)}, said.code)
+    if request.method == "GET" and answer.code != 501 and (media or path.startswith("/download/")):
+        return PlainTextResponse(answer.message, answer.code, media_type="text/html")
+    return JSONResponse({"error": answer.json(status=False)}, answer.code)
 
 
 async def _refuse(request: Request) -> Response:

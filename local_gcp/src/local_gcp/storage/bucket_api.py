@@ -117,8 +117,8 @@ class BucketApi:
         row = self.catalog.bucket(name)
         if row:
             return row
-        made = bucket_path(self.store.root, name).stat().st_ctime_ns // 1000
-        return BucketRow(name, 1, {}, made, made)  # a folder made by another program
+        created = bucket_path(self.store.root, name).stat().st_ctime_ns // 1000
+        return BucketRow(name, 1, {}, created, created)  # a folder made by another program
 
     def _change(self, call: Call, change: Callable[[dict], dict]) -> dict[str, Any]:
         with self._lock:

@@ -64,12 +64,12 @@ def _respond(request: Request, file: BinaryIO, found: StoredObject) -> Response:
     if encoding:
         headers["Content-Encoding"] = encoding
     first, last = 0, found.size - 1
-    asked = byte_range(request.headers.get("range"), found.size)
-    if asked:
-        first, last = asked
+    requested = byte_range(request.headers.get("range"), found.size)
+    if requested:
+        first, last = requested
         headers["Content-Range"] = f"bytes {first}-{last}/{found.size}"
     headers["Content-Length"] = str(last - first + 1)
-    status = 206 if asked else 200
+    status = 206 if requested else 200
     if request.method == "HEAD":
         file.close()
         return Response(status_code=status, headers=headers)

@@ -182,5 +182,5 @@ class ObjectApi:
 
 
 def _page_size(call: Call) -> int:
-    asked = call.number("maxResults", listing.MAX_RESULTS) or listing.MAX_RESULTS
-    return min(asked, listing.MAX_RESULTS)
+    requested = call.number("maxResults", listing.MAX_RESULTS) or listing.MAX_RESULTS
+    return min(requested, listing.MAX_RESULTS)

@@ -79,11 +79,11 @@ class Preconditions:
             self._fail(generation, metageneration)
 
     def _fail(self, generation: int, metageneration: int) -> None:
-        asked = {f: v for f, v in dataclasses.asdict(self).items() if v is not None}
+        required = {f: v for f, v in dataclasses.asdict(self).items() if v is not None}
         raise ApiError(
             412,
             "At least one of the pre-conditions you specified did not hold: "
-            + ", ".join(f"{field} {value}" for field, value in asked.items())
+            + ", ".join(f"{field} {value}" for field, value in required.items())
             + f"; the object has generation {generation}, metageneration {metageneration}.",
             "conditionNotMet",
         )

@@ -44,9 +44,9 @@ _ON_BUCKET: Mapping[str, str] = {
 def project(target: Target) -> Iterator[Finding | Passed]:
     """Permissions in the project."""
     name = target.platform.project
-    asked = [permission for held in _ON_PROJECT.values() for permission in held]
-    answer = target.api.post(_PROJECT.format(project=name), {"permissions": asked})
-    lacked = missing(asked, answer)
+    needed = [permission for held in _ON_PROJECT.values() for permission in held]
+    answer = target.api.post(_PROJECT.format(project=name), {"permissions": needed})
+    lacked = missing(needed, answer)
     for role, uses in _ON_PROJECT.items():
         if lacking := {each: use for each, use in uses.items() if each in lacked}:
             yield Finding(
@@ -55,7 +55,7 @@ def project(target: Target) -> Iterator[Finding | Passed]:
                 target.grant(role),
             )
     if not lacked:
-        yield Passed(f"{len(asked)} held")
+        yield Passed(f"{len(needed)} held")
 
 
 def bucket(target: Target) -> Iterator[Finding | Passed]:
@@ -111,6 +111,6 @@ def job_account(target: Target) -> Iterator[Finding | Passed]:
         yield Passed(email)
 
 
-def missing(asked: Iterable[str], answer: Mapping[str, Any]) -> list[str]:
+def missing(needed: Iterable[str], answer: Mapping[str, Any]) -> list[str]:
     """Permissions that a response of testIamPermissions lacks."""
-    return [permission for permission in asked if permission not in answer.get("permissions", ())]
+    return [permission for permission in needed if permission not in answer.get("permissions", ())]

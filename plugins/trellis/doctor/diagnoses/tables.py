@@ -116,8 +116,8 @@ def _rights(target: Target, url: str) -> Iterator[Finding | Passed]:
             raise
         lacked = ["bigquery.tables.create"]
     else:
-        asked = {"permissions": list(_ON_TABLE)}
-        answer = target.api.post(f"{url}/tables/{table}:testIamPermissions", asked)
+        request = {"permissions": list(_ON_TABLE)}
+        answer = target.api.post(f"{url}/tables/{table}:testIamPermissions", request)
         lacked = missing(_ON_TABLE, answer)
         if "bigquery.tables.delete" not in lacked:  # else it expires
             target.api.delete(f"{url}/tables/{table}")

@@ -25,13 +25,13 @@ the next model that is promoted is deployed to the same endpoint.
 _ADVICE = {"find": "`trellis endpoints` says what is missing. Then clear this task."}
 
 
-def build(platform: Platform, asked: IdleEndpoints) -> DAG:
+def build(platform: Platform, settings: IdleEndpoints) -> DAG:
     """find -> tell; `tell` is skipped if there is nothing to say."""
     with DAG(
         dag_id=platform.dag_id(NAME),
         description="Endpoints without requests, and their costs",
         doc_md=PAGE,
-        schedule=None if asked.schedule == MANUAL else asked.schedule,
+        schedule=None if settings.schedule == MANUAL else settings.schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
         # Two at once would undeploy the same models.
@@ -41,7 +41,7 @@ def build(platform: Platform, asked: IdleEndpoints) -> DAG:
         default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
     ) as dag:
         find = IdleEndpointsOperator(
-            task_id="find", platform=platform, days=asked.days, undeploy=asked.undeploy
+            task_id="find", platform=platform, days=settings.days, undeploy=settings.undeploy
         )
 
         @task(task_id="tell")

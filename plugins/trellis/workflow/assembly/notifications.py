@@ -7,7 +7,7 @@ from typing import Any
 
 from trellis.workflow.spec.notifier import MESSAGE, SUBJECT, Notifier
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.validation.notifiers import made
+from trellis.workflow.validation.notifiers import instance
 
 log = logging.getLogger("airflow.task")
 
@@ -16,7 +16,7 @@ def send(platform: Platform, context: Any, text: str) -> None:
     """Tell everybody. A notifier that fails keeps no other from its work, and is in the log."""
     for name, entry in platform.notify.items():
         try:
-            made(entry)(_with(context, text))
+            instance(entry)(_with(context, text))
         except Exception:
             log.exception("The notifier '%s' of platform.yaml failed", name)
 
@@ -29,7 +29,7 @@ async def send_from_triggerer(
     """
     for name, entry in notifiers.items():
         try:
-            notifier = made(entry)
+            notifier = instance(entry)
             notifier.context = _with(context, text)
             try:
                 await notifier

@@ -151,13 +151,13 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
 
 def _baselines(experiment: Experiment, platform: Platform, ready: Any, compared: Any) -> None:
     """The baselines between the rows that are `ready` and the comparison."""
-    made = []
+    groups = []
     if experiment.baselines.bqml:
-        made.append(bqml.tasks(experiment, platform))
+        groups.append(bqml.tasks(experiment, platform))
     if experiment.baselines.automl:
-        made.append(automl.tasks(experiment, platform))
-    if made:
-        ready >> made >> baselines.task(experiment, platform, ready.task_id) >> compared
+        groups.append(automl.tasks(experiment, platform))
+    if groups:
+        ready >> groups >> baselines.task(experiment, platform, ready.task_id) >> compared
 
 
 def _schedule(

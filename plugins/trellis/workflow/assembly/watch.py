@@ -30,7 +30,7 @@ An experiment that is paused misses its events: trigger its first run by hand.
 _ADVICE = "The next look repeats it, and no change is lost. Clear it once the cause is fixed."
 
 
-def asked(experiments: Mapping[str, Experiment]) -> bool:
+def needed(experiments: Mapping[str, Experiment]) -> bool:
     """Return whether any experiment waits for an event of this DAG."""
     return any(map(_waits, experiments.values()))
 

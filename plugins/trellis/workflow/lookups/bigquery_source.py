@@ -228,7 +228,7 @@ def create_dataset(platform: Platform) -> None:
             raise
         raise PlatformError(
             f"This project may not use or create the dataset {name} (platform.yaml: dataset): "
-            f"{_said(error)}"
+            f"{_message(error)}"
         ) from None
     if found.location and found.location.lower() != platform.location.lower():
         raise PlatformError(
@@ -282,13 +282,13 @@ def _table(client: Any, name: str, where: str) -> tuple[Any, Any]:
     try:
         known = client.get_table(name)
     except exceptions.NotFound as error:
-        raise SourceError(f"There is no table {name} ({where}): {_said(error)}") from None
+        raise SourceError(f"There is no table {name} ({where}): {_message(error)}") from None
     except exceptions.Forbidden as error:
         if may_pass(error):
             raise
-        raise SourceError(f"This project may not see {name} ({where}): {_said(error)}") from None
+        raise SourceError(f"This project may not see {name} ({where}): {_message(error)}") from None
     except (exceptions.BadRequest, ValueError) as error:
-        raise SourceError(f"{name} is no table ({where}): {_said(error)}") from None
+        raise SourceError(f"{name} is no table ({where}): {_message(error)}") from None
     return known, known.schema
 
 
@@ -301,7 +301,7 @@ def _dry_run(client: Any, section: str, statement: str, written: str | None) -> 
             raise
         what = "the source" if written is None else f"the query ({section}.query)"
         own = statement if statement == written else None
-        raise SourceError(_refusal(what, _said(error), own)) from None
+        raise SourceError(_refusal(what, _message(error), own)) from None
     if job.statement_type not in (None, "SELECT"):
         raise SourceError(
             f"{section}.query is a {job.statement_type}; a source is one SELECT, and changes "
@@ -321,7 +321,7 @@ def _refusal(what: str, message: str, query: str | None) -> str:
     return text
 
 
-def _said(error: Any) -> str:
+def _message(error: Any) -> str:
     """BigQuery's message, without the URL of the request."""
     errors = getattr(error, "errors", None) or []
     return next((e["message"] for e in errors if e.get("message")), None) or str(error)

@@ -47,12 +47,12 @@ def text(catalog: Catalog) -> str:
 
 def schema(catalog: Catalog) -> dict[str, Any]:
     """The schema. catalog: its models and hyperparameters are offered."""
-    made = Experiment.model_json_schema(schema_generator=_Generator)
-    keys = made["properties"]
+    document = Experiment.model_json_schema(schema_generator=_Generator)
+    keys = document["properties"]
     for name in set(keys) - {name for name, _ in fields(Experiment)}:
         # They come from the file's name and first lines.
         del keys[name]
-    made["required"] = [name for name in made["required"] if name in keys]
+    document["required"] = [name for name in document["required"] if name in keys]
     known = {
         name: {**_bounds(each), "description": _hover(each)}
         for name, each in catalog.hyperparameters.items()
@@ -61,7 +61,7 @@ def schema(catalog: Catalog) -> dict[str, Any]:
     keys["task"] |= {"enum": list(TASKS)}
     keys["hyperparameters"]["properties"] = known
     for search in ("Maximize", "Minimize"):
-        properties = made["$defs"][search]["properties"]
+        properties = document["$defs"][search]["properties"]
         metrics = [
             name
             for name, metric in METRICS.items()
@@ -73,7 +73,7 @@ def schema(catalog: Catalog) -> dict[str, Any]:
             name: {**ranges, "description": _hover(each)}
             for name, each in catalog.hyperparameters.items()
         }
-    return {"$schema": DRAFT, "title": "Experiment of Trellis", **_without_titles(made)}
+    return {"$schema": DRAFT, "title": "Experiment of Trellis", **_without_titles(document)}
 
 
 def _offered(names: Any) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def parse(name: str, text: str) -> Document:
         reader.problems.append(error.problem)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        said = " ".join(str(part) for part in (error.context, error.problem) if part)
-        reader.problems.append(Problem((), f"not YAML: {said}{_spaces(text, line)}", line))
+        message = " ".join(str(part) for part in (error.context, error.problem) if part)
+        reader.problems.append(Problem((), f"not YAML: {message}{_spaces(text, line)}", line))
     if reader.problems:
         raise FileError(name, reader.problems)
     document.lines = reader.lines

@@ -136,12 +136,12 @@ def _succeeded(plan: Plan, platform: Platform, ti: Any, task_id: str) -> Any:
         prefix=f"{ti.dag_id}_{task_id}",
         key=_key(plan, ti, task_id),
     )
-    made = work.jobs()
-    if not made:
+    jobs = work.jobs()
+    if not jobs:
         raise BaselineFailedError(
             f"{task_id} has started no job; see its log, or that of a task before it"
         )
-    job = made[-1]
+    job = jobs[-1]
     if job.state != "DONE":
         raise BaselineFailedError(f"{task_id} has not ended: job {job.job_id} is {job.state}")
     if job.error_result:
@@ -153,17 +153,17 @@ def _vertex_job(plan: Plan, platform: Platform, ti: Any, kind: JobKind, task_id:
     """The Vertex AI job of a task that succeeded."""
     hook = CustomJobHook(gcp_conn_id=platform.connection)
     client = getattr(hook, f"get_{kind.service}_service_client")(platform.region)
-    made = Jobs(client, kind, platform.project, platform.region).with_label(
+    jobs = Jobs(client, kind, platform.project, platform.region).with_label(
         KEY_LABEL, _key(plan, ti, task_id)
     )
-    if not made:
+    if not jobs:
         raise BaselineFailedError(
             f"{task_id} has started no {kind.title}; see its log, or one before it"
         )
-    for job in made:
+    for job in jobs:
         if verdict(job, "") is Verdict.SUCCESS:
             return job
-    raise BaselineFailedError(f"{task_id}: {describe(made[0], kind)}")
+    raise BaselineFailedError(f"{task_id}: {describe(jobs[0], kind)}")
 
 
 def _exported(platform: Platform, prefix: str) -> list[dict[str, Any]]:

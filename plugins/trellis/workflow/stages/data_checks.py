@@ -77,12 +77,12 @@ def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:
         sufficient = {finding.feature for finding in found if finding.check in ("label", "group")}
         found += _together(together, table, sufficient)
     copies = row.get("copies") or {}
-    asked, copied = copies.get("asked") or 0, copies.get("copied") or 0
+    held_out, copied = copies.get("asked") or 0, copies.get("copied") or 0
     # Of features with a few values each, equal rows are to be expected.
     varied = any(entry["distinct_values"] > 5 * _FEW_VALUES for entry in alone)
-    if varied and asked >= _LEAST and copied > _COPIED * asked:
+    if varied and held_out >= _LEAST and copied > _COPIED * held_out:
         text = (
-            f"{copied:,} of the {asked:,} rows of validation and test equal a row of train in "
+            f"{copied:,} of the {held_out:,} rows of validation and test equal a row of train in "
             "every feature: remove copies in a query, or keep them together (split.by)"
         )
         found.append(Finding("copies", None, text))
@@ -97,10 +97,10 @@ def divided(findings: Sequence[Finding], choice: str) -> tuple[list[str], list[s
 
 def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> Iterator[Finding]:
     title, rows = f"feature '{feature.name}'", entry["examples"]
-    values, asked, known = entry["distinct_values"], entry["asked"], entry["known"]
+    values, held_out, known = entry["distinct_values"], entry["asked"], entry["known"]
     identifies = _identifies(feature, entry)
     order = _predicted_by_order(entry, common) if identifies else None
-    if asked < _LEAST and not order:
+    if held_out < _LEAST and not order:
         return
     if order:
         text = (
@@ -109,7 +109,7 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
             "out of source.features"
         )
         yield Finding("label", feature.name, text)
-    elif known >= asked / 2 and 1 - entry["recognized"] / known <= (1 - _SUFFICIENT) * min(
+    elif known >= held_out / 2 and 1 - entry["recognized"] / known <= (1 - _SUFFICIENT) * min(
         1, 10 * (1 - common)
     ):
         share = f"{entry['recognized'] / known:.1%}"
@@ -163,15 +163,15 @@ def _predicted_by_order(entry: Mapping[str, Any], common: float) -> str | None:
     """Measure what the row before, in an identifier's order, says about the other splits; None if
     little.
     """
-    asked, correlation = entry["neighbours"] or 0, entry["neighbours_correlation"]
+    held_out, correlation = entry["neighbours"] or 0, entry["neighbours_correlation"]
     if correlation is not None:
-        if asked >= _BY_CHANCE and correlation >= _NEIGHBOURS_CORRELATED:
+        if held_out >= _BY_CHANCE and correlation >= _NEIGHBOURS_CORRELATED:
             return f"in train, the label of the row before has a correlation of {correlation:.3f}"
         return None
-    wrong = asked - (entry["neighbours_equal"] or 0)
-    by_chance = asked * (1 - common) if common else 0
+    wrong = held_out - (entry["neighbours_equal"] or 0)
+    by_chance = held_out * (1 - common) if common else 0
     if by_chance >= _BY_CHANCE and wrong <= (1 - _NEIGHBOURS) * by_chance:
-        return f"in train, the row before has that of {1 - wrong / asked:.1%} of the others"
+        return f"in train, the row before has that of {1 - wrong / held_out:.1%} of the others"
     return None
 
 

@@ -69,16 +69,16 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             ti.xcom_push(key="return_value", value={"dry_run": preview})
             later = dag.get_task("plan").get_flat_relative_ids(upstream=False)
             raise DownstreamTasksSkipped(tasks=sorted(later))
-        made = write(decided, platform)
+        plan_ = write(decided, platform)
         record = RunRecord.planned(
-            made.to_json(),
+            plan_.to_json(),
             dag_run.run_type.value,
             dag_run.triggering_user_name,
             dag.tags,
             records.now(),
         )
-        records.begin(platform, made.run, record)
-        return {"plan": made.run.plan, "connection": platform.connection}
+        records.begin(platform, plan_.run, record)
+        return {"plan": plan_.run.plan, "connection": platform.connection}
 
     return plan()
 

@@ -53,8 +53,8 @@ def find(plan: Plan, platform: Platform) -> Reuse:
         for file in pretrained.files(experiment, platform.bucket).values()
     }
     of = {"tune": digests.of_tuning, "train": digests.of_training}
-    made = {step: of[step](job, experiment.generation, files, known) for step, job in jobs.items()}
-    own = {step: digest for step, digest in made.items() if digest is not None}
+    found = {step: of[step](job, experiment.generation, files, known) for step, job in jobs.items()}
+    own = {step: digest for step, digest in found.items() if digest is not None}
     if not experiment.reuse:
         return Reuse(own)
     if not plan.dataset.exists:

@@ -93,8 +93,8 @@ def _export(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
         generation=plan.experiment.generation,
     )
     hook = DataflowHook(gcp_conn_id=platform.connection)
-    made = jobs.named(hook, platform.project, platform.region, name)
-    return {"export": sum(map(jobs.hours_worked, made)) * cost.export(platform)}
+    exports = jobs.named(hook, platform.project, platform.region, name)
+    return {"export": sum(map(jobs.hours_worked, exports)) * cost.export(platform)}
 
 
 def _bigquery(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
@@ -105,7 +105,7 @@ def _bigquery(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
     )
     checks = task_key(ti.dag_id, ti.run_id, "check", -1, plan.experiment.generation)
     keys = {"snapshot": snapshot.key(plan, platform), "check": checks}
-    made = [
+    queries = [
         job
         for task, key in keys.items()
         for job in Work(
@@ -114,4 +114,4 @@ def _bigquery(plan: Plan, platform: Platform, ti: Any) -> dict[str, float]:
         # Another run may have frozen the same rows.
         if job.labels.get(_RUN) == label_value(ti.run_id)
     ]
-    return {"snapshot": sum(cost.billed(job.total_bytes_billed or 0) for job in made)}
+    return {"snapshot": sum(cost.billed(job.total_bytes_billed or 0) for job in queries)}

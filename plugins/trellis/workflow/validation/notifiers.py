@@ -12,12 +12,12 @@ def problems(platform: Platform) -> Iterator[Problem]:
     """List the problems of the notifiers, as far as they are known without sending anything."""
     for name, entry in platform.notify.items():
         try:
-            made(entry)
+            instance(entry)
         except PlatformError as error:
             yield Problem((), f"{error} (platform.yaml: notify.{name})")
 
 
-def made(entry: Notifier) -> Any:
+def instance(entry: Notifier) -> Any:
     """The notifier, an airflow.sdk.BaseNotifier. Raises PlatformError with what is wrong."""
     from airflow.sdk import BaseNotifier
     from airflow.sdk.module_loading import import_string

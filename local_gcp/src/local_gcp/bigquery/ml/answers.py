@@ -27,14 +27,14 @@ Arguments = dict[str, Any]
 
 def predict_fields(model: Trained, given: Fields, options: Arguments) -> Fields:
     """The columns: predictions first, then the input's."""
-    made = _predicted(model)
-    twice = {f.name.lower() for f in made} & {f.name.lower() for f in given}
+    predicted = _predicted(model)
+    twice = {f.name.lower() for f in predicted} & {f.name.lower() for f in given}
     if twice:
         raise invalid_query(
             "Invalid table-valued function ML.PREDICT\nDuplicate column names in the result are "
             f"not supported. Found duplicate(s): {', '.join(sorted(twice))}"
         )
-    return made + given
+    return predicted + given
 
 
 def _predicted(model: Trained) -> Fields:

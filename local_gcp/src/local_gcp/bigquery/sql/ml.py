@@ -46,7 +46,7 @@ def call(ctx: Context, node: exp.Table, alias: str | None) -> tuple[str, Relatio
     if arguments:
         raise ctx.error(f"Too many arguments in {function}", node)
     ctx.job.catalog.check_model(model)
-    made = MlCall(
+    call_ = MlCall(
         function=function,
         model=model,
         input_sql=None if rows is None else _named(rows),
@@ -56,11 +56,11 @@ def call(ctx: Context, node: exp.Table, alias: str | None) -> tuple[str, Relatio
         options=options,
         alias=f"bq_ml_{ctx.job.alias()}",
     )
-    fields = ctx.job.catalog.ml_fields(made)
-    ctx.job.ml_calls.append(made)
+    fields = ctx.job.catalog.ml_fields(call_)
+    ctx.job.ml_calls.append(call_)
     name = ctx.job.alias()
     columns = tuple(Column(f.name, Type.of(f), f"{name}.{quoted(f.name)}") for f in fields)
-    return f"{quoted(made.alias)} AS {name}", Relation(alias, columns)
+    return f"{quoted(call_.alias)} AS {name}", Relation(alias, columns)
 
 
 def _rows(ctx: Context, node: exp.Expression) -> Output:

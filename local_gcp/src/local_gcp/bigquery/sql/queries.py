@@ -191,11 +191,11 @@ def fields_of(output: Output) -> tuple[Field, ...]:
 
 def finish(job: Job, kind: str, output: Output, **more: Any) -> Translated:
     """A statement around a query."""
-    made = Translated(
+    translated = Translated(
         kind=kind,
         sql=output.sql,
         fields=fields_of(output),
         reads=job.read_list,
         ml_calls=tuple(job.ml_calls),
     )
-    return replace(made, **more)
+    return replace(translated, **more)

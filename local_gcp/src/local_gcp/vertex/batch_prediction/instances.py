@@ -49,12 +49,12 @@ def predict_images(model: ImageModel, config: dict[str, Any], work: Path) -> fil
     while chunk := list(itertools.islice(rows, IMAGES)):
         paths = [_image(instance, buckets) for instance, _ in chunk]
         predictions, problems = model.predict(paths, threshold, most)
-        for (_, said), prediction, problem in zip(chunk, predictions, problems, strict=True):
+        for (_, record), prediction, problem in zip(chunk, predictions, problems, strict=True):
             if problem is None:
                 counts.successful += 1
-                sink.add(said, prediction)
+                sink.add(record, prediction)
             else:
-                sink.fail(said, counts.fail(files.INVALID_ARGUMENT, problem))
+                sink.fail(record, counts.fail(files.INVALID_ARGUMENT, problem))
     sink.close()
     return counts
 
@@ -69,12 +69,12 @@ def predict_container(config: dict[str, Any], work: Path) -> files.Counts:
         send = lambda batch: container.predict(batch, config["parameters"])  # noqa: E731
         while chunk := list(itertools.islice(rows, config["batch_size"])):
             answers = _answers([instance for instance, _ in chunk], send)
-            for (_, said), (prediction, problem) in zip(chunk, answers, strict=True):
+            for (_, record), (prediction, problem) in zip(chunk, answers, strict=True):
                 if problem is None:
                     counts.successful += 1
-                    sink.add(said, prediction)
+                    sink.add(record, prediction)
                 else:
-                    sink.fail(said, counts.fail(files.INTERNAL, problem))
+                    sink.fail(record, counts.fail(files.INTERNAL, problem))
             print(f"{counts.successful} predicted, {counts.failed} failed", flush=True)
     sink.close()
     return counts
@@ -115,13 +115,13 @@ class _Rows:
             (self._bad, pq.ParquetWriter(work / ERRORS, bad), bad),
         ]
 
-    def add(self, said: Any, prediction: Any) -> None:
+    def add(self, record: Any, prediction: Any) -> None:
         text = prediction if isinstance(prediction, str) else json.dumps(prediction)
-        self._good.append({**self._columns(said), "prediction": text})
+        self._good.append({**self._columns(record), "prediction": text})
         self._flush(BATCH)
 
-    def fail(self, said: Any, status: dict[str, Any]) -> None:
-        self._bad.append({**self._columns(said), "prediction_error": status["message"]})
+    def fail(self, record: Any, status: dict[str, Any]) -> None:
+        self._bad.append({**self._columns(record), "prediction_error": status["message"]})
         self._flush(BATCH)
 
     def close(self) -> None:
@@ -129,10 +129,10 @@ class _Rows:
         for _, writer, _ in self._writers:
             writer.close()
 
-    def _columns(self, said: Any) -> dict[str, Any]:
-        if "row" in said:
-            return said["row"]
-        return {"instance": json.dumps(said.get("instance"), ensure_ascii=False)}
+    def _columns(self, record: Any) -> dict[str, Any]:
+        if "row" in record:
+            return record["row"]
+        return {"instance": json.dumps(record.get("instance"), ensure_ascii=False)}
 
     def _flush(self, rows: int) -> None:
         for waiting, writer, schema in self._writers:
@@ -150,10 +150,10 @@ def _rows(config: dict[str, Any], buckets: Path, images: bool) -> Iterator[Row]:
             for batch in rows.iter_batches(BATCH):
                 for row in batch.to_pylist():
                     value = _shaped(files.jsonable(row), shape, shape["type"] or "array")
-                    said = _with_key({"instance": _json(row, names)}, row, shape)
+                    record = _with_key({"instance": _json(row, names)}, row, shape)
                     if config["output"]["format"] == "bigquery":
-                        said = {"row": {"key": row[shape["key"]]} if shape["key"] else row}
-                    yield value, said
+                        record = {"row": {"key": row[shape["key"]]} if shape["key"] else row}
+                    yield value, record
         return
     for path in paths:
         with path.open(encoding="utf-8", newline="") as lines:
@@ -197,9 +197,9 @@ def _shaped(value: Any, shape: dict[str, Any], kind: str | None) -> Any:
     return list(chosen.values()) if kind == "array" else chosen
 
 
-def _with_key(said: dict[str, Any], value: Any, shape: dict[str, Any]) -> dict[str, Any]:
+def _with_key(record: dict[str, Any], value: Any, shape: dict[str, Any]) -> dict[str, Any]:
     if not shape["key"]:
-        return said
+        return record
     if not isinstance(value, dict) or shape["key"] not in value:
         raise DataError(f"An instance has no key field {shape['key']}: {value}")
     return {"key": files.jsonable(value[shape["key"]])}

@@ -177,8 +177,8 @@ class Endpoints:
             if sent.id and self._fleet.get(f"{name}/deployedModels/{sent.id}"):
                 raise already_exists(f"{name}/deployedModels/{sent.id}")
             self._check_traffic(endpoint, request_.traffic_split, "traffic_split", traffic.NEW)
-            asked = api.DeployModelRequest(request_)
-            deployed = asked.deployed_model
+            deployment_request = api.DeployModelRequest(request_)
+            deployed = deployment_request.deployed_model
             deployed.id = sent.id or names.new_id()
             deployed.model, deployed.model_version_id = model.name, model.version_id
             deployed.display_name = sent.display_name or model.display_name
@@ -191,7 +191,7 @@ class Endpoints:
                 return self._operations.fail_later(name, metadata)
             with self._state.transaction():
                 operation = self._operations.start(name, metadata)
-                self._requests.put(operation.name, asked)
+                self._requests.put(operation.name, deployment_request)
                 deployment = Deployment(
                     endpoint=name,
                     id=deployed.id,
@@ -310,12 +310,15 @@ class Endpoints:
             self._deploy(deployment, endpoint, self._requests.get(operation))
 
     def _deploy(
-        self, deployment: Deployment, endpoint: api.Endpoint, asked: api.DeployModelRequest
+        self,
+        deployment: Deployment,
+        endpoint: api.Endpoint,
+        deployment_request: api.DeployModelRequest,
     ) -> None:
-        deployed = asked.deployed_model
+        deployed = deployment_request.deployed_model
         deployed.create_time = timestamp(time.time())
-        if asked.traffic_split:
-            split = dict(asked.traffic_split)
+        if deployment_request.traffic_split:
+            split = dict(deployment_request.traffic_split)
             if traffic.NEW in split:
                 split[deployed.id] = split.pop(traffic.NEW)
             # If a model was undeployed meanwhile, the split is not applied any more.

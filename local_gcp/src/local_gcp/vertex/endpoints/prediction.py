@@ -116,20 +116,20 @@ class Predictions:
         except RecursionError:
             raise invalid_field("instances", "They are nested too deeply.") from None
         answer, endpoint_, deployed = self._sent(endpoint, sent, _JSON, deployed_id, timeout, True)
-        said: Mapping[str, Any] = {"predictions": []}
+        answered: Mapping[str, Any] = {"predictions": []}
         try:
             _check_status(answer)
-            said = _parsed(answer)
+            answered = _parsed(answer)
         finally:
-            self._usage.add(endpoint_, deployed, answer.status, len(said["predictions"]))
+            self._usage.add(endpoint_, deployed, answer.status, len(answered["predictions"]))
         fields = {
-            "predictions": said["predictions"],
+            "predictions": answered["predictions"],
             "deployed_model_id": deployed.id,
             "model": deployed.model,
             "model_version_id": deployed.model_version_id,
             "model_display_name": deployed.display_name,
         }
-        return fields | ({"metadata": said["metadata"]} if "metadata" in said else {})
+        return fields | ({"metadata": answered["metadata"]} if "metadata" in answered else {})
 
     def ask_raw(
         self, endpoint: str, body: bytes, content_type: str, timeout: float = math.inf
@@ -276,10 +276,10 @@ def _check_status(answer: Answer) -> None:
 def _parsed(answer: Answer) -> Mapping[str, Any]:
     """Parse the container's answer; its "predictions" are an array."""
     try:
-        said = values.parse(answer.body)
-        if not isinstance(said["predictions"], list):
+        answered = values.parse(answer.body)
+        if not isinstance(answered["predictions"], list):
             raise TypeError("predictions is not an array")
-        return said
+        return answered
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RpcError(
             grpc.StatusCode.INTERNAL,

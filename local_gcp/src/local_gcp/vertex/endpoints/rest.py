@@ -160,21 +160,21 @@ def _json(body: bytes, kind: str) -> bytes:
 def read(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
     """The fields of a request in JSON; INVALID_ARGUMENT with Google's message."""
     try:
-        said = values.parse(body)
+        document = values.parse(body)
     except (ValueError, RecursionError) as error:
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise _invalid(f"Invalid JSON payload received. {problem}") from None
-    if not isinstance(said, dict):
+    if not isinstance(document, dict):
         raise _invalid("Invalid JSON payload received. Root element must be a message.")
-    for name in said:
+    for name in document:
         if name not in known:
             raise _invalid(
                 f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
             )
-    if not isinstance(said.get("instances", []), list):
+    if not isinstance(document.get("instances", []), list):
         raise _invalid('Invalid value at "instances": expected an array.')
-    said.pop("labels", None)
-    return {"instances": [], **said}
+    document.pop("labels", None)
+    return {"instances": [], **document}
 
 
 async def _body(request: Request) -> bytes:

@@ -25,7 +25,7 @@ _FLUSH = 1.0
 
 
 @dataclasses.dataclass
-class Asked:
+class RequestCounts:
     """The requests of one deployed model in one minute.
 
     endpoint: its resource name. minute: its start, in seconds since 1970. predictions: instances
@@ -52,7 +52,7 @@ class Usage:
         self._state = state
         self._table = state.table("predictionMinutes", dict)
         self._lock = threading.Lock()
-        self._minutes: dict[str, Asked] = {}
+        self._minutes: dict[str, RequestCounts] = {}
         self._changed: set[str] = set()
         self._stopping = threading.Event()
         self._writer = threading.Thread(target=self._write, name="usage", daemon=True)
@@ -60,11 +60,11 @@ class Usage:
     def start(self) -> None:
         """Read what was counted before, forget what is too old, and write from now on."""
         for name, record in self._table.list():
-            asked = Asked(**record)
-            if asked.minute < time.time() - KEPT:
+            counts = RequestCounts(**record)
+            if counts.minute < time.time() - KEPT:
                 self._table.delete(name)
             else:
-                self._minutes[name] = asked
+                self._minutes[name] = counts
         self._writer.start()
 
     def stop(self) -> None:
@@ -77,25 +77,25 @@ class Usage:
     def add(self, endpoint: api.Endpoint, deployed: Any, status: int, predictions: int) -> None:
         """Count one response of a deployed model with an HTTP status, and its predictions."""
         minute = int(time.time()) // MINUTE * MINUTE
-        new = Asked(
+        new = RequestCounts(
             endpoint.name, endpoint.display_name, deployed.id, deployed.display_name, minute
         )
         with self._lock:
-            asked = self._minutes.setdefault(new.name, new)
+            counts = self._minutes.setdefault(new.name, new)
             class_ = f"{status // 100}xx"
-            asked.responses[class_] = asked.responses.get(class_, 0) + 1
-            asked.predictions += predictions
+            counts.responses[class_] = counts.responses.get(class_, 0) + 1
+            counts.predictions += predictions
             self._changed.add(new.name)
 
-    def between(self, start: float, end: float) -> list[Asked]:
+    def between(self, start: float, end: float) -> list[RequestCounts]:
         """Copies of the minutes that overlap an interval in seconds since 1970, oldest first."""
         with self._lock:
             found = [
-                dataclasses.replace(asked, responses=dict(asked.responses))
-                for asked in self._minutes.values()
-                if asked.minute < end and asked.minute + MINUTE > start
+                dataclasses.replace(counts, responses=dict(counts.responses))
+                for counts in self._minutes.values()
+                if counts.minute < end and counts.minute + MINUTE > start
             ]
-        return sorted(found, key=lambda asked: asked.minute)
+        return sorted(found, key=lambda counts: counts.minute)
 
     def _write(self) -> None:
         while not self._stopping.wait(_FLUSH):

@@ -21,15 +21,15 @@ def parse(text: bytes) -> Any:
     accepts; the message has their path. RecursionError if it is nested too deeply.
     """
     try:
-        said = json.loads(text)
+        parsed = json.loads(text)
     except json.JSONDecodeError:
         raise
     except ValueError as error:
         if "integer string conversion" in str(error):
             raise ValueError("a number has more than 4300 digits") from None
         raise
-    check_finite(said)
-    return said
+    check_finite(parsed)
+    return parsed
 
 
 def check_finite(value: Any, path: str = "") -> None:

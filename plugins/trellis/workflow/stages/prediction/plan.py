@@ -70,7 +70,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     def plan(params=None, run_id=None, data_interval_start=None, data_interval_end=None):
         interval = (data_interval_start, data_interval_end)
         try:
-            made = make(experiment, platform, params, run_id, interval)
+            plan_ = make(experiment, platform, params, run_id, interval)
         except NoRowsError as error:
             print(f"Nothing to predict. {error}")
             raise AirflowSkipException(str(error)) from None
@@ -83,7 +83,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             BudgetError,
         ) as error:
             raise refused(error) from None
-        return made.run.plan
+        return plan_.run.plan
 
     return plan()
 

@@ -77,16 +77,16 @@ def summary(content: dict[str, Any]) -> Iterator[str]:
 
 def wrong(content: dict[str, Any], max_failed: float) -> str:
     """Return why the prediction failed; "" if it succeeded."""
-    asked, failed = content["instances"], content["failed"]
-    if content["predicted"] + failed != asked:
+    instances, failed = content["instances"], content["failed"]
+    if content["predicted"] + failed != instances:
         return (
-            f"{asked:,} instances went in, {content['predicted']:,} predictions and {failed:,} "
+            f"{instances:,} instances went in, {content['predicted']:,} predictions and {failed:,} "
             "errors came out."
         )
-    if failed > max_failed * asked:
+    if failed > max_failed * instances:
         first = f" The first: {content['errors'][0]['error']}" if content["errors"] else ""
         return (
-            f"{failed:,} of {asked:,} instances have no prediction; predict.max_failed allows "
+            f"{failed:,} of {instances:,} instances have no prediction; predict.max_failed allows "
             f"{max_failed:.1%}.{first}"
         )
     return ""

@@ -64,7 +64,7 @@ def make(
     folder = f"gs://{platform.bucket}/{experiment.name}/rollbacks/"
     record = f"{folder}{layout.run_folder(run_id)}.json"
     known = versions.versions(experiment, platform)
-    decided, asked = documents.find(platform, "rollback", record), wanted
+    decided, requested = documents.find(platform, "rollback", record), wanted
     if decided is None:
         if wanted == PREVIOUS:
             _not_twice(platform, folder, triggered)
@@ -90,7 +90,7 @@ def make(
         decided = {
             "schema": SCHEMA,
             "run_id": run_id,
-            "asked": asked,
+            "asked": requested,
             "version": version.name,
             "before": champion.name if champion else None,
         }
