@@ -56,8 +56,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class View:
-    """The pixels of a file that a model sees. lost: what the file holds beyond them. pixels: as
-    `pixels` returns them. lost: what it does not.
+    """The pixels of a file that a model sees, as `pixels` returns them. lost: what the file holds
+    beyond them.
     """
 
     pixels: np.ndarray
@@ -84,7 +84,7 @@ def view(
     how: Resize = "stretch",
     scale: Scale | None = None,
 ) -> View:
-    """Return the pixels and the list of what is lost. Raises ImageError. Raises ImageError."""
+    """Return the pixels and the list of what is lost. Raises ImageError."""
     height, width, channels = shape
     header = read_header(data)
     decoded, lost = _decoded(data, header, height, width, channels, scale)

@@ -213,7 +213,7 @@ class ImageModel(Model):
         _, inputs = loaded.signatures[_PIXELS].structured_input_signature
         self.shape: tuple[int, int, int] = tuple(inputs[_PIXELS].shape[1:])
         self._type = np.dtype(inputs[_PIXELS].dtype.as_numpy_dtype)
-        # A model trained before there was a choice does not tell: it stretches.
+        # A model without the constant stretches.
         self.resize = cast(Resize, self._read_constant(_RESIZE) or "stretch")
         scale = self._read_constant(_SCALE)
         self.scale = Scale.parse(scale) if scale else None

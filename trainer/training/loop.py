@@ -75,9 +75,7 @@ class Progress:
 
 
 class Steps(Protocol):
-    """Interface of the steps of a training. per_call: the most steps of one call of `make`.
-    per_call: at most so many in one call of `make`.
-    """
+    """Interface of the steps of a training. per_call: the most steps of one call of `make`."""
 
     per_call: int
 

@@ -257,10 +257,10 @@ def _no_feature(column: Column, rows: Rows) -> str | None:
         return "a time of day; in a query, TIME_DIFF(column, '00:00:00', MINUTE) makes it a number"
     if column.type not in _FEATURE_TYPES:
         return f"{column.type}, which no model reads"
-    return None if column.type.startswith("ARRAY") else _tells_nothing(column, rows)
+    return None if column.type.startswith("ARRAY") else _uninformative(column, rows)
 
 
-def _tells_nothing(column: Column, rows: Rows) -> str | None:
+def _uninformative(column: Column, rows: Rows) -> str | None:
     if column.distinct <= 1:
         return "one value in all rows" if column.distinct else "no value in any row"
     if signs.is_person(column):

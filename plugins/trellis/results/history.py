@@ -35,9 +35,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Month:
-    """at_most_usd: the limits of its runs together. spent_usd: what those of them have cost that
-    told: by their jobs' own times, or, in earlier versions, their trainings and baselines. Failed
-    runs count with what they had cost by then.
+    """at_most_usd: the limits of its runs together. spent_usd: the cost of the runs
+    whose cost is known, by their jobs' own times. Failed runs count with their cost so far.
     """
 
     month: str

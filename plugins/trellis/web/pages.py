@@ -136,8 +136,8 @@ def comparison(
 
 
 def message(request: Request, text: str, login: str | None) -> str:
-    """Explain why there is no page. login: the address to sign in at, if the user is not signed in.
-    login: where one signs in, if that is what lacks.
+    """Explain why there is no page. login: the address to sign in at, if the user is not signed
+    in.
     """
     return _render(request, "message", text=text, login=login)
 

@@ -32,7 +32,7 @@ def of_training(
 ) -> str | None:
     """Digest of a CustomJob that trains; None if the digest of its image is not known.
 
-    generation: of the experiment; increasing it asks for everything anew. files: those that the
+    generation: of the experiment; increasing it repeats everything. files: those that the
     job reads beside its dataset, with a checksum. images: sha256:... by address with tag.
     """
     left = (*_NO_PART_OF_SPEC, "scheduling")

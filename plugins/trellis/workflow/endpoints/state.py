@@ -54,7 +54,7 @@ class Model:
 class Endpoint:
     """An endpoint of Trellis's. last: the end of the hour in which it was last asked, or None.
 
-    predictions: in the days asked for; None if that is not known.
+    predictions: in the requested days; None if that is not known.
     """
 
     name: str

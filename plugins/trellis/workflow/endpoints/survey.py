@@ -16,9 +16,7 @@ from trellis.workflow.spec.platform import Platform
 
 @dataclass(frozen=True)
 class Survey:
-    """The endpoints of a project and region. refused: why Cloud Monitoring did not answer. refused:
-    why Cloud Monitoring did not say what the endpoints were asked.
-    """
+    """The endpoints of a project and region. refused: why Cloud Monitoring did not answer."""
 
     endpoints: tuple[Endpoint, ...]
     refused: RefusedError | None

@@ -350,7 +350,7 @@ def fingerprint(
         "size": list(source.size),
         "channels": source.channels,
         "encoding": source.encoding,
-        # Names of datasets from before there was a choice stay.
+        # The default is left out, so that it never changes a fingerprint.
         **({} if source.resize == "stretch" else {"resize": source.resize}),
         **({} if source.scale is None else {"scale": source.scale}),
         "split": recorded(source.split),

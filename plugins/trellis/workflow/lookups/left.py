@@ -32,7 +32,7 @@ class NothingLeftError(AirflowFailException):
 
 def returned(ti: Any, task_id: str, what: str) -> Any:
     """Read a task's return value. what: its name in messages. Raises NothingLeftError if there is
-    none. Raises NothingLeftError, with `what` it is, if that is nothing.
+    none.
     """
     content = ti.xcom_pull(task_ids=task_id)
     if not content:

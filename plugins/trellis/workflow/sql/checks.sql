@@ -86,7 +86,7 @@ SELECT
 {% endif %}
 {% if alone %}
   ARRAY(SELECT AS STRUCT * FROM features_alone ORDER BY feature) AS features_alone,
-  (SELECT AS STRUCT SUM(asked) AS asked, SUM(IF(learned > 0, asked, 0)) AS copied FROM copies) AS copies,
+  (SELECT AS STRUCT SUM(held_out) AS held_out, SUM(IF(learned > 0, held_out, 0)) AS copied FROM copies) AS copies,
 {% endif %}
 {% if numbers %}
   (SELECT AS STRUCT * FROM together) AS together,

@@ -11,7 +11,7 @@ CAST(UNIX_SECONDS({{ column }}) AS FLOAT64)
 CAST({{ column }} AS FLOAT64)
 {%- endif %}
 {% endmacro %}
-{# What each feature tells of the label by itself, and how it is spread: CTEs, the last `features_alone`. #}
+{# How well each feature alone predicts the label, and how it is spread: CTEs, the last `features_alone`. #}
 {% macro features_alone(snapshot, features, regression, bad_label, cells) %}
 cells AS (
   SELECT split, CAST(label AS STRING) AS label, {{ "label" if regression else "CAST(NULL AS FLOAT64)" }} AS target, cell.*
@@ -31,9 +31,9 @@ cells AS (
     AND ABS(MOD(FARM_FINGERPRINT(key), 1000000)) * {{ features | length }}
       < {{ cells }} * 1000000 / GREATEST((SELECT COUNT(*) FROM {{ snapshot | identifier }}), 1)
 ),
--- A table of one feature: a value's most frequent label in the train split, asked for the other rows.
+-- A table of one feature: a value's most frequent label in the train split, looked up for the other rows.
 by_label AS (
-  SELECT feature, value, label, COUNTIF(split = 'train') AS learned, COUNTIF(split != 'train') AS asked
+  SELECT feature, value, label, COUNTIF(split = 'train') AS learned, COUNTIF(split != 'train') AS held_out
   FROM cells
   GROUP BY feature, value, label
 ),
@@ -42,8 +42,8 @@ by_value AS (
     feature,
     value,
     SUM(learned) AS learned,
-    SUM(asked) AS asked,
-    ARRAY_AGG(asked ORDER BY learned DESC, label LIMIT 1)[OFFSET(0)] AS recognized
+    SUM(held_out) AS held_out,
+    ARRAY_AGG(held_out ORDER BY learned DESC, label LIMIT 1)[OFFSET(0)] AS recognized
   FROM by_label
   GROUP BY feature, value
 ),
@@ -51,10 +51,10 @@ looked_up AS (
   SELECT
     feature,
     COUNT(*) AS distinct_values,
-    SUM(learned + asked) AS examples,
-    MAX(learned + asked) AS most,
-    SUM(asked) AS asked,
-    SUM(IF(learned > 0, asked, 0)) AS known,
+    SUM(learned + held_out) AS examples,
+    MAX(learned + held_out) AS most,
+    SUM(held_out) AS held_out,
+    SUM(IF(learned > 0, held_out, 0)) AS known,
     SUM(IF(learned > 0, recognized, 0)) AS recognized
   FROM by_value
   GROUP BY feature
@@ -93,7 +93,7 @@ moved AS (
   GROUP BY feature
 ),
 -- In the order of a feature whose values hardly repeat: the label of the next lower row of train,
--- asked for the other rows. Of text without padding, s2 comes before s10.
+-- looked up for the other rows. Of text without padding, s2 comes before s10.
 ordered AS (
   SELECT
     feature,
@@ -129,9 +129,9 @@ features_alone AS (
   LEFT JOIN moved USING (feature)
   LEFT JOIN by_order USING (feature)
 ),
--- Rows that are equal in all features: the asked ones of which the train split has a copy.
+-- Rows of the other splits that equal a row of the train split in all features.
 copies AS (
-  SELECT COUNTIF(split = 'train') AS learned, COUNTIF(split != 'train') AS asked
+  SELECT COUNTIF(split = 'train') AS learned, COUNTIF(split != 'train') AS held_out
   FROM {{ snapshot | identifier }}
   GROUP BY FARM_FINGERPRINT(TO_JSON_STRING(STRUCT(
 {% for feature in features %}

@@ -1,4 +1,4 @@
--- What the model is asked, frozen until the predictions are out of date.
+-- The rows to predict, frozen until the predictions are out of date.
 CREATE TABLE {{ table | identifier }}
 OPTIONS (
 {% if encryption_key %}

@@ -1,8 +1,8 @@
 """Signs of leakage in a snapshot, found before anything is trained: warned of, or refused.
 
 Each feature is tried by itself: how well a lookup of its value in the train split, or its order,
-tells the labels of the other rows. Of a regression, numbers are also tried together, as a linear
-sum. Nothing is known of columns that are no features, nor of what else several features tell
+predicts the labels of the other rows. Of a regression, numbers are also tried together, as a linear
+sum. Nothing is known of columns that are no features, nor of what else several features predict
 together.
 """
 
@@ -77,7 +77,7 @@ def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:
         sufficient = {finding.feature for finding in found if finding.check in ("label", "group")}
         found += _together(together, table, sufficient)
     copies = row.get("copies") or {}
-    held_out, copied = copies.get("asked") or 0, copies.get("copied") or 0
+    held_out, copied = copies.get("held_out") or 0, copies.get("copied") or 0
     # Of features with a few values each, equal rows are to be expected.
     varied = any(entry["distinct_values"] > 5 * _FEW_VALUES for entry in alone)
     if varied and held_out >= _LEAST and copied > _COPIED * held_out:
@@ -97,7 +97,7 @@ def divided(findings: Sequence[Finding], choice: str) -> tuple[list[str], list[s
 
 def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> Iterator[Finding]:
     title, rows = f"feature '{feature.name}'", entry["examples"]
-    values, held_out, known = entry["distinct_values"], entry["asked"], entry["known"]
+    values, held_out, known = entry["distinct_values"], entry["held_out"], entry["known"]
     identifies = _identifies(feature, entry)
     order = _predicted_by_order(entry, common) if identifies else None
     if held_out < _LEAST and not order:

@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 def judge(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> list[str]:
-    """Return why the run could not end well. images: of each split. images: of each split."""
+    """Return why the run could not end well. images: of each split."""
     regression = experiment.task == REGRESSION
     classes = {
         name: Counter(label for image in some for label in image.labels)

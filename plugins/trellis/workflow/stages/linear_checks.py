@@ -36,7 +36,7 @@ def sufficient(
     """A few numbers whose multiple correlation with the label is at least that much, ascending,
     and this correlation; no numbers if all of them together have less.
 
-    together: of checks.sql. known: numbers that are left out, as each tells the label by itself.
+    together: of checks.sql. known: numbers that are left out, as each predicts the label alone.
     The correlation is adjusted for the number of features, with which chance alone would raise it.
     """
     matrix = _matrix(together["with_label"], together["among_numbers"])

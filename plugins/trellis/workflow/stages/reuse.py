@@ -1,4 +1,4 @@
-"""Finds steps of a run that an earlier run has done already. `plan` decides it. `plan` decides it.
+"""Finds steps of a run that an earlier run has done already. `plan` decides it.
 
 A finished run of the experiment with the same dataset has done a step if the digest of the step's
 job is the same, and, of a training, the parameters of its trial. Which trainings there are is known
@@ -42,7 +42,7 @@ class _Earlier:
 
 
 def find(plan: Plan, platform: Platform) -> Reuse:
-    """Find the steps that the run reuses. plan: without them. plan: without it."""
+    """Find the steps that the run reuses. plan: without them."""
     experiment = plan.experiment
     jobs = {"train": train.job(plan, platform, train.UNTUNED)}
     if experiment.tune is not None:
@@ -58,7 +58,7 @@ def find(plan: Plan, platform: Platform) -> Reuse:
     if not experiment.reuse:
         return Reuse(own)
     if not plan.dataset.exists:
-        why = "the dataset is made anew"
+        why = "the dataset is exported again"
         return Reuse(own, remark=why)
     steps = _Search(plan, platform, own).steps()
     return Reuse(own, steps, why or (None if steps else "no finished run has done the same"))

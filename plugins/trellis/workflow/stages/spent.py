@@ -1,6 +1,6 @@
 """Cost of a run so far, by stage: its jobs' own times and billed bytes, at list prices.
 
-An estimate. Spot machines count at on-demand prices (what they save is told beside it, by
+An estimate. Spot machines count at on-demand prices (their savings are computed beside it, by
 `pricing.cost.spot_savings`), Dataflow as if all workers that it may have
 had worked all the time. Jobs that failed or were retried count; storage, network, the deployed
 model and what Google gives a group for less do not. Vertex AI's jobs are found by their labels,

@@ -10,8 +10,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 class WatchOperator(BaseOperator):
     """Emits an event of an Asset if its version is another than that of the last event.
 
-    The last event is what remembers: Airflow stores the event together with this task's success, so
-    a look that dies in between is repeated, and a change is told neither twice nor never. Skipped
+    The last event is the memory: Airflow stores the event together with this task's success, so
+    a look that dies in between is repeated, and a change is reported exactly once. Skipped
     if nothing has changed, or nothing is there yet.
 
     :param asset: of which the event is.

@@ -16,9 +16,7 @@ SHALLOW = cv2.imencode(".png", np.zeros((4, 4), np.uint8))[1].tobytes()
 
 
 def probe(files, feature=FEATURE):
-    """Count the files that were read. files: contents, None where there is none. files: contents,
-    None where there is none.
-    """
+    """Count the files that were read. files: contents, None where there is none."""
     lines = "".join(f"gs://bkt/{number},x\n" for number in range(len(files)))
     asked = []
 

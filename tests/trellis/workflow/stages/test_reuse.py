@@ -99,7 +99,7 @@ def test_a_training_that_is_not_whole_and_a_dataset_made_anew_are_not(
     assert reuse_of(experiment, proven).steps == {}
     finished("whole")
     shutil.rmtree(google.buckets / BUCKET / "digits/datasets")
-    assert reuse_of(experiment, proven, "later").remark == "the dataset is made anew"
+    assert reuse_of(experiment, proven, "later").remark == "the dataset is exported again"
 
 
 def test_a_copy_is_whole_repeatable_and_without_checkpoints(google, experiment, proven, finished):

@@ -35,7 +35,7 @@ def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
         table=plan.run.snapshot,
         rows=plan.rows.statement,
         expires=plan.rows.expires.isoformat(sep=" ", timespec="seconds"),
-        **table_options(plan, platform, "What was asked"),
+        **table_options(plan, platform, "Rows to predict"),
     )
     return job_messages.query(plan.experiment, platform, statement)
 
