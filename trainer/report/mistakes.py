@@ -56,8 +56,7 @@ class Example:
 
 @dataclass(frozen=True)
 class MistakeSection:
-    """The template's data on the winner's errors. errors: number of wrong predictions. errors:
-    number of wrong predictions.
+    """The template's data on the winner's errors. errors: number of wrong predictions.
 
     threshold: the class that it predicts, of two, and above which probability; or empty. examples:
     its most confident mistakes; if it makes none, its least confident predictions.

@@ -65,7 +65,7 @@ class Variants:
 
     @classmethod
     def parse(cls, *given: str) -> Variants:
-        """Parse NAME=VALUE; the last of a name counts. VariantError. VariantError."""
+        """Parse NAME=VALUE; the last of a name counts. VariantError."""
         kinds, values = get_type_hints(cls), {}
         for words in given:
             name, _, text = words.partition("=")

@@ -16,9 +16,7 @@ from trellis.workflow.spec.machines import Machine
 
 
 class State(StrEnum):
-    """The need for an endpoint. Only IDLE ones may be undeployed. Only IDLE ones may be
-    undeployed.
-    """
+    """The need for an endpoint. Only IDLE ones may be undeployed."""
 
     EMPTY = "empty"
     """Nothing is deployed: it costs nothing."""
