@@ -7,16 +7,24 @@ resource "google_service_account" "composer" {
   depends_on   = [google_project_service.api]
 }
 
-# Jobs and deployed models: the group's code and the data it reads. It can submit nothing.
+# Jobs: the group's code and the data it reads. It can submit nothing.
 resource "google_service_account" "job" {
   account_id   = "${var.name}-job"
-  display_name = "Trellis: jobs on Vertex AI and Dataflow, deployed models"
+  display_name = "Trellis: jobs on Vertex AI and Dataflow"
+  depends_on   = [google_project_service.api]
+}
+
+# Deployed models and batch predictions: they answer whoever may ask them, so they write nothing.
+resource "google_service_account" "serve" {
+  account_id   = "${var.name}-serve"
+  display_name = "Trellis: deployed models, batch predictions"
   depends_on   = [google_project_service.api]
 }
 
 locals {
   composer = "serviceAccount:${google_service_account.composer.email}"
   job      = "serviceAccount:${google_service_account.job.email}"
+  serve    = "serviceAccount:${google_service_account.serve.email}"
 
   project_roles = {
     composer = {
@@ -57,9 +65,14 @@ resource "google_project_iam_member" "job" {
   member  = each.value
 }
 
-# Airflow starts jobs that run as the job account, and as no other.
+# Airflow starts jobs and deploys models that run as these accounts, and as no other.
 resource "google_service_account_iam_member" "composer_starts_jobs" {
-  service_account_id = google_service_account.job.name
+  for_each = {
+    job   = google_service_account.job.name
+    serve = google_service_account.serve.name
+  }
+
+  service_account_id = each.value
   role               = "roles/iam.serviceAccountUser"
   member             = local.composer
 }

@@ -8,6 +8,8 @@ output "platform_yaml" {
     location        = local.location
     registry        = "${var.region}-docker.pkg.dev/${var.project}/${google_artifact_registry_repository.images.repository_id}"
     service_account = google_service_account.job.email
+    serving_account = google_service_account.serve.email
+    image_uris      = [for name in concat([local.bucket], sort(var.source_buckets)) : "gs://${name}/"]
     network         = local.network
     subnetwork      = "regions/${var.region}/subnetworks/${var.name}"
     encryption_key  = local.key

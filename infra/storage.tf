@@ -55,6 +55,13 @@ resource "google_storage_bucket_iam_member" "objects" {
   member = each.value
 }
 
+# The models that it serves, and images of the group's that a request names.
+resource "google_storage_bucket_iam_member" "served" {
+  bucket = google_storage_bucket.group.name
+  role   = "roles/storage.objectViewer"
+  member = local.serve
+}
+
 # The bucket's own record, which clients ask for before its objects.
 resource "google_storage_bucket_iam_member" "job_sees_bucket" {
   bucket = google_storage_bucket.group.name
@@ -68,6 +75,7 @@ locals {
     aiplatform = "serviceAccount:${local.agents.aiplatform}"
     composer   = local.composer
     job        = local.job
+    serve      = local.serve
   }
 }
 

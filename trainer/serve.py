@@ -13,7 +13,8 @@ AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE), and no flag is needed. By hand:
 Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. For a model of images,
            an instance is one of
              {"image_bytes": {"b64": "..."}}     the image file in base64
-             {"image_uri": "gs://..."}           readable by the server's service account
+             {"image_uri": "gs://..."}           readable by the server's service account, below
+                                                 one of --image-uri
            JPEG, PNG, BMP, GIF, WEBP or TIFF up to 33.6 megapixels. For a model of rows, it is
              {"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
               "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}
@@ -45,7 +46,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from trainer import storage
-from trainer.serving.settings import Settings
+from trainer.serving.settings import ANY_IMAGE, Settings
 
 _ROUTES = {"AIP_HEALTH_ROUTE": "/health", "AIP_PREDICT_ROUTE": "/predict"}
 
@@ -70,6 +71,10 @@ def parse_flags(argv: Sequence[str], environment: Mapping[str, str] = os.environ
             storage.split_uri(flags.model)
         except storage.StorageError as error:
             parser.error(f"--model: {error}")
+    for prefix in flags.image_uri or []:
+        if not prefix.startswith("gs://") or not prefix.endswith("/"):
+            expected = "gs://BUCKET/ or gs://BUCKET/FOLDER/"
+            parser.error(f"--image-uri: expected {expected}, got {prefix!r}")
     try:
         port = int(flags.port)
     except ValueError:
@@ -88,6 +93,7 @@ def parse_flags(argv: Sequence[str], environment: Mapping[str, str] = os.environ
         port=port,
         health_route=routes["AIP_HEALTH_ROUTE"],
         predict_route=routes["AIP_PREDICT_ROUTE"],
+        image_uris=tuple(flags.image_uri or ANY_IMAGE),
     )
 
 
@@ -116,6 +122,13 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         default=environment.get("AIP_HTTP_PORT") or "8080",
         help="port to listen on; 0: any free one, which is printed (default: $AIP_HTTP_PORT, else "
         "8080)",
+    )
+    parser.add_argument(
+        "--image-uri",
+        action="append",
+        metavar="PREFIX",
+        help="folder gs://BUCKET/ or gs://BUCKET/FOLDER/ whose images a request may name; may be "
+        "given several times (default: whatever the service account may read)",
     )
     return parser
 

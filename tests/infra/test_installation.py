@@ -71,6 +71,11 @@ def test_jobs_can_start_nothing_and_query_nothing(plans):
     }
 
 
+def test_served_models_read_and_do_nothing_else(plans):
+    roles = {role for member, role, _ in grants(plans["sources"]) if "trellis-serve@" in member}
+    assert roles == {"roles/storage.objectViewer"}
+
+
 def test_the_readme_lists_every_role(plans):
     """The table in infra/README.md: | who | role | on | why |."""
     readme = (terraform.INFRA / "README.md").read_text()
@@ -182,6 +187,10 @@ def test_the_platform_file_is_one_that_trellis_reads(plans, tmp_path, local_gcp_
     defaults = platforms["defaults"]
     assert defaults["project"] == "our-lab"
     assert defaults["service_account"] == "trellis-job@our-lab.iam.gserviceaccount.com"
+    assert defaults["serving"] == {
+        "service_account": "trellis-serve@our-lab.iam.gserviceaccount.com",
+        "image_uris": [f"gs://{defaults['bucket']}/"],
+    }
     assert defaults["registry"] == "us-central1-docker.pkg.dev/our-lab/trellis"
     assert defaults["labels"] == {"group": "lab"}
     assert (defaults["network"], defaults["encryption_key"]) == (None, None)

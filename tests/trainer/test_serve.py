@@ -51,6 +51,12 @@ def test_by_hand_it_keeps_to_loopback():
     )
 
 
+def test_image_uris_are_folders_and_any_by_default():
+    assert parse_flags(["--model", "m"], {}).image_uris == ("gs://",)
+    flags = ["--model", "m", "--image-uri", "gs://lab/", "--image-uri=gs://photos/skin/"]
+    assert parse_flags(flags, {}).image_uris == ("gs://lab/", "gs://photos/skin/")
+
+
 def test_flags_come_before_the_environment():
     flags = ["--model", "mine", "--host", "::1", "--port", "0"]
     settings = parse_flags(flags, ON_VERTEX)
@@ -68,6 +74,7 @@ def test_flags_come_before_the_environment():
         (["--model", "m"], {"AIP_PREDICT_ROUTE": "/{name}"}, "AIP_PREDICT_ROUTE"),
         (["--model", "m"], {"AIP_PREDICT_ROUTE": "/health"}, "must differ"),
         (["--modle", "m"], {}, "--mod"),
+        (["--model", "m", "--image-uri", "gs://lab"], {}, "expected gs://BUCKET/ or"),
     ],
 )
 def test_wrong_flags(flags, environment, message, capsys):

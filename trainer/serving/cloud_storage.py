@@ -53,12 +53,11 @@ class CloudStorage:
             )
         except exceptions.RequestRangeNotSatisfiable:
             return b""
-        except exceptions.NotFound as error:
-            raise ObjectError(f"there is no object gs://{bucket}/{name}") from error
-        except (exceptions.Forbidden, exceptions.Unauthorized) as error:
+        except (exceptions.NotFound, exceptions.Forbidden, exceptions.Unauthorized) as error:
+            # One message: a caller must not learn which objects there are that others own.
             raise ObjectError(
-                f"this server may not read gs://{bucket}/{name}: give its service account the role "
-                "Storage Object Viewer on the bucket"
+                f"gs://{bucket}/{name} is not there, or the server's service account may not read "
+                "it: it needs the role Storage Object Viewer on the bucket"
             ) from error
         except _UNREACHABLE as error:
             raise UnreachableError(f"gs://{bucket}/{name}: {error}") from error

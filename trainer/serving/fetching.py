@@ -11,6 +11,7 @@ from trainer.serving.errors import StorageUnavailableError
 from trainer.serving.images import EncodedImage, inspect
 from trainer.serving.instances import ImageAddress
 from trainer.serving.limits import MAX_FETCHED_BYTES
+from trainer.serving.settings import ANY_IMAGE
 
 # Reading from a bucket is I/O-bound.
 _THREADS = 16
@@ -19,10 +20,16 @@ _THREADS = 16
 class Fetcher:
     """Reads images from buckets; the images of one request concurrently.
 
-    connect: creates the client, in a thread, for the first image.
+    prefixes: of the gs:// addresses that a request may name. connect: creates the client, in a
+    thread, for the first image.
     """
 
-    def __init__(self, connect: Callable[[], CloudStorage] = CloudStorage):
+    def __init__(
+        self,
+        prefixes: Sequence[str] = ANY_IMAGE,
+        connect: Callable[[], CloudStorage] = CloudStorage,
+    ):
+        self._prefixes = tuple(prefixes)
         self._connect = connect
         self._storage: CloudStorage | None = None
         self._lock = threading.Lock()
@@ -47,6 +54,9 @@ class Fetcher:
         return found
 
     def _fetch(self, address: ImageAddress, allowance: "_Allowance") -> EncodedImage:
+        if not f"gs://{address.bucket}/{address.name}".startswith(self._prefixes):
+            allowed = ", ".join(self._prefixes)
+            raise ImageError(f"this server reads images below {allowed} only")
         allowance.spend(0)  # stop reading once another image has exceeded the limit
         try:
             with self._lock:

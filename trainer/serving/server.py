@@ -70,7 +70,7 @@ def run(settings: Settings) -> int:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     base = f"http://{name}:{listener.getsockname()[1]}"
-    server = Server(settings, PredictionService(Fetcher()), base)
+    server = Server(settings, PredictionService(Fetcher(settings.image_uris)), base)
     server.run(sockets=[listener])
     code = 1 if server.failed else 0
     if server.loading.is_alive():

@@ -45,6 +45,14 @@ override_resource {
 }
 
 override_resource {
+  target = google_service_account.serve
+  values = {
+    email = "trellis-serve@our-lab.iam.gserviceaccount.com"
+    name  = "projects/our-lab/serviceAccounts/trellis-serve@our-lab.iam.gserviceaccount.com"
+  }
+}
+
+override_resource {
   target = google_service_account.build
   values = {
     email = "trellis-build@our-lab.iam.gserviceaccount.com"

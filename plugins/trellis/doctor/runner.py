@@ -27,7 +27,7 @@ DIAGNOSES: Sequence[Diagnosis] = (
     Diagnosis("Job images", images.diagnose, "roles/artifactregistry.reader"),
     Diagnosis("Permissions: project", permissions.project, "roles/browser"),
     Diagnosis("Permissions: bucket", permissions.bucket, "roles/storage.legacyBucketReader"),
-    Diagnosis("Job account", permissions.job_account, "roles/iam.serviceAccountViewer"),
+    Diagnosis("Service accounts", permissions.accounts, "roles/iam.serviceAccountViewer"),
     Diagnosis("Bucket", places.bucket, "roles/storage.legacyBucketReader"),
     Diagnosis("Dataset", tables.dataset, "roles/bigquery.metadataViewer"),
     Diagnosis("Source tables", tables.sources, "roles/bigquery.metadataViewer"),

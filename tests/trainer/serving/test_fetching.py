@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from google.api_core import exceptions
 
 from tests.trainer.serving.images import image
 from trainer.images import ImageError
@@ -41,9 +42,45 @@ def test_images_come_in_the_order_of_their_addresses(bucket):
 def test_each_address_gets_its_own_reason(bucket):
     good, missing, text, empty = fetch("1.png", "missing.png", "text.jpg", "empty.png")
     assert good.data == image(1)
-    assert str(missing) == f"there is no object gs://{BUCKET}/missing.png"
+    assert str(missing).startswith(f"gs://{BUCKET}/missing.png is not there, or the server's")
     assert "not an image" in str(text)
     assert str(empty) == "the file is empty"
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "read"),
+    [(["gs://serving-images/"], True), (["gs://a/", "gs://serving-images/"], True),
+     (["gs://serving-images/cats/"], False), (["gs://serving-image/"], False)],
+)  # fmt: skip
+def test_images_are_read_below_the_prefixes_alone(bucket, prefixes, read):
+    fetcher = Fetcher(prefixes)
+    (found,) = asyncio.run(fetcher.fetch([ImageAddress(BUCKET, "1.png")]))
+    assert isinstance(found, EncodedImage) is read
+    if not read:
+        assert all(prefix in str(found) for prefix in prefixes)
+
+
+def test_an_image_of_others_and_one_that_is_not_there_give_the_same_message(local_gcp):
+    """Else a caller could find out which objects others own. 403 and 404 are Google's answers."""
+
+    def refusal(error):
+        class Client:
+            def bucket(self, name):
+                return self
+
+            def blob(self, name):
+                return self
+
+            def download_as_bytes(self, **_):
+                raise error("...")
+
+        storage = CloudStorage.__new__(CloudStorage)
+        storage._client = Client()
+        with pytest.raises(ObjectError) as raised:
+            storage.read("others", "scan.png", 10)
+        return str(raised.value)
+
+    assert refusal(exceptions.NotFound) == refusal(exceptions.Forbidden)
 
 
 def test_a_bucket_that_does_not_exist(bucket):

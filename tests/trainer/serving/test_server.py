@@ -124,7 +124,7 @@ def test_images_in_a_bucket(endpoint):
     assert endpoint.labels(DARK, named, DARK, named) == ["dark", "light", "dark", "light"]
     status, document = endpoint.predict(DARK, {"image_uri": f"gs://{BUCKET}/none.png"})
     assert status == 400
-    assert "instances[1].image_uri: there is no object" in document["error"]["message"]
+    assert "instances[1].image_uri: gs://" in document["error"]["message"]
 
 
 @pytest.mark.parametrize(

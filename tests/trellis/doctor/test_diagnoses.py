@@ -53,7 +53,11 @@ def found(target: Any, title: str) -> list[str]:
             "The subnetwork lab is part of other, not of lab.",
         ),
         ("Encryption key", {KEY: {"primary": {"state": "DISABLED"}}}, "version is DISABLED."),
-        ("Job account", {ACCOUNT: {"disabled": True}}, "is disabled. gcloud iam service-accounts"),
+        (
+            "Service accounts",
+            {ACCOUNT: {"disabled": True}},
+            "is disabled. gcloud iam service-accounts",
+        ),
     ],
 )
 def test_resources_that_are_not_as_they_should_be(target, plant, title, facts, expected):
@@ -65,7 +69,7 @@ def test_resources_that_are_not_as_they_should_be(target, plant, title, facts, e
 @pytest.mark.parametrize(
     ("title", "absent", "expected"),
     [
-        ("Job account", ACCOUNT, "There is no service account jobs@local-gcp"),
+        ("Service accounts", ACCOUNT, "There is no service account jobs@local-gcp"),
         ("Encryption key", KEY, f"There is no key {KEY}."),
         ("Network", NETWORK, f"There is no network {NETWORK}."),
         ("Network", SUBNETWORK, f"There is no subnetwork {SUBNETWORK}."),
@@ -80,7 +84,7 @@ def test_resources_that_are_not_there(target, plant, title, absent, expected):
 @pytest.mark.parametrize(
     ("title", "changes", "expected"),
     [
-        ("Job account", {"service_account": None}, "platform.yaml names no service_account."),
+        ("Service accounts", {"service_account": None}, "platform.yaml names no service_account."),
         ("Bucket", {"bucket": "nowhere"}, "There is no bucket gs://nowhere. gcloud storage"),
         (
             "Encryption key",

@@ -73,38 +73,50 @@ def bucket(target: Target) -> Iterator[Finding | Passed]:
         yield Passed(f"{len(_ON_BUCKET)} held")
 
 
-def job_account(target: Target) -> Iterator[Finding | Passed]:
-    """The service account of jobs, and whether Airflow may start jobs with it."""
-    email, name = target.platform.service_account, target.platform.project
-    if email is None:
+def accounts(target: Target) -> Iterator[Finding | Passed]:
+    """Service accounts of jobs and deployed models, and whether Airflow may start them as these."""
+    platform = target.platform
+    if platform.service_account is None:
         yield Finding(
             "platform.yaml names no service_account.",
             "Jobs then run as default accounts, and deployed models cannot read any bucket.",
             "Write `service_account: NAME@PROJECT.iam.gserviceaccount.com` there",
         )
-        return
+    named = {
+        platform.service_account: "Jobs run as it (platform.yaml: service_account).",
+        platform.serving.service_account: "Deployed models and batch predictions run as it "
+        "(platform.yaml: serving.service_account).",
+    }
+    for email, runs in named.items():
+        if email is not None:
+            yield from _account(target, email, runs)
+
+
+def _account(target: Target, email: str, runs: str) -> Iterator[Finding | Passed]:
+    """runs: what runs as the account, for messages."""
+    project = target.platform.project
     url = _ACCOUNT.format(email=email)
     account = target.api.find(url)
     if account is None:
         yield Finding(
             f"There is no service account {email}.",
-            "All jobs and deployed models run as it (platform.yaml: service_account).",
-            f"gcloud iam service-accounts create {email.partition('@')[0]} --project={name}",
+            runs,
+            f"gcloud iam service-accounts create {email.partition('@')[0]} --project={project}",
         )
         return
     if account.get("disabled"):
         yield Finding(
             f"The service account {email} is disabled.",
-            "All jobs and deployed models run as it (platform.yaml: service_account).",
-            f"gcloud iam service-accounts enable {email} --project={name}",
+            runs,
+            f"gcloud iam service-accounts enable {email} --project={project}",
         )
     permission = "iam.serviceAccounts.actAs"
     answer = target.api.post(f"{url}:testIamPermissions", {"permissions": [permission]})
     if missing([permission], answer):
         yield Finding(
             f"{target.caller} lacks {permission} on {email}.",
-            "Without it Airflow cannot start jobs with that account.",
-            f"gcloud iam service-accounts add-iam-policy-binding {email} --project={name} "
+            f"{runs} Without it Airflow cannot start them.",
+            f"gcloud iam service-accounts add-iam-policy-binding {email} --project={project} "
             f"--member={target.member} --role=roles/iam.serviceAccountUser",
         )
     else:

@@ -3,8 +3,9 @@
 import os
 import re
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import StringConstraints, ValidationInfo, field_validator
 
 from trellis.workflow.spec import yaml_file
 from trellis.workflow.spec.notifier import Notifier
@@ -112,6 +113,25 @@ class Watch(Section):
     schedule: Schedule = key("when it looks (UTC)", "*/15 * * * *")
 
 
+class Serving(Section):
+    """What deployed models and batch predictions may reach: they answer whoever may ask them."""
+
+    service_account: str | None = key(
+        "service account of deployed models and batch predictions; it needs to read the model's "
+        "files and the images that requests name, nothing else. None: the jobs' `service_account`",
+        None,
+    )
+    image_uris: list[Annotated[str, StringConstraints(pattern=r"^gs://[^/]+/(.*/)?$")]] = key(
+        "folders, gs://BUCKET/ or gs://BUCKET/FOLDER/, whose images a request may name by "
+        "`image_uri`; none: whatever the service account may read",
+        [],
+    )
+
+    def reads(self, address: str) -> bool:
+        """Whether a request may name the image at a gs:// address."""
+        return not self.image_uris or address.startswith(tuple(self.image_uris))
+
+
 class Platform(Section):
     """Names and limits that all experiments of a group share."""
 
@@ -150,7 +170,10 @@ class Platform(Section):
     watch: Watch = key(
         "how often experiments with `schedule: new data`, or for another's champion, look", Watch()
     )
-    service_account: str | None = key("service account of jobs and deployed models", None)
+    service_account: str | None = key(
+        "service account of jobs, and of deployed models without `serving`", None
+    )
+    serving: Serving = key("what deployed models and batch predictions may reach", Serving())
     tensorboard: str | None = key(
         "Vertex AI TensorBoard that trials and trainings upload their curves and hyperparameters "
         "to, projects/P/locations/REGION/tensorboards/ID; in the jobs' region, and only with a "
@@ -263,6 +286,11 @@ class Platform(Section):
     def table(self, name: str) -> str:
         """PROJECT.DATASET.TABLE of a name that may lack its project."""
         return name if name.count(".") == 2 else f"{self.project}.{name}"
+
+    @property
+    def serving_account(self) -> str | None:
+        """The service account of deployed models and batch predictions."""
+        return self.serving.service_account or self.service_account
 
     def own_table(self, name: str) -> str:
         """PROJECT.DATASET.NAME of a table, view or model that a run makes."""

@@ -27,6 +27,7 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
     challenger: the content of challenger.json.
     """
     provenance = challenger["provenance"]
+    limits = platform.serving.image_uris
     return {
         "display_name": plan.experiment.name,
         "description": plan.experiment.about[:_MAX_DESCRIPTION],
@@ -41,6 +42,7 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
         "container_spec": {
             "image_uri": platform.image("serve", _tag(plan.experiment)),
             "command": job_image.COMMANDS["serve"].argv,
+            **({"args": [f"--image-uri={prefix}" for prefix in limits]} if limits else {}),
             "ports": [{"container_port": _PORT}],
             "health_route": "/health",
             "predict_route": "/predict",
@@ -123,7 +125,7 @@ def resources(experiment: Experiment, platform: Platform) -> dict[str, Any]:
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
         machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
-    account = platform.service_account
+    account = platform.serving_account
     return {
         "dedicated_resources": {
             "machine_spec": machine,

@@ -55,6 +55,17 @@ class SmokeOperator(DeployModelOperator):
         else:
             client = hook.get_prediction_service_client(self.region)
         challenger = documents.read(self.platform, "challenger", self.examples)
+        examples = [
+            example
+            for example in challenger["examples"]
+            if list(example["instance"]) != ["image_uri"]
+            or self.platform.serving.reads(example["instance"]["image_uri"])
+        ]
+        if not examples:
+            raise AirflowFailException(
+                "Every test example is an image that requests may not name (platform.yaml, "
+                "serving.image_uris): add the folder of the experiment's images there."
+            )
         share = endpoint.traffic_split.get(deployed, 0)
         try:
             found = smoke_requests.ask(
@@ -62,7 +73,7 @@ class SmokeOperator(DeployModelOperator):
                 self.endpoint_id,
                 deployed,
                 share,
-                challenger["examples"],
+                examples,
                 self.latency,
                 challenger.get("threshold"),
             )

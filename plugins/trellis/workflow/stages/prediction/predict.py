@@ -71,7 +71,7 @@ def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
                 },
             },
         }
-    account = platform.service_account
+    account = platform.serving_account
     return {
         "display_name": f"{experiment.name} predictions",
         "model": plan.model,

@@ -9,6 +9,7 @@ from google.protobuf import json_format
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import from_json
+from trellis.workflow.spec.platform import Serving
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.validation.file import with_changes
 
@@ -129,3 +130,11 @@ def test_the_groups_account_and_key_are_used(plan, group):
         messages.endpoint(plan.experiment, own),
     ):
         assert message["encryption_spec"] == {"kms_key_name": key}
+
+
+def test_what_is_served_has_an_account_and_images_of_its_own(plan, group):
+    serving = Serving(service_account="serve@lab.iam.gserviceaccount.com", image_uris=["gs://lab/"])
+    group = group.model_copy(update={"serving": serving})
+    assert messages.deployed_model(plan, group)["service_account"] == serving.service_account
+    container = messages.model(plan, group, CHALLENGER)["container_spec"]
+    assert container["args"] == ["--image-uri=gs://lab/"]
