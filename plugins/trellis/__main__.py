@@ -8,6 +8,7 @@ from trellis import endpoints, prices, try_model
 from trellis.doctor import command
 from trellis.new import command as new
 from trellis.results import command as results
+from trellis.workflow.assembly import chain
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import editor_schema, platform, reference
@@ -143,7 +144,7 @@ def _check_with(profile: Profile | None, file: Path, folder: Path | None) -> int
             raise FileError(str(file), [Problem((), message)])
         # Not resolved: a link is read where it is.
         group = platform.load(folder or file.absolute().parents[1])
-        check_on(group, file, experiment, profile)
+        check_on(group, file, experiment, chain.at_most, profile)
     except FileError as error:
         print(error, file=sys.stderr)
         return 1
@@ -152,7 +153,7 @@ def _check_with(profile: Profile | None, file: Path, folder: Path | None) -> int
     if (priced := machines.table(group.region).region) != group.region:
         print(f"{file}: prices are those of {priced}, jobs run in {group.region}: trellis prices")
     name = named(file, profile)
-    print(f"{name}: good; one run costs {cost.at_most(experiment, group)}{after}")
+    print(f"{name}: good; one run costs {chain.at_most(experiment, group)}{after}")
     if experiment.predict is not None:
         print(f"{name}: one prediction costs {prediction_cost.at_most(experiment, group.region)}")
     return 0

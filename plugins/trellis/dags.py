@@ -124,12 +124,14 @@ def check(dag_file: str) -> None:
     `airflow dags list-import-errors`. An experiment with problems has no DAG until its file is
     fixed; its runs and their logs are kept.
     """
+    from trellis.workflow.assembly import chain
+
     group = _platform(dag_file)
     wrong = []
     for file in sorted(itertools.chain(*files(_folder(dag_file)))):
         try:
             experiment = load(file, profile=group.profile)
-            check_on(group, file, experiment, group.profile)
+            check_on(group, file, experiment, chain.at_most, group.profile)
             # As the other files do: what nobody has foreseen is reported, too.
             with about_file(file):
                 _training(experiment, group)

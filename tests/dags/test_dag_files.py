@@ -108,10 +108,10 @@ def test_an_experiment_that_cannot_be_built_harms_no_other(parse, folder, monkey
 
     task = result.task
 
-    def broken(experiment, platform):
+    def broken(experiment, platform, stages):
         if experiment.name == "digits":
             raise RecursionError("too deep")
-        return task(experiment, platform)
+        return task(experiment, platform, stages)
 
     monkeypatch.setattr(result, "task", broken)
     dags, errors = parse("trellis_training.py")

@@ -194,7 +194,7 @@ def test_help_teaches(arguments):
 def test_nothing_heavy_is_imported_at_the_top():
     """A parsing pays for every import: neither Google's libraries nor Airflow's core here."""
     program = (
-        "import sys; from trellis.workflow.pricing import cost; "
+        "import sys; from trellis.workflow.assembly import chain; "
         "from trellis.workflow.spec import platform, reference; "
         "from trellis.workflow.validation import file; "
         "print([m for m in sys.modules if m.startswith(('google.cloud.', 'airflow', 'numpy'))])"

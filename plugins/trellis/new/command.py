@@ -15,7 +15,7 @@ from trellis.google_api import SIGN_IN
 from trellis.new import bigquery, files, images, loading, roles, text
 from trellis.new.described import DataError, File, Note, Reading, Rows, lines
 from trellis.results.index import client_of
-from trellis.workflow.pricing import cost
+from trellis.workflow.assembly import chain
 from trellis.workflow.spec import editor_schema, platform
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -153,7 +153,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         print(_load(group, file, place) if file else _upload_images(group, local, place))
     _write(target, content, options.folder)
     experiment = load(target)
-    check_on(group, target, experiment)
+    check_on(group, target, experiment, chain.at_most)
     _tell(target, experiment, group)
     if place and not options.upload:
         words = shlex.join(["trellis", "upload", str(local), place, *_reading(options).options()])
@@ -203,7 +203,7 @@ def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Cal
 def _within_budget(name: str, write: Callable[[str], str], group: Platform) -> str:
     """The file's text, its budget the most that a run may cost, in whole US dollars."""
     experiment = _parsed(name, write(_LARGEST))
-    most = math.ceil(1.05 * cost.at_most(experiment, group).usd)
+    most = math.ceil(1.05 * chain.at_most(experiment, group).usd)
     content = write(f"{most} USD")
     _parsed(name, content)
     return content
@@ -231,7 +231,7 @@ def _write(target: Path, content: str, folder: Path) -> None:
 
 def _tell(target: Path, experiment: Experiment, group: Platform) -> None:
     dag = group.dag_id(experiment.name)
-    print(f"\n{target}: one run costs {cost.at_most(experiment, group)}")
+    print(f"\n{target}: one run costs {chain.at_most(experiment, group)}")
     print(
         f"Read it, then `trellis check {target}`. Airflow shows the DAG {dag} within a minute, "
         f"paused: unpause and trigger it there, or\n"

@@ -2,6 +2,7 @@
 
 import datetime
 
+from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.pricing import cost
@@ -20,7 +21,7 @@ def plan_run(experiment, platform, run_id, interval=(None, None), **conf):
     """Plans a run as the task `plan` does: looks at the source, and writes plan.json."""
     values = conf_of(experiment, **conf)
     return plan.write(
-        plan.decide(experiment, platform, values, run_id, CREATED, interval), platform
+        plan.decide(experiment, platform, STAGES, values, run_id, CREATED, interval), platform
     )
 
 

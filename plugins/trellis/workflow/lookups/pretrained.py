@@ -2,7 +2,6 @@
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups import storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.backbone import MODEL
@@ -23,6 +22,8 @@ def with_address(experiment: Experiment, bucket: str) -> dict[str, Value]:
 
 def require(experiment: Experiment, platform: Platform) -> None:
     """Raises SourceError unless the file of every backbone that may be trained is there."""
+    from trellis.workflow.lookups import storage
+
     for name, file in (
         item for one in experiment.by_model.values() for item in files(one, platform.bucket).items()
     ):

@@ -6,7 +6,7 @@ machines.json and prices.json with their source and date.
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -15,8 +15,7 @@ from typing import Any
 from trellis.workflow.pricing import machines
 from trellis.workflow.spec import bqml
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machine, TrainingMachines
-from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.quantities import usd_text
 
 PRICES = Path(__file__).with_name("prices.json")
@@ -26,14 +25,7 @@ ASSUMPTIONS = (
     "without disks, storage, network, and repeats of jobs that fail on Google's side"
 )
 OTHERS = "; Dataflow, BigQuery and AutoML at prices of {region}"
-WITH_BQML = (
-    "; BigQuery bills every query by its bytes, and for a boosted tree or DNN an hour of a large "
-    "machine of Vertex AI"
-)
-WITH_AUTOML = "; AutoML trains for all its node hours and predicts for one"
 
-# A snapshot is checked in one query, which reads keys and labels several times.
-_CHECK_READS = 3
 # A BigQuery ML baseline reads the snapshot to learn, to predict and to evaluate.
 _BASELINE_READS = 3
 _TIB = 2**40
@@ -127,51 +119,11 @@ def prices(path: Path = PRICES) -> Prices:
     return Prices(**{name: raw[name] for name in Prices.__annotations__})
 
 
-def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -> Cost:
-    """The most that one run of the experiment may cost. Raises KeyError for an unpriced machine.
-
-    source_bytes: what the table or query reads, by its dry run; until that is known, the limit
-    does not include it.
-    """
-    tune, train, region = experiment.tune, experiment.train, platform.region
-    table, known = prices(), machines.table(region)
-    training = _training(train.machines, region) * _hours(train.timeout)
-    stages = {
-        **_bigquery(experiment, source_bytes),
-        "export": export(platform) * _hours(platform.dataflow.timeout),
-        **(
-            {
-                "tune": experiment.searches
-                * tune.trials
-                * _machine(tune.machines, region)
-                * _hours(tune.timeout)
-            }
-            if tune
-            else {}
-        ),
-        "train": experiment.trainings * training,
-        **({"repeat": (train.seeds - 1) * training} if train.seeds > 1 else {}),
-        "compare": comparison(platform) * _hours(platform.compare.timeout),
-        **{name: baseline(experiment, name, source_bytes) for name in baseline_names(experiment)},
-    }
-    assumptions = ASSUMPTIONS.format(region=known.region, date=known.date)
-    assumptions += OTHERS.format(region=table.region) if known.region != table.region else ""
-    assumptions += WITH_BQML if experiment.baselines.bqml else ""
-    assumptions += WITH_AUTOML if experiment.baselines.automl else ""
-    return Cost(stages, assumptions)
-
-
-def export(platform: Platform) -> float:
-    """US dollars an hour of an export with all its workers."""
-    rate = prices().dataflow
-    worker = machines.table(platform.region).types[platform.dataflow.machine_type]
-    usd = worker.vcpus * rate["vcpu"] + worker.memory_gb * rate["memory_gb"]
-    return platform.dataflow.max_workers * usd
-
-
-def comparison(platform: Platform) -> float:
-    """US dollars an hour of a comparison."""
-    return _machine(Machine(type=platform.compare.machine_type), platform.region)
+def assumptions(region: str) -> str:
+    """What every limit of a region supposes; stages add theirs."""
+    known, table = machines.table(region), prices()
+    text = ASSUMPTIONS.format(region=known.region, date=known.date)
+    return text + (OTHERS.format(region=table.region) if known.region != table.region else "")
 
 
 def baseline_names(experiment: Experiment) -> list[str]:
@@ -209,32 +161,22 @@ def rates(experiment: Experiment, region: str) -> dict[str, float]:
     """
     training, tune = experiment.train.machines, experiment.tune
     return {
-        **({"trial": round(_machine(tune.machines, region), 6)} if tune else {}),
-        "training": round(_training(training, region), 6),
+        **({"trial": round(per_hour([(tune.machines, 1)], region), 6)} if tune else {}),
+        "training": round(per_hour(training.pools, region), 6),
     }
 
 
-def spot_savings(experiment: Experiment, region: str, usd: Mapping[str, float]) -> dict[str, float]:
-    """Savings of spot machines in US dollars against on-demand prices, by stage.
-
-    Without the stages that use none, and those whose machines have no known spot price.
+def spot_share(pools: Sequence[tuple[Machine, int]], region: str) -> float | None:
+    """Share of their on-demand price that spot machines save together; None if the spot price of
+    one is not known. pools: machines, with the number of each.
     """
-    training, tune = experiment.train.machines, experiment.tune
-    used: dict[str, list[tuple[Machine, int]]] = {}
-    if training.spot:
-        used |= {"train": training.pools, "repeat": training.pools}
-    if tune is not None and tune.machines.spot:
-        used["tune"] = [(tune.machines, 1)]
     known = machines.table(region)
-    saved: dict[str, float] = {}
-    for stage, pools in used.items():
-        spot = [known.spot_usd(machine) for machine, _ in pools]
-        if stage not in usd or None in spot:
-            continue
-        paid = sum(price * n for price, (_, n) in zip(spot, pools, strict=True) if price)
-        full = sum(known.usd(machine, "training") * n for machine, n in pools)
-        saved[stage] = usd[stage] * max(0.0, 1 - paid / full)
-    return saved
+    spot = [known.spot_usd(machine) for machine, _ in pools]
+    if None in spot:
+        return None
+    paid = sum(price * n for price, (_, n) in zip(spot, pools, strict=True) if price)
+    full = sum(known.usd(machine, "training") * n for machine, n in pools)
+    return max(0.0, 1 - paid / full)
 
 
 def serving(experiment: Experiment, region: str | None) -> Serving | None:
@@ -257,20 +199,11 @@ def billed(bytes_: int) -> float:
     return bytes_ / _TIB * prices().bigquery["query_tib"]
 
 
-def _bigquery(experiment: Experiment, source_bytes: int) -> dict[str, float]:
-    if experiment.source.kind == "image":
-        return {}
-    return {"snapshot": (1 + _CHECK_READS) * scan(source_bytes)}
+def per_hour(pools: Sequence[tuple[Machine, int]], region: str) -> float:
+    """US dollars an hour of a Vertex AI job. pools: machines, with how many there are of each."""
+    return sum(count * machines.table(region).usd(machine, "training") for machine, count in pools)
 
 
-def _training(training: TrainingMachines, region: str) -> float:
-    """US dollars an hour of one training with all its machines."""
-    return sum(count * _machine(machine, region) for machine, count in training.pools)
-
-
-def _machine(machine: Machine, region: str) -> float:
-    return machines.table(region).usd(machine, "training")
-
-
-def _hours(duration: timedelta) -> float:
+def hours(duration: timedelta) -> float:
+    """A duration in hours."""
     return duration.total_seconds() / 3600

@@ -22,6 +22,11 @@ class Machine(Section):
             raise broken(f"{gpus} of which type? Name it: `gpu: NVIDIA_TESLA_T4`")
         return gpus
 
+    @property
+    def text(self) -> str:
+        """In words: type and accelerators."""
+        return f"{self.type} with {self.gpus} {self.gpu}" if self.gpu else self.type
+
 
 class Machines(Machine):
     """Machines of each replica of a job."""
@@ -40,6 +45,10 @@ class Machines(Machine):
         if persistent is not None and info.data.get("spot"):
             raise broken("its machines are there already: leave `spot` out")
         return persistent
+
+    @property
+    def text(self) -> str:
+        return f"{super().text}{' (spot)' if self.spot else ''}"
 
 
 class ParameterServers(Section):

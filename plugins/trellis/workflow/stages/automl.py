@@ -7,27 +7,30 @@ Of images: images -> dataset (with its import) -> train -> predict, see `automl_
 import functools
 from typing import Any
 
-from airflow.sdk import TaskGroup
-
-from trellis.bigquery.operators import BigQueryJobOperator
-from trellis.vertex.datasets import DatasetOperator
-from trellis.vertex.operators import (
-    AutoMLImageOperator,
-    AutoMLTabularOperator,
-    BatchPredictionJobOperator,
-)
-from trellis.workflow.lookups import left
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import automl_images, automl_tables
 from trellis.workflow.stages.planned import planned, returned
 from trellis.workflow.stages.pools import slots
+from trellis.workflow.stages.stage import FAILED_BASELINE, Stage
 
 NAME = "automl"
 
 
 def tasks(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow tasks; skipped when AutoML is switched off for the run."""
+    from airflow.sdk import TaskGroup
+
+    from trellis.bigquery.operators import BigQueryJobOperator
+    from trellis.vertex.datasets import DatasetOperator
+    from trellis.vertex.operators import (
+        AutoMLImageOperator,
+        AutoMLTabularOperator,
+        BatchPredictionJobOperator,
+    )
+    from trellis.workflow.lookups import left
+    from trellis.workflow.stages import automl_images, automl_tables
+
     of_images = experiment.source.kind == "image"
     messages = automl_images if of_images else automl_tables
     common: dict[str, Any] = {
@@ -74,3 +77,16 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
                 **in_bigquery,
             )
     return group
+
+
+STAGE = Stage(
+    name=NAME,
+    when=lambda experiment: experiment.baselines.automl is not None,
+    tasks=lambda dag: tasks(dag.experiment, dag.platform),
+    dry_run=lambda *_: [(NAME, "baseline")],
+    at_most=lambda experiment, platform, bytes_: {NAME: cost.baseline(experiment, NAME, bytes_)},
+    assumes="; AutoML trains for all its node hours and predicts for one",
+    spent=lambda jobs: jobs.baselines("automl"),
+    jobs=lambda plan: {"automl": 1, "batch": 1},
+    advice={f"{NAME}.": FAILED_BASELINE},
+)

@@ -10,16 +10,15 @@ baseline.json, schema 1:
 A failed baseline stops neither this task nor the run: the leaderboard shows it as failed.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowSkipException
-
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import documents, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import automl, baseline_results
+from trellis.workflow.stages import automl
+from trellis.workflow.stages.snapshot import of_rows
+from trellis.workflow.stages.stage import Building, Row, Stage
 
 SCHEMA = 1
 
@@ -28,6 +27,10 @@ def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
     """The Airflow task. `ready`: id of the task that the baselines wait for. Returns the statuses
     by name: the comparison runs again when one has changed.
     """
+    from airflow.sdk import task as airflow_task
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    from trellis.workflow.lookups import documents, plans
 
     @airflow_task(task_id="baselines", trigger_rule="all_done")
     def baselines(ti=None, run_id=None):
@@ -60,6 +63,8 @@ def _had_rows(ti: Any, ready: str) -> bool:
 
 def record(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
     """The content of a baseline.json, from the service's records of the task's jobs."""
+    from trellis.workflow.stages import baseline_results
+
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "name": name,
@@ -88,3 +93,33 @@ def record(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]
 
 def _because(reason: str | None) -> str:
     return f", {reason}" if reason else ""
+
+
+def waits_for(experiment: Experiment) -> str:
+    """The stage after which baselines may learn from the rows: those of a table have passed their
+    checks, and no change of the dataset may refuse the run. AutoML takes the images that the export
+    took.
+    """
+    changes = experiment.source.changes.beyond == "refuse"
+    return "check" if of_rows(experiment) and not changes else "changes"
+
+
+def _tasks(dag: Building) -> Any:
+    return task(dag.experiment, dag.platform, waits_for(dag.experiment))
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    names = [f"BigQuery ML {name}" for name in experiment.baselines.bqml]
+    if experiment.baselines.automl:
+        names.append(f"AutoML, at most {experiment.baselines.automl.node_hours:g} node hours")
+    what = ", ".join(names)
+    yield "baselines", f"{what}; if one fails, the leaderboard shows it and the run goes on"
+
+
+STAGE = Stage(
+    name="baselines",
+    when=lambda experiment: experiment.baselines.count > 0,
+    tasks=_tasks,
+    page=_page,
+    advice={"baselines": "The baselines are safe. Clear this task; the comparison follows."},
+)

@@ -4,27 +4,30 @@ One BigQuery script each: it trains, predicts exactly the test rows, and writes 
 service's own evaluation and the feature importance into the run's folder.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from airflow.sdk import TaskGroup
-
-from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.identity import label_value
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import left
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.stage import FAILED_BASELINE, Row, Stage, Usd
 
 GROUP = "bqml"
 
 
 def tasks(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow tasks, one for each type in the file; skipped if switched off for the run."""
+    from airflow.sdk import TaskGroup
+
+    from trellis.bigquery.operators import BigQueryJobOperator
+    from trellis.workflow.lookups import left
+
     with TaskGroup(GROUP, prefix_group_id=True) as group:
         for name in experiment.baselines.bqml:
             BigQueryJobOperator(
@@ -79,3 +82,31 @@ def model(plan: Plan, platform: Platform, name: str) -> str:
     """PROJECT.DATASET.MODEL of a run's model: unique to the run."""
     run = label_value(plan.run.folder)
     return platform.own_table(f"{plan.experiment.name}_{name}_{run}".replace("-", "_"))
+
+
+def baseline(name: str) -> str:
+    """A baseline of this type, as plan.json and the leaderboard call it."""
+    return f"bqml-{name}"
+
+
+def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
+    for name in plan.experiment.baselines.bqml:
+        yield baseline(name), "baseline"
+
+
+def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
+    names = map(baseline, experiment.baselines.bqml)
+    return {name: cost.baseline(experiment, name, source_bytes) for name in names}
+
+
+STAGE = Stage(
+    name=GROUP,
+    when=lambda experiment: bool(experiment.baselines.bqml),
+    tasks=lambda dag: tasks(dag.experiment, dag.platform),
+    dry_run=_dry_run,
+    at_most=_at_most,
+    assumes="; BigQuery bills every query by its bytes, and for a boosted tree or DNN an hour of a "
+    "large machine of Vertex AI",
+    spent=lambda jobs: jobs.baselines("bqml"),
+    advice={f"{GROUP}.": FAILED_BASELINE},
+)

@@ -9,26 +9,27 @@ changes.json, schema 1:
      "findings": [{"check": "mean", "feature": "radius", "text": "..."}]}
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException
-
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.contracts.run_params import ACCEPT_CHANGES
-from trellis.workflow.lookups import documents, plans, records
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import change_checks
 from trellis.workflow.stages.change_checks import Change
+from trellis.workflow.stages.stage import Row, Stage
 
 SCHEMA = 1
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns the number of findings."""
+    from airflow.sdk import task as airflow_task
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import documents, plans
 
     # The export is skipped if its dataset exists.
     @airflow_task(task_id="changes", trigger_rule="none_failed")
@@ -60,6 +61,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
     """List the changes beyond the limits, or say why nothing was compared."""
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import documents, records
+
     if plan.dataset.previous is None:
         return [], "no run of this experiment has trained on one"
     # A run that is cleared keeps its findings: its own result does not count.
@@ -79,6 +84,8 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
 
 def refusal(plan: Plan, texts: list[str]) -> str:
     """Message of a refusal: the problems, and what to do."""
+    from trellis.workflow.contracts.run_params import ACCEPT_CHANGES
+
     return "\n  ".join(
         [
             f"The dataset of this run ({plan.dataset.uri}) is too far from {plan.dataset.previous},"
@@ -90,3 +97,20 @@ def refusal(plan: Plan, texts: list[str]) -> str:
         f"trigger a run with `{ACCEPT_CHANGES}`: later datasets are then compared with this one. "
         "Or raise the limit in the experiment file."
     )
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    does = {"warn": "warns of", "refuse": "refuses"}[experiment.source.changes.beyond]
+    what = f"compares the dataset with the last one trained on; {does} what is beyond a limit"
+    yield "changes", what
+
+
+STAGE = Stage(
+    name="changes",
+    tasks=lambda dag: task(dag.experiment, dag.platform),
+    page=_page,
+    advice={
+        "changes": "Nothing was spent on training, and the served model is unchanged. Correct the "
+        "data, or trigger a run with `accept_changes`. Later data are not compared with these."
+    },
+)

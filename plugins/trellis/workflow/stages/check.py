@@ -19,14 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowFailException
-
-from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow import sql
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.table import INFINITE, Table
-from trellis.workflow.lookups import documents, left, plans
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import QuerySource, TableSource
@@ -41,6 +38,8 @@ from trellis.workflow.stages import (
 )
 from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.snapshot import of_rows
+from trellis.workflow.stages.stage import Stage
 from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis.workflow.validation import group
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, classes_in
@@ -54,50 +53,28 @@ MOST_SETS = 100_000
 
 _SHOWN = 5
 
-
-class CheckOperator(BigQueryJobOperator):
-    """Runs the check's query and evaluates its result. Returns {"examples", "warnings"}."""
-
-    def __init__(self, *, experiment: Experiment, platform: Platform, **kwargs: Any):
-        super().__init__(**kwargs)
-        self._experiment = experiment
-        self._platform = platform
-
-    def execute(self, context: Any) -> Any:
-        columns = layout.dataset_columns(self._plan(context).dataset.uri)
-        if documents.find(self._platform, "columns", columns) is not None:
-            print(f"This dataset has passed its checks: {columns}")
-            return None
-        return super().execute(context)
-
-    def _result(self, context: Any, job: Any) -> Any:
-        plan = self._plan(context)
-        assert plan.table is not None
-        (found,) = job.result()
-        row = dict(found.items())
-        problems, warnings, findings = evaluate(row, plan, self._platform)
-        if problems:
-            table = job_messages.snapshot(plan, self._platform)
-            message = "\n  ".join([f"The rows of this run (frozen in {table}):", *problems])
-            raise AirflowFailException(f"{message}\nNothing was spent on training.")
-        for warning in warnings:
-            print(f"Warning: {warning}")
-        content = columns_json(plan, self._platform, row["examples"], findings)
-        address = layout.dataset_columns(plan.dataset.uri)
-        documents.write(self._platform, "columns", address, content)
-        print(f"{row['examples']:,} examples, {len(plan.table.features)} features")
-        return {"examples": row["examples"], "warnings": warnings}
-
-    def _plan(self, context: Any) -> Plan:
-        return plans.load(self._experiment, self._platform, context["run_id"])
+# One query, which reads keys and labels several times.
+_READS = 3
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task."""
+    """The Airflow task. Returns {"examples", "warnings"}; None if the rows have passed before."""
+    from trellis.workflow.lookups import documents, left, plans
+    from trellis.workflow.stages.operators import CheckOperator
+
+    def passed(context: Any) -> str | None:
+        plan = plans.load(experiment, platform, context["run_id"])
+        columns = layout.dataset_columns(plan.dataset.uri)
+        found = documents.find(platform, "columns", columns)
+        return None if found is None else f"This dataset has passed its checks: {columns}"
+
+    def judged(context: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+        return conclude(row, plans.load(experiment, platform, context["run_id"]), platform)
+
     return CheckOperator(
         task_id="check",
-        experiment=experiment,
-        platform=platform,
+        passed=passed,
+        judge=judged,
         project_id=platform.project,
         location=platform.location,
         gcp_conn_id=platform.connection,
@@ -127,6 +104,29 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         most_labels=3 * MOST_CLASSES if plan.experiment.task != MULTILABEL else MOST_SETS,
     )
     return job_messages.query(plan.experiment, platform, statement)
+
+
+def conclude(row: Mapping[str, Any], plan: Plan, platform: Platform) -> dict[str, Any]:
+    """Write columns.json, which lets the export start. row: the result of checks.sql.
+
+    Raises AirflowFailException if no model can be trained on the rows.
+    """
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import documents
+
+    assert plan.table is not None
+    problems, warnings, findings = evaluate(row, plan, platform)
+    if problems:
+        table = job_messages.snapshot(plan, platform)
+        message = "\n  ".join([f"The rows of this run (frozen in {table}):", *problems])
+        raise AirflowFailException(f"{message}\nNothing was spent on training.")
+    for warning in warnings:
+        print(f"Warning: {warning}")
+    content = columns_json(plan, platform, row["examples"], findings)
+    documents.write(platform, "columns", layout.dataset_columns(plan.dataset.uri), content)
+    print(f"{row['examples']:,} examples, {len(plan.table.features)} features")
+    return {"examples": row["examples"], "warnings": warnings}
 
 
 def evaluate(
@@ -333,3 +333,17 @@ def _list(names: Any) -> str:
     ordered = sorted(names)
     shown = ", ".join(repr(name) for name in ordered[:_SHOWN])
     return f"{shown}, ..." if len(ordered) > _SHOWN else shown
+
+
+STAGE = Stage(
+    name="check",
+    when=of_rows,
+    tasks=lambda dag: task(dag.experiment, dag.platform),
+    # With the snapshot that it checks.
+    at_most=lambda experiment, platform, bytes_: {"snapshot": _READS * cost.scan(bytes_)},
+    spent=lambda jobs: {"snapshot": jobs.billed("check")},
+    advice={
+        "check": "Nothing was spent on training. The message names what cannot be learned from: "
+        "fix the table, or exclude those rows or columns with a query, and trigger a new run."
+    },
+)

@@ -14,16 +14,14 @@ the metrics of a Measurement are those that the StudySpec names, so Vertex AI ke
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException
-
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import documents, left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import train, tune
+from trellis.workflow.stages.stage import Building, Row, Stage
 from trellis.workflow.validation.file import known_to
 from trellis_contracts.catalog import Hyperparameter
 
@@ -34,6 +32,9 @@ def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
     """The Airflow task. tunings: what the tasks `tune` return, those of other models in the file's
     order. Returns the trials to train, those of other models with "model".
     """
+    from airflow.sdk import task as airflow_task
+
+    from trellis.workflow.lookups import plans
 
     @airflow_task(task_id="choose")
     def choose(tunings, run_id=None):
@@ -61,6 +62,10 @@ def _best(
 
     Raises AirflowFailException if there is none.
     """
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import documents, left
+
     if not tuning:
         raise left.NothingLeftError(tune.task_id(model), "trials")
     losses = validation_losses(tuning, plan, platform, model)
@@ -92,6 +97,8 @@ def validation_losses(
 
     Raises AirflowFailException if a metrics.json does not fit its schema.
     """
+    from trellis.workflow.lookups import documents
+
     losses = {}
     for trial in tuning["trials"]:
         if trial["state"] != "SUCCEEDED":
@@ -175,3 +182,21 @@ def _trial(
         "start": trial["start"],
         "end": trial["end"],
     }
+
+
+def _tasks(dag: Building) -> Any:
+    return task(dag.experiment, dag.platform, [each.output for each in dag.made["tune"].last])
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    each = " of each model" if experiment.other_models else ""
+    yield "choose", f"selects the best {experiment.train.top} of the trials that succeeded{each}"
+
+
+STAGE = Stage(
+    name="choose",
+    when=tune.searches,
+    tasks=_tasks,
+    page=_page,
+    advice={"choose": "The search found nothing to train: see the stage `tune`."},
+)

@@ -4,60 +4,25 @@ Runs when at least one training succeeded; failed trainings and baselines are on
 failed. If the run may deploy, the model that is served now is another contender.
 """
 
-import hashlib
-import json
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trellis.vertex.operators import CustomJobOperator
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import left
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machines
+from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
-
-
-class CompareOperator(CustomJobOperator):
-    """Compares again if the contenders have changed since the last comparison: a training or a
-    baseline was cleared, or another model is served. Else adopts the run's existing comparison.
-
-    :param reads: the folders of the trainings (templated).
-    :param writes: the folder of the leaderboard (templated).
-    """
-
-    template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "reads", "writes")
-
-    def __init__(self, *, reads: Any, writes: Any, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.reads = reads
-        self.writes = writes
-
-    def _reads(self) -> Iterable[str]:
-        return self.reads
-
-    def _writes(self) -> Iterable[str]:
-        return (self.writes,)
-
-    def execute(self, context: Any) -> Any:
-        ti = context["ti"]
-        served = ti.xcom_pull(task_ids="served")
-        compared = {
-            "trainings": sorted(job["name"] for job in _trainings(context)),
-            "baselines": ti.xcom_pull(task_ids="baselines") or {},
-            "served": served["model"] if served else None,
-        }
-        text = json.dumps(compared, sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        self.generation = f"{self.generation}-{digest}"
-        return super().execute(context)
+from trellis.workflow.stages.stage import Stage, Usd
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task."""
+    from trellis.workflow.lookups import left
+    from trellis.workflow.stages.operators import CompareOperator
+
     return CompareOperator(
         task_id="compare",
         project_id=platform.project,
@@ -66,12 +31,24 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         custom_job=planned(experiment, platform, job, needs=left.trainings),
         reads=_folders,
         writes=_leaderboard(experiment, platform),
+        contenders=contenders,
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,
         # `baselines` is skipped in a run without them.
         trigger_rule="none_failed",
         **slots(platform.pools.vertex, 1),
     )
+
+
+def contenders(context: Any) -> dict[str, Any]:
+    """What a run's tasks have left to compare: another set of it is compared anew."""
+    ti = context["ti"]
+    served = ti.xcom_pull(task_ids="served")
+    return {
+        "trainings": sorted(job["name"] for job in _trainings(context)),
+        "baselines": ti.xcom_pull(task_ids="baselines") or {},
+        "served": served["model"] if served else None,
+    }
 
 
 def _trainings(context: Any) -> list[dict[str, Any]]:
@@ -105,3 +82,27 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         },
         **job_messages.encryption(platform),
     }
+
+
+def per_hour(platform: Platform) -> float:
+    """US dollars an hour of a comparison."""
+    return cost.per_hour([(Machine(type=platform.compare.machine_type), 1)], platform.region)
+
+
+def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
+    return {"compare": per_hour(platform) * cost.hours(platform.compare.timeout)}
+
+
+STAGE = Stage(
+    name="compare",
+    tasks=lambda dag: task(dag.experiment, dag.platform),
+    page=lambda *_: [
+        ("compare", "scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI)")
+    ],
+    dry_run=lambda *_: [("compare", "all on one test split")],
+    at_most=_at_most,
+    spent=lambda jobs: {"compare": jobs.custom_hours("compare") * per_hour(jobs.platform)},
+    jobs=lambda plan: {"custom": 1},
+    advice={"compare": "The trainings are safe. Clear this task to compare again."},
+    linked=True,
+)

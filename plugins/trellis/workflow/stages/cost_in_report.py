@@ -11,7 +11,6 @@ from google.cloud.exceptions import NotFound
 
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import storage
-from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
 
 _SAVED = '<th scope="col" class="number">Spot machines saved of it, USD</th>'
@@ -19,10 +18,17 @@ _SAVED = '<th scope="col" class="number">Spot machines saved of it, USD</th>'
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 
 
-def write(platform: Platform, uri: str, plan: Plan, actual: Mapping[str, float]) -> None:
+def write(
+    platform: Platform,
+    uri: str,
+    plan: Plan,
+    actual: Mapping[str, float],
+    saved: Mapping[str, float],
+) -> None:
     """Fill the place of the report at `uri`, whatever is in it already.
 
-    actual: US dollars by stage. A report without the place, of an older trainer, stays as it is.
+    actual: US dollars by stage; saved: what spot machines saved of that. A report
+    without the place, of an older trainer, stays as it is.
     Raises google.cloud.exceptions.PreconditionFailed if another process writes the report at the
     same time, and what else Google's client raises.
     """
@@ -32,7 +38,6 @@ def write(platform: Platform, uri: str, plan: Plan, actual: Mapping[str, float])
     except NotFound:
         return
     page = blob.download_as_text(if_generation_match=blob.generation)
-    saved = cost.spot_savings(plan.experiment, platform.region, actual)
     filled = fill(page, table(plan.cost["stages"], actual, saved))
     if filled != page:
         blob.upload_from_string(

@@ -4,15 +4,16 @@ Skipped if the dataset exists. A new dataset emits an event of the experiment's 
 its fingerprint, so that other DAGs can be scheduled on it.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from trellis.dataflow.operators import FlexTemplateOperator
-from trellis.workflow.contracts import assets, layout
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import left
+from trellis.workflow.pricing import cost
+from trellis.workflow.pricing.machines import table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.source import ImageSource, TableSource
 from trellis.workflow.spec.split import (
     GroupSplit,
     KeySplit,
@@ -23,22 +24,20 @@ from trellis.workflow.spec.split import (
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
+from trellis.workflow.stages.stage import Row, Stage, Usd
 from trellis_contracts import job_image
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
-
-class ExportOperator(FlexTemplateOperator):
-    """Writes a dataset from a manifest's images, or a table's rows."""
-
-    def _reads(self) -> Iterable[str]:
-        # Of a table's rows the description, which is beside them.
-        source = self.body["launchParameter"]["parameters"]["source"]
-        folder, _, name = source.rpartition("/")
-        yield f"{folder}/" if name == "columns.json" else source
+if TYPE_CHECKING:
+    from trellis.workflow.stages.run_jobs import RunJobs
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task."""
+    from trellis.workflow.contracts import assets
+    from trellis.workflow.lookups import left
+    from trellis.workflow.stages.operators import ExportOperator
+
     return ExportOperator(
         task_id="export",
         project_id=platform.project,
@@ -160,3 +159,53 @@ def _split_flags(split: Split) -> dict[str, str]:
 def _table_flags(plan: Plan) -> dict[str, str]:
     # Everything else is in the description of the columns.
     return {"source": layout.dataset_columns(plan.dataset.uri)}
+
+
+def per_hour(platform: Platform) -> float:
+    """US dollars an hour of an export with all its workers."""
+    rate = cost.prices().dataflow
+    worker = table(platform.region).types[platform.dataflow.machine_type]
+    usd = worker.vcpus * rate["vcpu"] + worker.memory_gb * rate["memory_gb"]
+    return platform.dataflow.max_workers * usd
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    source = experiment.source
+    rows = "the rows of a query"
+    if isinstance(source, ImageSource):
+        rows = f"`{platform.uri(source.images)}`"
+    elif isinstance(source, TableSource):
+        rows = f"`{platform.table(source.bigquery)}`"
+    what = f"writes {rows} as TFRecords (Dataflow); skipped if this dataset exists already"
+    yield "export", what
+
+
+def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
+    if plan.dataset.exists:
+        yield "dataset", f"{plan.dataset.uri} is there and is reused: no export"
+    else:
+        yield "export", f"makes {plan.dataset.uri}"
+
+
+def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
+    return {"export": per_hour(platform) * cost.hours(platform.dataflow.timeout)}
+
+
+def _spent(jobs: "RunJobs") -> Usd:
+    worked = jobs.dataflow_hours("export", job_prefix(jobs.plan.experiment))
+    return {"export": worked * per_hour(jobs.platform)}
+
+
+STAGE = Stage(
+    name="export",
+    tasks=lambda dag: task(dag.experiment, dag.platform),
+    page=_page,
+    dry_run=_dry_run,
+    at_most=_at_most,
+    spent=_spent,
+    jobs=lambda plan: {"dataflow": int(not plan.dataset.exists)},
+    advice={
+        "export": "If images are at fault, rejected.jsonl beside the dataset lists them: fix the "
+        "manifest and trigger a new run. If the fault was Google's, clear this task."
+    },
+)

@@ -3,7 +3,7 @@
 `result` completes a run's record; without a leaderboard it does not run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from trellis.workflow.contracts import layout
@@ -11,7 +11,8 @@ from trellis.workflow.contracts.record import Failure
 from trellis.workflow.lookups import plans, records
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import spent
+from trellis.workflow.stages import costs
+from trellis.workflow.stages.stage import Stage
 
 # A record is read again and again, for lists of hundreds of runs.
 _LONGEST = 4000
@@ -19,7 +20,9 @@ _LONGEST = 4000
 _LOST = "its process was lost; Airflow knows no more"
 
 
-def recorder(experiment: Experiment, platform: Platform) -> Callable[[Any], None]:
+def recorder(
+    experiment: Experiment, platform: Platform, stages: Sequence[Stage]
+) -> Callable[[Any], None]:
     """Build the callback that records a failed task; it passes on the errors of Google's
     clients.
     """
@@ -30,7 +33,7 @@ def recorder(experiment: Experiment, platform: Platform) -> Callable[[Any], None
             at=records.now(),
             task=ti.task_id if ti.map_index < 0 else f"{ti.task_id} [{ti.map_index}]",
             why=_why(context),
-            so_far_usd=_so_far(experiment, platform, ti),
+            so_far_usd=_so_far(experiment, platform, stages, ti),
         )
         records.fail(platform, layout.Run.of(experiment, platform, ti.run_id), failure)
 
@@ -45,11 +48,13 @@ def _why(context: Any) -> str:
     return f"{text[:_LONGEST].rstrip()} ... (the task's log has the rest)"
 
 
-def _so_far(experiment: Experiment, platform: Platform, ti: Any) -> dict[str, float] | None:
+def _so_far(
+    experiment: Experiment, platform: Platform, stages: Sequence[Stage], ti: Any
+) -> dict[str, float] | None:
     """Cost so far by stage, of jobs that have ended, without baselines; None if it is not known."""
     try:
         plan = plans.load(experiment, platform, ti.run_id)
-        return spent.by_stage(plan, platform, ti, {"contenders": ()})
+        return costs.spent(stages, plan, platform, ti, {"contenders": ()})
     except Exception as error:
         print(f"What the run has cost so far is not known: {error}")
         return None

@@ -4,34 +4,22 @@ Inspects the source, checks whether its dataset exists, computes the cost limit,
 and adds the run to the index. The stages make their jobs from the plan when they start.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import DownstreamTasksSkipped
-from google.cloud.exceptions import Forbidden, NotFound
-
-from trellis.workflow.contracts import layout, run_params
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.lookups import (
-    bigquery_source,
-    documents,
-    image_manifest,
-    image_splits,
-    pretrained,
-    records,
-    storage,
-)
+from trellis.workflow.lookups import image_manifest, image_splits, pretrained
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages import dry_run, image_checks, limits, reuse
-from trellis.workflow.stages.refusal import refused
+from trellis.workflow.stages import costs, dry_run, image_checks, limits
+from trellis.workflow.stages.stage import Stage
 from trellis.workflow.validation import group
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
@@ -40,11 +28,17 @@ from trellis_contracts.plan import PlannedDataset
 from trellis_contracts.tasks import MULTILABEL
 
 
-def task(experiment: Experiment, platform: Platform) -> Any:
+def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) -> Any:
     """The Airflow task. Returns {"plan", "connection"}: the plan's address, and the Airflow
     connection that reads it. The page of all runs finds the bucket by it. Of a run that only plans:
     {"dry_run"}, what would run.
     """
+    from airflow.sdk import task as airflow_task
+    from airflow.sdk.exceptions import DownstreamTasksSkipped
+
+    from trellis.workflow.contracts import run_params
+    from trellis.workflow.lookups import records
+    from trellis.workflow.stages.refusal import refused
 
     @airflow_task(task_id="plan")
     def plan(
@@ -59,11 +53,13 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         interval = (data_interval_start, data_interval_end)
         values = run_params.of_backfill(params) if dag_run.run_type == "backfill" else params
         try:
-            decided = decide(experiment, platform, values, run_id, dag_run.run_after, interval)
+            decided = decide(
+                experiment, platform, stages, values, run_id, dag_run.run_after, interval
+            )
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
             raise refused(error) from None
         if values[run_params.DRY_RUN]:
-            preview = dry_run.lines(decided.plan, platform.region)
+            preview = dry_run.lines(stages, decided.plan, platform)
             print("\n".join(preview))
             # The exception would lose the return value.
             ti.xcom_push(key="return_value", value={"dry_run": preview})
@@ -114,6 +110,7 @@ class Decided:
 def decide(
     experiment: Experiment,
     platform: Platform,
+    stages: Sequence[Stage],
     values: Any,
     run_id: str,
     created: Any,
@@ -124,10 +121,14 @@ def decide(
     Repeating it gives the same plan, unless source or dataset changed in between.
     Raises FileError, SourceError, PlatformError or BudgetError for what the user must change.
     """
+    from trellis.workflow.contracts import run_params
+    from trellis.workflow.lookups import records, storage
+    from trellis.workflow.stages import reuse
+
     experiment = run_params.apply(experiment, values)
     group.require(experiment, platform)
     if not experiment.reuse:
-        cost.within_budget(experiment, cost.at_most(experiment, platform))
+        cost.within_budget(experiment, costs.at_most(stages, experiment, platform))
     storage.check_bucket(platform)
     pretrained.require(experiment, platform)
     if experiment.source.kind == "image":
@@ -153,25 +154,22 @@ def decide(
         cost={},
     )
     again = reuse.find(plan, platform)
-    limit = reuse.without_reused(
-        cost.at_most(experiment, platform, found.bytes), experiment, again.steps
-    )
+    limit = costs.at_most(stages, experiment, platform, found.bytes)
+    limit = reuse.without_reused(limit, experiment, again.steps)
     cost.within_budget(experiment, limit)
     if platform.limits is not None:
         month = records.now()[:7]
         others = records.of_month(platform, month, run)
         limits.within_month(platform.limits, experiment.owner, month, limit.usd, others)
-    plan = replace(
-        plan,
-        jobs=_jobs(experiment, dataset.exists, again.steps),
-        cost=_cost(experiment, platform, limit),
-        reuse=again,
-    )
+    plan = replace(plan, cost=_cost(experiment, platform, limit), reuse=again)
+    plan = replace(plan, jobs=costs.jobs(stages, plan))
     return Decided(plan, found, limit)
 
 
 def write(decided: Decided, platform: Platform) -> Plan:
     """Write plan.json, and what it names."""
+    from trellis.workflow.lookups import documents, storage
+
     plan, experiment, dataset = decided.plan, decided.plan.experiment, decided.plan.dataset
     if (own := experiment.own_model) and own.text is not None:
         storage.write_once(platform, plan.model_address, own.text)
@@ -199,6 +197,8 @@ def describe(found: Found) -> str:
 
 def _dataset(experiment: Experiment, platform: Platform, found: Found) -> PlannedDataset:
     """The source's dataset, and whether it exists."""
+    from trellis.workflow.lookups import records, storage
+
     uri = layout.dataset(platform.bucket, experiment.name, found.fingerprint)
     # A dataset that was refused, or whose run came to nothing, is no measure for the next.
     used = {
@@ -235,6 +235,8 @@ def _rows(
     experiment: Experiment, platform: Platform, interval: tuple[Any, Any], days: tuple[Any, Any]
 ) -> Found:
     """Inspect the table or query in BigQuery."""
+    from trellis.workflow.lookups import bigquery_source
+
     found = bigquery_source.inspect(experiment, platform, interval, days)
     if cost.baseline_names(experiment) and not found.table.of_baselines():
         raise SourceError(
@@ -287,6 +289,10 @@ def _fits_features(experiment: Experiment, where: str, table: Table) -> None:
 
 def _images(experiment: Experiment, platform: Platform) -> Found:
     """Inspect the manifest. Raises SourceError."""
+    from google.cloud.exceptions import Forbidden, NotFound
+
+    from trellis.workflow.lookups import bigquery_source, storage
+
     address = platform.uri(experiment.image_source.images)
     manifest = storage.blob(platform, address)
     try:
@@ -320,13 +326,15 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
     return Found(address, fingerprint, contents.examples, classes)
 
 
-def _jobs(experiment: Experiment, exists: bool, reused: Mapping[str, str]) -> dict[str, int]:
-    """The run's number of jobs by kind, without BigQuery's."""
-    automl = int(experiment.baselines.automl is not None)
-    return {
-        "dataflow": int(not exists),
-        "tuning": experiment.searches - ("tuning" in reused),
-        "custom": experiment.trainings + experiment.train.seeds - sum(reuse.count(reused)),
-        "automl": automl,
-        "batch": automl,
-    }
+STAGE = Stage(
+    name="plan",
+    tasks=lambda dag: task(dag.experiment, dag.platform, dag.stages),
+    page=lambda *_: [
+        ("plan", "checks source, parameters and cost; refuses the run before anything is spent")
+    ],
+    advice={
+        "plan": "Nothing was spent. Change the experiment file, its source or the run's "
+        "parameters, as the message says, and trigger a new run."
+    },
+    linked=True,
+)

@@ -9,8 +9,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from trellis.workflow.lookups import left, plans
-from trellis.workflow.lookups.left import Need
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 
@@ -20,19 +18,21 @@ def planned(
     platform: Platform,
     make: Callable[..., Any],
     given: Callable[[Any], Any] | None = None,
-    load: Callable[[Experiment, Platform, str], Any] = plans.load,
-    needs: Need | None = None,
+    load: Callable[[Experiment, Platform, str], Any] | None = None,
+    needs: Callable[[Any, Platform], None] | None = None,
 ) -> Any:
     """A field computed from the run's plan: what `make(plan, platform)` returns.
 
-    given: reads from the task's context a third argument for `make`. load: loads the plan; depends
-    on the kind of DAG. needs: looks first for what earlier tasks must have left.
+    given: reads from the task's context a third argument for `make`. load: loads the plan of
+    another kind of DAG. needs: looks first for what earlier tasks must have left.
     """
 
     # The serialized DAG shows this function's name: that of each stage's own.
     @functools.wraps(make)
     def render(context: Any, jinja_env: Any) -> Any:
-        plan = load(experiment, platform, context["run_id"])
+        from trellis.workflow.lookups import plans
+
+        plan = (load or plans.load)(experiment, platform, context["run_id"])
         if needs is not None:
             needs(plan, platform)
         return make(plan, platform, *([given(context)] if given else []))
@@ -48,6 +48,8 @@ def returned(task_id: str, name: str, required: bool = True) -> Any:
     """
 
     def pull(context: Any, jinja_env: Any = None) -> Any:
+        from trellis.workflow.lookups import left
+
         ti = context["ti"]
         content = left.returned(ti, task_id, name) if required else ti.xcom_pull(task_ids=task_id)
         return content[name] if content else None

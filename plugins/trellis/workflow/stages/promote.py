@@ -4,53 +4,52 @@ The comparison evaluated the gate; leaderboard.json has the decision and its rea
 checks that they still hold for what is served now. A run that promotes nothing is a success.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
-from airflow.providers.standard.utils.skipmixin import SkipMixin
-from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
-
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.run_params import NOT_DEPLOYED
-from trellis.workflow.lookups import documents, endpoint
 from trellis.workflow.pricing import cost
+from trellis.workflow.spec.deployment import Gate
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-
-
-class PromoteOperator(BaseOperator, SkipMixin):
-    """Returns {"promoted", "reason", "challenger", "checks", "served"}: the downstream tasks run if
-    it is promoted; else they are skipped, even when they are cleared.
-
-    A BaseOperator, as Airflow keeps cleared tasks skipped only below operators, not functions.
-    """
-
-    def __init__(self, *, experiment: Experiment, platform: Platform, **kwargs: Any):
-        super().__init__(**kwargs)
-        self._experiment = experiment
-        self._platform = platform
-
-    def execute(self, context: Any) -> dict[str, Any]:
-        run = layout.Run.of(self._experiment, self._platform, context["run_id"])
-        decision = documents.read(self._platform, "leaderboard", run.leaderboard)["promotion"]
-        if decision is None:
-            raise AirflowSkipException(f"This run deploys nothing: {NOT_DEPLOYED}.")
-        for line in summary(decision):
-            print(line)
-        if decision["promoted"]:
-            check_served(self._platform, run, decision)
-            print(f"Serving costs {cost.serving(self._experiment, self._platform.region)}.")
-            return decision
-        check_none_halfway(self._platform, run)
-        # `skip` raises an exception, which would lose the return value.
-        context["ti"].xcom_push(key="return_value", value=decision)
-        self.skip(context["ti"], self.get_direct_relatives(upstream=False))
-        return decision
+from trellis.workflow.stages.stage import Row, Stage
+from trellis_contracts.metrics import METRICS
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task."""
-    return PromoteOperator(task_id="promote", experiment=experiment, platform=platform)
+    """The Airflow task. Returns the decision, as leaderboard.json has it."""
+    from trellis.workflow.stages.operators import PromoteOperator
+
+    def decided(context: Any) -> dict[str, Any]:
+        return decide(experiment, platform, context["run_id"])
+
+    return PromoteOperator(task_id="promote", decide=decided)
+
+
+def decide(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, Any]:
+    """The comparison's decision, printed, if it still holds.
+
+    Raises AirflowSkipException if the run deploys nothing, AirflowFailException if something else
+    is served by now.
+    """
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    from trellis.workflow.contracts.run_params import NOT_DEPLOYED
+    from trellis.workflow.lookups import documents
+
+    run = layout.Run.of(experiment, platform, run_id)
+    decision: dict[str, Any] | None
+    decision = documents.read(platform, "leaderboard", run.leaderboard)["promotion"]
+    if decision is None:
+        raise AirflowSkipException(f"This run deploys nothing: {NOT_DEPLOYED}.")
+    for line in summary(decision):
+        print(line)
+    if decision["promoted"]:
+        check_served(platform, run, decision)
+        print(f"Serving costs {cost.serving(experiment, platform.region)}.")
+    else:
+        check_none_halfway(platform, run)
+    return decision
 
 
 def summary(decision: dict[str, Any]) -> list[str]:
@@ -70,6 +69,10 @@ def check_none_halfway(platform: Platform, run: layout.Run) -> None:
     This happens if a training was cleared during its model's deployment, and the new comparison
     promotes nothing: then the tasks that would continue or undo the deployment are skipped.
     """
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import endpoint
+
     found = endpoint.find(platform, run)
     for version in found.versions if found else ():
         if version.own and not version.champion:
@@ -87,6 +90,10 @@ def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) 
 
     Ignores what this run deployed itself, perhaps partly.
     """
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import endpoint
+
     found = endpoint.find(platform, run)
     now = found.before.name if found and found.before else None
     scored = decision["served"]["model"] if decision["served"] else None
@@ -97,3 +104,37 @@ def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) 
             f"now {now or 'nothing'} is served. Clear `served` and the tasks after it to "
             "compare again with what is served then."
         )
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    gate = _gate(experiment.deployment.gate, experiment.baselines.count)
+    yield (
+        "promote",
+        f"goes on if the best training meets the gate ({gate}); otherwise the run ends green and "
+        "the served model stays",
+    )
+
+
+def _gate(gate: Gate, baselines: int) -> str:
+    """What the best training must achieve."""
+    bound = {"maximize": "at least", "minimize": "at most"}
+    asked = [f"{m} {bound[METRICS[m].goal]} {value}" for m, value in gate.require.items()]
+    if gate.beat == "baselines" and baselines:
+        asked.append("better than every baseline")
+    if gate.improvement is not None:
+        asked.append("better than the served model")
+    elif gate.tolerance is not None:
+        asked.append("no worse than the served model")
+    return ", ".join(asked) or "it was scored"
+
+
+STAGE = Stage(
+    name="promote",
+    when=lambda experiment: experiment.deploy is not None,
+    tasks=lambda dag: task(dag.experiment, dag.platform),
+    page=_page,
+    advice={
+        "promote": "The served model is unchanged, and the leaderboard exists. Follow the message."
+    },
+    ends_run=["promote"],
+)

@@ -3,17 +3,14 @@
 The repeats do not compete: the training that `select` finds does, with the experiment's own seed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException
-
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import documents, left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import train
+from trellis.workflow.stages.stage import Building, Row, Stage, Tasks
 
 _SEEDS = 2**31
 
@@ -23,6 +20,9 @@ def tasks(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
 
     chosen: what `choose` returns; None: nothing is tuned.
     """
+    from airflow.sdk import task as airflow_task
+
+    from trellis.workflow.lookups import left, plans
 
     @airflow_task(task_id="select")
     def select(chosen, run_id=None):
@@ -55,6 +55,10 @@ def best_of(
     folders: of the trainings by rank, if they are not the run's. Raises AirflowFailException if
     none of them has ended.
     """
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import documents
+
     sign = -1 if plan.experiment.goal == "maximize" else 1
     ended = []
     for entry in chosen:
@@ -71,3 +75,61 @@ def best_of(
             "when it ends: clear `train`."
         )
     return min(ended, key=lambda one: one[0])[1]
+
+
+def repeats(experiment: Experiment) -> bool:
+    """Whether the experiment asks for further seeds."""
+    return experiment.train.seeds > 1
+
+
+def _tasks(dag: Building) -> Tasks:
+    from trellis.workflow.stages.ended import EndedOperator
+
+    before = dag.made.get("choose")
+    selected, repeat = tasks(dag.experiment, dag.platform, None if before is None else before.last)
+    # A repeat that failed is in the report.
+    repeated = EndedOperator(
+        task_id="repeated",
+        of="repeat",
+        made_by="select",
+        one_succeeded=False,
+        on_failure=dag.alert,
+    )
+    selected >> repeat >> repeated
+    return Tasks(selected, repeated)
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    seeds = experiment.train.seeds - 1
+    yield "select, repeat", f"trains the best one again with {seeds} other seed(s) (Vertex AI)"
+
+
+def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
+    yield "repeat", f"the best training with {plan.experiment.train.seeds - 1} other seeds"
+
+
+def _jobs(plan: Plan) -> dict[str, int]:
+    reused, _ = train.reused(plan.reuse.steps)
+    return {"custom": plan.experiment.train.seeds - 1 - reused}
+
+
+STAGE = Stage(
+    name="repeat",
+    when=repeats,
+    tasks=_tasks,
+    page=_page,
+    dry_run=_dry_run,
+    at_most=lambda experiment, platform, bytes_: {
+        "repeat": (experiment.train.seeds - 1) * train.at_most(experiment, platform)
+    },
+    spent=lambda jobs: {"repeat": train.spent(jobs, "repeat")},
+    spot=lambda experiment: {"repeat": spot} if (spot := train.spot(experiment)) else {},
+    jobs=_jobs,
+    advice={
+        "select": "The trainings are safe. Clear this task; the repeats and the comparison follow.",
+        "repeat": "Clear this task to continue the repeat from its last checkpoint; the comparison "
+        "follows. The leaderboard that exists by then shows this seed as failed.",
+        "repeated": "The message names the task to clear; the comparison follows.",
+    },
+    ends_run=["repeat"],
+)

@@ -6,25 +6,24 @@ A run must not succeed if its leaderboard lacks a training or its promoted model
 task, the last of the DAG, decides the run's state. Promoting nothing is not a failure.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException
-
 from trellis.workflow.contracts import layout, roles
-from trellis.workflow.contracts.run_params import NOT_DEPLOYED
-from trellis.workflow.lookups import documents, plans, records
-from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import cost_in_report, spent, vertex_experiment
-from trellis.workflow.stages.deploy.record import RETREATED, SERVING
+from trellis.workflow.stages import costs
+from trellis.workflow.stages.stage import Row, Stage
 
 
-def task(experiment: Experiment, platform: Platform) -> Any:
+def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) -> Any:
     """The Airflow task. Returns {"winner", "metric", "value", "report"}, and "deployment", a
     sentence, if the experiment deploys.
     """
+    from airflow.sdk import task as airflow_task
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import documents, records
 
     @airflow_task(task_id="result")
     def result(ti=None, dag=None, run_id=None):
@@ -39,10 +38,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             record = documents.find(platform, "deployment", run.deployment)
             broken = _failed_tasks(ti, dag)
             failure = failure or not_served(board, record, broken)
-        actual = _spent(experiment, platform, ti, board)
+        actual = _spent(experiment, platform, stages, ti, board)
         if actual is not None:
-            _report_cost(experiment, platform, ti, run.report, actual)
-        saved = cost.spot_savings(experiment, platform.region, actual or {})
+            _report_cost(experiment, platform, stages, ti, run.report, actual)
+        saved = costs.spot_savings(stages, experiment, platform.region, actual or {})
         if saved:
             print(f"Spot machines have saved about {sum(saved.values()):.2f} USD of that.")
         savings = sum(saved.values()) if saved else None
@@ -62,33 +61,46 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 
 def _spent(
-    experiment: Experiment, platform: Platform, ti: Any, board: dict[str, Any]
+    experiment: Experiment,
+    platform: Platform,
+    stages: Sequence[Stage],
+    ti: Any,
+    board: dict[str, Any],
 ) -> dict[str, float] | None:
     """Return the cost of the run by stage; None if Google does not tell, which fails no run. Prints
     what was reused, too, which has cost nothing.
     """
+    from trellis.workflow.lookups import plans
+
     try:
         plan = plans.load(experiment, platform, ti.run_id)
         for line in plan.reuse.lines():
             print(line)
-        stages = spent.by_stage(plan, platform, ti, board)
+        usd = costs.spent(stages, plan, platform, ti, board)
     except Exception as error:
         print(f"What the run has cost is not known: {error}")
         return None
-    parts = ", ".join(f"{stage} {usd:.2f}" for stage, usd in stages.items())
-    print(
-        f"By its jobs' own times, the run has cost about {sum(stages.values()):.2f} USD ({parts})"
-    )
-    return stages
+    parts = ", ".join(f"{stage} {amount:.2f}" for stage, amount in usd.items())
+    print(f"By its jobs' own times, the run has cost about {sum(usd.values()):.2f} USD ({parts})")
+    return usd
 
 
 def _report_cost(
-    experiment: Experiment, platform: Platform, ti: Any, report: str, actual: dict[str, float]
+    experiment: Experiment,
+    platform: Platform,
+    stages: Sequence[Stage],
+    ti: Any,
+    report: str,
+    actual: dict[str, float],
 ) -> None:
     """A report that cannot be written fails no run: the record has the cost, too."""
+    from trellis.workflow.lookups import plans
+    from trellis.workflow.stages import cost_in_report
+
     try:
         plan = plans.load(experiment, platform, ti.run_id)
-        cost_in_report.write(platform, report, plan, actual)
+        saved = costs.spot_savings(stages, plan.experiment, platform.region, actual)
+        cost_in_report.write(platform, report, plan, actual, saved)
     except Exception as error:
         print(f"The report does not say what the run has cost: {error}")
 
@@ -97,6 +109,8 @@ def _to_vertex_experiments(platform: Platform, run: layout.Run, board: dict[str,
     """Write the contenders to Vertex AI Experiments. A failure fails no run: bucket and index have
     everything.
     """
+    from trellis.workflow.stages import vertex_experiment
+
     try:
         vertex_experiment.write(platform, run, board)
     except Exception as error:
@@ -120,6 +134,8 @@ def not_served(
 
     record, broken: as in `deployment`.
     """
+    from trellis.workflow.stages.deploy.record import SERVING
+
     promoted = board["promotion"] is not None and board["promotion"]["promoted"]
     served = record is not None and record["state"] == SERVING
     return deployment(board, record, broken) if broken or (promoted and not served) else None
@@ -130,6 +146,9 @@ def deployment(board: dict[str, Any], record: dict[str, Any] | None, broken: lis
 
     record: deployment.json, None if there is none. broken: failed tasks of the deployment.
     """
+    from trellis.workflow.contracts.run_params import NOT_DEPLOYED
+    from trellis.workflow.stages.deploy.record import RETREATED, SERVING
+
     decision = board["promotion"]
     if decision is None:
         return f"Nothing was to be deployed: {NOT_DEPLOYED}."
@@ -201,3 +220,20 @@ def failed(board: dict[str, Any]) -> str:
         for one in repeats["failed"]
     ]
     return "; ".join(trainings + others)
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    became = " and reports its deployment" if experiment.deploy else ""
+    yield "result", f"names the winner{became}; fails if a training is not on the leaderboard"
+
+
+STAGE = Stage(
+    name="result",
+    tasks=lambda dag: task(dag.experiment, dag.platform, dag.stages),
+    page=_page,
+    advice={
+        "result": "The leaderboard exists. Clear the failed training, or the failed step of the "
+        "deployment, to complete it."
+    },
+    linked=True,
+)

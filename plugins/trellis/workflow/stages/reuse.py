@@ -66,7 +66,7 @@ def find(plan: Plan, platform: Platform) -> Reuse:
 
 def without_reused(limit: Cost, experiment: Experiment, steps: Mapping[str, str]) -> Cost:
     """Return the limit of cost minus the share of the reused steps."""
-    repeats, trainings = count(steps)
+    repeats, trainings = train.reused(steps)
     left = {
         # Those of other models are never reused.
         "tune": 1 - (_TUNING in steps) / max(1, experiment.searches),
@@ -75,12 +75,6 @@ def without_reused(limit: Cost, experiment: Experiment, steps: Mapping[str, str]
     }
     stages = {stage: usd * left.get(stage, 1) for stage, usd in limit.stages.items()}
     return Cost(stages, limit.assumptions)
-
-
-def count(steps: Mapping[str, str]) -> tuple[int, int]:
-    """Count the repeats and the trainings that are reused."""
-    repeats = sum("/seeds/" in step for step in steps)
-    return repeats, len(steps) - repeats - (_TUNING in steps)
 
 
 class _Search:

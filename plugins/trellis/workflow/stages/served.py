@@ -11,20 +11,21 @@ deployed, the file does not change: it has what was served before.
 
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
-
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.run_params import NOT_DEPLOYED
-from trellis.workflow.lookups import documents, endpoint, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.stage import Stage
 
 SCHEMA = 1
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task; skipped when the run does not deploy. Returns served.json's content."""
+    from airflow.sdk import task as airflow_task
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    from trellis.workflow.contracts.run_params import NOT_DEPLOYED
+    from trellis.workflow.lookups import plans
 
     @airflow_task(task_id="served")
     def served(run_id=None):
@@ -44,6 +45,10 @@ def record(platform: Platform, run: layout.Run, private: bool = False) -> dict[s
 
     private: deploy.private. Raises AirflowFailException if the endpoint is of the other kind.
     """
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from trellis.workflow.lookups import documents, endpoint
+
     found = endpoint.find(platform, run)
     if found and found.private != private:
         there, wanted = ("private", "public") if found.private else ("public", "private")
@@ -75,3 +80,15 @@ def describe(content: dict[str, Any]) -> str:
     gone = "" if content["artifact_uri"] else "; its files are missing: someone deleted the version"
     served = f"{content['endpoint']} serves {content['model']}"
     return f"{served} ({content['traffic']}% of the requests){gone}"
+
+
+STAGE = Stage(
+    name="served",
+    when=lambda experiment: experiment.deploy is not None,
+    tasks=lambda dag: task(dag.experiment, dag.platform),
+    page=lambda *_: [("served", "finds the served model, so that it is compared too")],
+    advice={
+        "served": "Clear this task once the cause is fixed. The comparison waits for it, the "
+        "trainings do not."
+    },
+)

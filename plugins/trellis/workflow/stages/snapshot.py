@@ -5,20 +5,26 @@ fingerprint. The snapshot never changes and never expires: every contender of ev
 dataset used it.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import left
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.stage import Row, Stage, Usd
+
+if TYPE_CHECKING:
+    from trellis.workflow.stages.run_jobs import RunJobs
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task that freezes the rows."""
+    from trellis.bigquery.operators import BigQueryJobOperator
+
     table = planned(experiment, platform, job_messages.snapshot)
     return BigQueryJobOperator(
         task_id="snapshot",
@@ -31,6 +37,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def extract_task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task that writes them to Parquet; skipped if the dataset exists."""
+    from trellis.bigquery.operators import BigQueryJobOperator
+    from trellis.workflow.lookups import left
+
     return BigQueryJobOperator(
         task_id="extract",
         configuration=planned(experiment, platform, extract_job, needs=left.snapshot_to_extract),
@@ -84,3 +93,51 @@ def _common(experiment: Experiment, platform: Platform) -> dict[str, Any]:
         "key": planned(experiment, platform, key),
         "poll_interval": platform.poll_seconds,
     }
+
+
+def of_rows(experiment: Experiment) -> bool:
+    """Whether the source is rows, which are frozen and checked; images are taken as they are."""
+    return experiment.source.kind != "image"
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    what = "freezes the run's rows in BigQuery; refuses rows that cannot be learned from"
+    yield "snapshot, check", what
+
+
+def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
+    assert plan.table is not None
+    dataset = plan.dataset
+    rows = "rows" if dataset.examples is None else f"{dataset.examples:,} rows"
+    yield "snapshot", f"{rows}, {len(plan.table.features)} features of {dataset.source}"
+
+
+def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
+    return {"snapshot": cost.scan(source_bytes)}
+
+
+def _spent(jobs: "RunJobs") -> Usd:
+    return {"snapshot": jobs.billed("snapshot", key(jobs.plan, jobs.platform))}
+
+
+STAGE = Stage(
+    name="snapshot",
+    when=of_rows,
+    tasks=lambda dag: task(dag.experiment, dag.platform),
+    page=_page,
+    dry_run=_dry_run,
+    at_most=_at_most,
+    spent=_spent,
+    advice={
+        "snapshot": "BigQuery's message names what it could not read. Fix the source and trigger a "
+        "new run; if the fault was Google's, clear this task."
+    },
+)
+
+EXTRACT = Stage(
+    name="extract",
+    when=of_rows,
+    tasks=lambda dag: extract_task(dag.experiment, dag.platform),
+    page=lambda *_: [("extract", "writes the snapshot as Parquet files (BigQuery)")],
+    advice={"extract": "The snapshot is safe. Clear this task to write its files again."},
+)

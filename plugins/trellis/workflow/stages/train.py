@@ -3,18 +3,21 @@
 Without a search there is one training, with the experiment's fixed hyperparameters.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from trellis.vertex.operators import CustomJobOperator
-from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import left, reused
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine, TrainingMachines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
+from trellis.workflow.stages.stage import Building, Row, Stage, Tasks
+
+if TYPE_CHECKING:
+    from trellis.workflow.stages.run_jobs import RunJobs
 
 UNTUNED: dict[str, Any] = {"rank": 1, "trial": None, "parameters": {}}
 """In place of a chosen trial, if the experiment tunes nothing."""
@@ -23,38 +26,6 @@ UNTUNED: dict[str, Any] = {"rank": 1, "trial": None, "parameters": {}}
 def untuned(model: str | None, rank: int) -> dict[str, Any]:
     """Return the chosen entry of one model that is not tuned; None is the experiment's `model`."""
     return {**UNTUNED, "rank": rank, **({"model": model} if model else {})}
-
-
-class TrainOperator(CustomJobOperator):
-    """Trains one trial in full.
-
-    :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of one of the experiment's other
-        models with its "model", of a repeat with its "seed".
-    :param reused: {"source", "target"}: folder of an earlier training that is copied in place of a
-        job (templated); None: there is none.
-    """
-
-    template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "reused")
-
-    def __init__(self, *, chosen: dict[str, Any], reused: Any, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.chosen = chosen
-        self.reused = reused
-
-    def _reads(self) -> Iterable[str]:
-        return job_messages.read_by(self._message().job_spec, self.reused)
-
-    def _writes(self) -> Iterable[str]:
-        for folder in super()._writes():
-            yield folder
-            yield layout.trained_model(folder)
-
-    def execute(self, context: Any) -> Any:
-        if self.reused is None:
-            return super().execute(context)
-        self.log.info("Reused, no job: %s", self.reused["source"])
-        copied = reused.training(self.gcp_conn_id, **self.reused)
-        return {**copied, "output": self.reused["target"]}
 
 
 def task(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
@@ -71,6 +42,9 @@ def every_untuned(experiment: Experiment, chosen: Any) -> Any:
 
 def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: Any) -> Any:
     """A task with one instance for each entry of `chosen`."""
+    from trellis.workflow.lookups import left
+    from trellis.workflow.stages.operators import TrainOperator
+
     return TrainOperator.partial(
         task_id=task_id,
         project_id=platform.project,
@@ -137,3 +111,101 @@ def copied(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, 
 def _folder(plan: Plan, chosen: dict[str, Any]) -> str:
     rank = chosen["rank"]
     return plan.run.repeat(rank, chosen["seed"]) if "seed" in chosen else plan.run.training(rank)
+
+
+def reused(steps: Iterable[str]) -> tuple[int, int]:
+    """How many repeats and how many trainings are among the steps that a run reuses."""
+    of_training = [step for step in steps if step.startswith("training/")]
+    repeats = sum("/seeds/" in step for step in of_training)
+    return repeats, len(of_training) - repeats
+
+
+def _tasks(dag: Building) -> Tasks:
+    from trellis.workflow.stages.ended import EndedOperator
+
+    before = dag.made.get("choose")
+    trainings = task(dag.experiment, dag.platform, None if before is None else before.last)
+    # At least one training has succeeded, and all have ended.
+    trained = EndedOperator(
+        task_id="trained",
+        of="train",
+        made_by=None if before is None else "choose",
+        one_succeeded=True,
+        on_failure=dag.alert,
+    )
+    trainings >> trained
+    return Tasks(trainings, trained)
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    trained = "each of them"
+    if experiment.tune is None:
+        best = f"to {experiment.goal} {experiment.metric}"
+        trained = f"one model with the file's hyperparameters, {best},"
+    train, machines = experiment.train, experiment.train.machines
+    beside = ""
+    if servers := machines.parameter_servers:
+        beside = f" and {servers.count} parameter server(s)"
+    elif reducers := machines.reduction_servers:
+        beside = f" and {reducers.count} reduction server(s)"
+    workers = f"{machines.workers} worker(s){beside}"
+    yield "train", f"trains {trained} for up to {train.epochs} epochs on {workers} (Vertex AI)"
+    if experiment.reuse:
+        what = "without a job if a finished run has done the same: copied from there"
+        yield "tune, train, repeat", what
+
+
+def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
+    experiment, train = plan.experiment, plan.experiment.train
+    trained = f"one model, to {experiment.goal} {experiment.metric}"
+    if experiment.tune is not None:
+        trained = f"the best {train.top}{' of each model' if experiment.other_models else ''}"
+    machines = " + ".join(f"{count} x {one.text}" for one, count in _alike(train.machines))
+    yield "train", f"{trained} for up to {train.epochs} epochs, each on {machines}"
+
+
+def _alike(machines: TrainingMachines) -> list[tuple[Machine, int]]:
+    """The machines of a training, without the difference between its chief and its workers."""
+    training, servers = machines.pools[:2], machines.pools[2:]
+    return [(machines, sum(count for _, count in training)), *servers]
+
+
+def at_most(experiment: Experiment, platform: Platform) -> float:
+    """US dollars that one training may cost."""
+    train = experiment.train
+    return cost.per_hour(train.machines.pools, platform.region) * cost.hours(train.timeout)
+
+
+def spot(experiment: Experiment) -> Sequence[tuple[Machine, int]]:
+    """The spot machines of a training, with how many there are of each."""
+    return experiment.train.machines.pools if experiment.train.machines.spot else ()
+
+
+def spent(jobs: "RunJobs", task: str) -> float:
+    """US dollars of the trainings of a task."""
+    return jobs.custom_hours(task) * jobs.plan.rates["training"]
+
+
+def _jobs(plan: Plan) -> dict[str, int]:
+    _, trainings = reused(plan.reuse.steps)
+    return {"custom": plan.experiment.trainings - trainings}
+
+
+STAGE = Stage(
+    name="train",
+    tasks=_tasks,
+    page=_page,
+    dry_run=_dry_run,
+    at_most=lambda experiment, platform, bytes_: {
+        "train": experiment.trainings * at_most(experiment, platform)
+    },
+    spent=lambda jobs: {"train": spent(jobs, "train")},
+    spot=lambda experiment: {"train": spot(experiment)} if spot(experiment) else {},
+    jobs=_jobs,
+    advice={
+        "train": "Clear this task to continue the training from its last checkpoint. The other "
+        "trainings, and their leaderboard, do not wait for it.",
+        "trained": "The message names the task to clear; the comparison follows.",
+    },
+    ends_run=["train"],
+)

@@ -1,19 +1,23 @@
 """tune: a Vertex AI tuning job runs many short trainings with different hyperparameters."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from trellis.vertex.operators import HyperparameterTuningJobOperator
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import left, reused
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.tuning import Range, Span
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
+from trellis.workflow.stages.stage import Building, Row, Stage, Tasks, Usd
 from trellis.workflow.validation.file import known_to
 from trellis_contracts.catalog import Hyperparameter, flag
+
+if TYPE_CHECKING:
+    from trellis.workflow.stages.run_jobs import RunJobs
 
 _ALGORITHMS = {
     # Vertex's default is Bayesian optimization.
@@ -24,29 +28,6 @@ _ALGORITHMS = {
 _SCALES = {"linear": "UNIT_LINEAR_SCALE", "log": "UNIT_LOG_SCALE"}
 
 
-class TuneOperator(HyperparameterTuningJobOperator):
-    """Runs the search.
-
-    :param reused: {"source", "target"}: folder of an earlier search's trials that is copied in
-        place of a job (templated); None: there is none.
-    """
-
-    template_fields: Any = (*HyperparameterTuningJobOperator.template_fields, "reused")
-
-    def __init__(self, *, reused: Any, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.reused = reused
-
-    def _reads(self) -> Iterable[str]:
-        return job_messages.read_by(self._message().trial_job_spec, self.reused)
-
-    def execute(self, context: Any) -> Any:
-        if self.reused is None:
-            return super().execute(context)
-        self.log.info("Reused, no job: %s", self.reused["source"])
-        return reused.tuning(self.gcp_conn_id, **self.reused)
-
-
 def task_id(model: str | None) -> str:
     """Id of the tuning task of one model; None is the experiment's `model`."""
     return f"tune_{model}" if model else "tune"
@@ -54,6 +35,9 @@ def task_id(model: str | None) -> str:
 
 def task(experiment: Experiment, platform: Platform, model: str | None = None) -> Any:
     """The Airflow task. Returns {"name", "console", "trials"}."""
+    from trellis.workflow.lookups import left
+    from trellis.workflow.stages.operators import TuneOperator
+
     return TuneOperator(
         task_id=task_id(model),
         project_id=platform.project,
@@ -134,3 +118,74 @@ def parameter(known: Hyperparameter, range_: Range) -> dict[str, Any]:
     else:
         spec["categorical_value_spec"] = {"values": [flag(value) for value in range_.choose]}
     return spec
+
+
+def searches(experiment: Experiment) -> bool:
+    """Whether the experiment has a search."""
+    return experiment.tune is not None
+
+
+def _searched(experiment: Experiment) -> list[str | None]:
+    """The models with a search; None: `model`."""
+    return [name for name, one in experiment.by_model.items() if one.tune is not None]
+
+
+def _tasks(dag: Building) -> Tasks:
+    """One search beside the other."""
+    found = [task(dag.experiment, dag.platform, model) for model in _searched(dag.experiment)]
+    return Tasks(found, found)
+
+
+def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
+    for model in filter(None, _searched(experiment)):
+        yield task_id(model), f"the same for the model {model}"
+    tune = experiment.tuning
+    what = f"runs {tune.trials} trials of {tune.epochs} epochs, {tune.parallel} at a time, to "
+    yield "tune", f"{what}{tune.goal} {tune.metric}"
+
+
+def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
+    tune = plan.experiment.tuning
+    yield (
+        "tune",
+        f"{tune.trials} trials of {tune.epochs} epochs, {tune.parallel} at a time, on "
+        f"{tune.machines.text}: {tune.goal} {tune.metric} over {', '.join(tune.search)}",
+    )
+    for model in filter(None, _searched(plan.experiment)):
+        search = plan.experiment.of(model).search
+        yield task_id(model), f"as many of {model}, over {', '.join(search)}"
+
+
+def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
+    tune = experiment.tuning
+    trial = cost.per_hour([(tune.machines, 1)], platform.region) * cost.hours(tune.timeout)
+    return {"tune": experiment.searches * tune.trials * trial}
+
+
+def _spent(jobs: "RunJobs") -> Usd:
+    worked = sum(jobs.trials_hours(task_id(model)) for model in jobs.plan.experiment.by_model)
+    return {"tune": worked * jobs.plan.rates["trial"]}
+
+
+def _spot(experiment: Experiment) -> Mapping[str, Sequence[tuple[Machine, int]]]:
+    machines = experiment.tuning.machines
+    return {"tune": [(machines, 1)]} if machines.spot else {}
+
+
+_ADVICE = (
+    "The logs of the failed trials name the cause, most often a range in which trainings diverge. "
+    "Change `tune` and trigger a new run; if the fault was Google's, clear this task."
+)
+
+STAGE = Stage(
+    name="tune",
+    when=searches,
+    tasks=_tasks,
+    page=_page,
+    dry_run=_dry_run,
+    at_most=_at_most,
+    spent=_spent,
+    spot=_spot,
+    jobs=lambda plan: {"tuning": plan.experiment.searches - ("tuning" in plan.reuse.steps)},
+    advice={"tune": _ADVICE, "tune_": _ADVICE},
+)

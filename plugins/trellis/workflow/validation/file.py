@@ -6,7 +6,7 @@ Everything that is wrong with a file is reported at once, with line, field and w
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,25 +108,33 @@ def profiles_of(path: Path) -> tuple[Profile | None, ...]:
 
 
 def check_on(
-    platform: Platform, path: Path, experiment: Experiment, profile: Profile | None = None
+    platform: Platform,
+    path: Path,
+    experiment: Experiment,
+    at_most: Callable[[Experiment, Platform], cost.Cost],
+    profile: Profile | None = None,
 ) -> None:
     """Raises FileError if no run of the file's experiment could start: for its cost, for what
     platform.yaml lacks, or because it waits for an experiment that is not beside it.
 
-    The size of a table or query, which only BigQuery knows, is left out of the cost here.
+    at_most: what a run may cost, without the size of a table or query, which only BigQuery knows.
     """
     with about_file(path):
-        if problems := [*_on(platform, experiment), *_others(path, experiment)]:
+        if problems := [*_on(platform, experiment, at_most), *_others(path, experiment)]:
             raise _read(path, profile).error(problems)
 
 
-def _on(platform: Platform, experiment: Experiment) -> Iterator[Problem]:
+def _on(
+    platform: Platform,
+    experiment: Experiment,
+    at_most: Callable[[Experiment, Platform], cost.Cost],
+) -> Iterator[Problem]:
     yield from notifiers.problems(platform)
     if lacking := list(group.problems(experiment, platform)):
         yield from lacking
         return
     try:
-        cost.within_budget(experiment, cost.at_most(experiment, platform))
+        cost.within_budget(experiment, at_most(experiment, platform))
         if experiment.predict is not None:
             limit = prediction_cost.at_most(experiment, platform.region)
             prediction_cost.within_budget(experiment, limit)

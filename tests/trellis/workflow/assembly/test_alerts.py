@@ -4,9 +4,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from tests.airflow_side import ROOT
-from trellis.workflow.assembly import training
-from trellis.workflow.assembly.alerts import ADVICE, advice, message, on_failure, reported_already
-from trellis.workflow.spec.platform import load as load_platform
+from trellis.workflow.assembly import chain, training
+from trellis.workflow.assembly.alerts import advice, message, on_failure, reported_already
 from trellis.workflow.validation.file import load, with_changes
 
 
@@ -38,7 +37,7 @@ def context(**changes):
 
 
 def test_a_failure_names_stage_cause_and_what_to_do():
-    text = message(context())
+    text = message(context(), chain.advice())
     assert "TRELLIS FAILURE: digits failed in train [1]" in text
     assert "Run: demo, attempt 1. Owner: trellis" in text
     assert "Why: out of paper" in text
@@ -47,11 +46,11 @@ def test_a_failure_names_stage_cause_and_what_to_do():
 
 
 def test_a_lost_process_leaves_no_exception():
-    assert "its process was lost" in message(context(exception=None))
+    assert "its process was lost" in message(context(exception=None), chain.advice())
 
 
 def test_it_is_one_line_of_the_log_that_can_be_alerted_on(group, caplog):
-    on_failure(group)(context())
+    on_failure(group, chain.advice())(context())
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert "TRELLIS FAILURE" in record.getMessage()
@@ -76,18 +75,28 @@ def test_it_is_one_line_of_the_log_that_can_be_alerted_on(group, caplog):
 )
 def test_one_cause_is_reported_once(task, exception, states, reported):
     task.states = states
-    assert reported_already(context(ti=task, exception=exception)) is reported
+    found = reported_already(context(ti=task, exception=exception), chain.ends_run())
+    assert found is reported
 
 
-def test_there_is_advice_for_every_stage():
-    table = load(ROOT / "dags/experiments/breast-cancer.yaml")
-    table = with_changes(table, {("train", "seeds"): 2})
-    stages = set(training.build(table, load_platform(ROOT / "dags")).task_ids)
-    grouped = {stage for stage in stages if stage.startswith(("bqml.", "automl.", "deploy."))}
-    # It only waits.
-    assert set(ADVICE) == stages - grouped - {"settled"}
+def test_there_is_advice_for_every_task_of_every_experiment(group):
+    """A stage that has none would end its alert with a KeyError."""
+    for file in sorted((ROOT / "dags/experiments").glob("*.yaml")):
+        experiment = with_changes(load(file), {("train", "seeds"): 2})
+        for task_id in training.build(experiment, group).task_ids:
+            assert advice(chain.advice(), task_id)
+
+
+def test_a_group_of_tasks_has_one_advice():
+    words = {"a": "1", "b.": "2", "b.c": "3", "d_": "4"}
+    ids = ["a", "b.x", "b.c", "d_x_y"]
+    assert [advice(words, task_id) for task_id in ids] == ["1", "2", "3", "4"]
+    with pytest.raises(KeyError):
+        advice(words, "a.b")
 
 
 def test_a_step_of_a_deployment_is_no_baseline():
-    assert "still serves all requests, or does so again" in advice("deploy.canary_10")
-    assert "shows this baseline as failed" in advice("bqml.logistic_reg")
+    words = chain.advice()
+    assert "still serves all requests, or does so again" in advice(words, "deploy.canary_10")
+    assert "shows this baseline as failed" in advice(words, "bqml.logistic_reg")
+    assert advice(words, "tune_linear") == advice(words, "tune")

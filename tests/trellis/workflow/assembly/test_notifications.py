@@ -7,7 +7,7 @@ import pytest
 
 from tests.airflow_side import run_dag
 from tests.trellis.workflow.assembly.mail_server import mail_server
-from trellis.workflow.assembly import training
+from trellis.workflow.assembly import chain, training
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.spec.notifier import Notifier
 
@@ -50,7 +50,8 @@ def test_a_run_with_failures_of_one_cause_sends_one_message(told, mails, airflow
     from airflow.sdk import DAG, task
     from airflow.sdk.exceptions import AirflowFailException
 
-    with DAG("told", schedule=None, default_args={"on_failure_callback": on_failure(told)}) as dag:
+    alert = on_failure(told, chain.advice(), ends_run=chain.ends_run())
+    with DAG("told", schedule=None, default_args={"on_failure_callback": alert}) as dag:
 
         @task(task_id="train")
         def train(number):

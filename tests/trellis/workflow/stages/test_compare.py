@@ -5,7 +5,8 @@ from airflow.sdk import DAG
 from airflow.sdk import task as airflow_task
 
 from tests.airflow_side import clear_and_go_on, run_dag
-from trellis.workflow.stages.compare import CompareOperator
+from trellis.workflow.stages.compare import contenders
+from trellis.workflow.stages.operators import CompareOperator
 
 
 @pytest.fixture
@@ -53,6 +54,9 @@ def dag(google, serving, trained):
             project_id="local-gcp",
             region="us-central1",
             custom_job=job,
+            reads=[],
+            writes="",
+            contenders=contenders,
             poll_interval=0.1,
         )
         [served(), train(), baselines()] >> compare

@@ -58,8 +58,8 @@ def test_the_report_in_the_bucket(google, group, digits):
     folder = google.buckets / group.bucket / "cost-in-report"
     folder.mkdir(parents=True)
     uri = f"gs://{group.bucket}/cost-in-report/report.html"
-    cost_in_report.write(group, uri, plan, {"tune": 0.25})
+    cost_in_report.write(group, uri, plan, {"tune": 0.25}, {})
     assert not (folder / "report.html").exists()
     (folder / "report.html").write_text(f"<p>{BEGIN}{END}</p>")
-    cost_in_report.write(group, uri, plan, {"tune": 0.25})
+    cost_in_report.write(group, uri, plan, {"tune": 0.25}, {})
     assert "0.25" in (folder / "report.html").read_text()

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.trellis.results.made import a_board, a_run
+from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.lookups import records
@@ -24,7 +25,7 @@ def fail(google, digits, group):
         record = a_run(digits, run.folder, board, bucket=bucket)
         records.begin(platform, run, record)
         ti = SimpleNamespace(task_id="train", map_index=map_index, run_id=folder)
-        recorder(digits, platform)({"ti": ti, "exception": exception})
+        recorder(digits, platform, STAGES)({"ti": ti, "exception": exception})
         path = google.buckets / run.record.removeprefix("gs://")
         return RunRecord.model_validate(json.loads(path.read_text()))
 
@@ -49,5 +50,5 @@ def test_a_result_is_not_touched(fail):
 
 def test_without_a_record_there_is_nothing_to_write(digits, group, capsys):
     ti = SimpleNamespace(task_id="plan", map_index=-1, run_id="never-planned")
-    recorder(digits, group.model_copy(update={"bucket": "failed-tests"}))({"ti": ti})
+    recorder(digits, group.model_copy(update={"bucket": "failed-tests"}), STAGES)({"ti": ti})
     assert "never-planned.json is not there" in capsys.readouterr().out

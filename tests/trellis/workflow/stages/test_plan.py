@@ -11,6 +11,7 @@ from airflow.utils.types import DagRunType
 
 from tests.airflow_side import ROOT
 from tests.trellis.workflow.plans import CREATED, conf_of, plan_run
+from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.lookups import image_manifest, records
@@ -220,7 +221,7 @@ def test_a_run_of_a_backfill_deploys_nothing_unless_told_to(
     bucket, digits, group, kind, conf, deploys
 ):
     with DAG("digits") as dag:
-        operator = task(digits, group).operator
+        operator = task(digits, group, STAGES).operator
     params = conf_of(digits, **conf)
     dag_run = SimpleNamespace(
         run_type=DagRunType(kind), run_after=CREATED, triggering_user_name=None

@@ -10,5 +10,6 @@ hooks               checks before a step, and its record afterwards
 record              reads and writes deployment.json
 current             current champion and shares
 
-The tasks and their order are in assembly/deployment.py.
+stage               what there is to say about the stage: its STAGE
+tasks               the tasks, and their order
 """

@@ -13,10 +13,10 @@ from tests.airflow_side import run_dag, store
 from tests.trellis.workflow.plans import a_plan
 from trellis.identity import EXPERIMENT_LABEL
 from trellis.vertex.deployments import version_at
-from trellis.workflow.assembly import deployment as deploy
 from trellis.workflow.assembly import undeploy_previous
 from trellis.workflow.contracts import layout
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy.tasks import tasks
 from trellis.workflow.validation.file import with_changes
 
 BUCKET = "deploy-tests"
@@ -34,6 +34,7 @@ class Deployments:
         self.models = api.ModelServiceClient(client_options=OPTIONS)
         self.rules = {}
         self.refused = False
+        self.alerts = []
         self.dag = self._dag()
         self.undeploy_dag = undeploy_previous.build(platform, [])
 
@@ -49,8 +50,11 @@ class Deployments:
             self.name,
             default_args={"retries": 1, "retry_delay": 0.1, "owner": "trellis"},
         ) as dag:
-            self._promoted() >> deploy.tasks(self.experiment, self.platform)
+            self._promoted() >> tasks(self.experiment, self.platform, self._alert)
         return dag
+
+    def _alert(self, context):
+        self.alerts.append(context["ti"].task_id)
 
     def _promoted(self):
         @airflow_task(task_id="promote")

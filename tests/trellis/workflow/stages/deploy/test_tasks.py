@@ -1,6 +1,7 @@
 """The tasks of a deployment and their order, by what the file asks for."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,3 +71,18 @@ def test_what_nobody_switches_on_runs_all_the_same(group, digits):
         rollback.build({"digits": digits}, group),
     ):
         assert dag.is_paused_upon_creation is False
+
+
+def test_a_failed_step_sends_the_alert_of_every_task(dag, caplog):
+    """Beside its own callback, which notes the failure in deployment.json."""
+    steps = [task for task in dag.tasks if task.task_id.startswith("deploy.")]
+    assert len(steps) > 10
+    for step in steps:
+        caplog.clear()
+        ti = SimpleNamespace(
+            **{"task_id": step.task_id, "map_index": -1, "run_id": "r", "try_number": 1},
+            log_url="http://airflow/log",
+        )
+        step.on_failure_callback[-1]({"ti": ti, "dag": dag, "exception": OSError("out of paper")})
+        (said,) = [r.getMessage() for r in caplog.records if "TRELLIS FAILURE" in r.getMessage()]
+        assert f"failed in {step.task_id}" in said

@@ -20,6 +20,7 @@ has no requests is undeployed.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from airflow.sdk import TaskGroup, chain
@@ -27,8 +28,6 @@ from airflow.sdk import TaskGroup, chain
 from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator
 from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
-from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.short_source import short
 from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.lookups import documents, left
@@ -41,6 +40,7 @@ from trellis.workflow.stages.deploy.smoke import SmokeOperator
 from trellis.workflow.stages.deploy.take_back import TakeBackOperator
 from trellis.workflow.stages.deploy.undeploy_previous import TriggerUndeployPreviousOperator
 from trellis.workflow.stages.planned import planned, returned
+from trellis.workflow.stages.short_source import short
 
 GROUP = "deploy"
 
@@ -66,8 +66,8 @@ class RegisterOperator(ModelVersionOperator):
     template_fields = (*ModelVersionOperator.template_fields, "generation")
 
 
-def tasks(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow tasks; skipped when nothing was promoted."""
+def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], None]) -> Any:
+    """The Airflow tasks; skipped when nothing was promoted. alert: as in Building."""
     deploy = experiment.deployment
     hooks = DeploymentHooks(experiment, platform)
     common: dict[str, Any] = {
@@ -75,7 +75,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         "region": platform.region,
         "gcp_conn_id": platform.connection,
         "poll_interval": platform.poll_seconds,
-        "on_failure_callback": [hooks.failed, on_failure],
+        "on_failure_callback": [hooks.failed, alert],
     }
     challenger = {**common, "endpoint_id": _ENDPOINT, "model": _MODEL}
     # What did not begin is not taken back.

@@ -1,6 +1,6 @@
 import inspect
 
-from trellis.workflow.assembly.short_source import short
+from trellis.workflow.stages.short_source import short
 
 
 class Steps:

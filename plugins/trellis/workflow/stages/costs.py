@@ -1,0 +1,86 @@
+"""What a run may cost at most and has cost, and how many jobs it has: the sums over its stages."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.pricing import cost
+from trellis.workflow.pricing.cost import Cost
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.stage import Stage, Usd
+
+# In this order in plan.json.
+_KINDS = ("dataflow", "tuning", "custom", "automl", "batch")
+
+
+def of(stages: Iterable[Stage], experiment: Experiment) -> list[Stage]:
+    """The stages that an experiment has."""
+    return [stage for stage in stages if stage.when(experiment)]
+
+
+def at_most(
+    stages: Iterable[Stage], experiment: Experiment, platform: Platform, source_bytes: int = 0
+) -> Cost:
+    """The most that one run of the experiment may cost. Raises KeyError for an unpriced machine.
+
+    source_bytes: what the table or query reads, by its dry run; until that is known, the limit
+    does not include it.
+    """
+    own = of(stages, experiment)
+    limits = together(stage.at_most(experiment, platform, source_bytes) for stage in own)
+    assumptions = cost.assumptions(platform.region) + "".join(stage.assumes for stage in own)
+    return Cost(limits, assumptions)
+
+
+def spent(
+    stages: Iterable[Stage], plan: Plan, platform: Platform, ti: Any, board: Mapping[str, Any]
+) -> dict[str, float]:
+    """What a run has cost so far, by the names that its plan's cost has: its jobs' own times and
+    billed bytes, at list prices.
+
+    An estimate. Spot machines count at on-demand prices, Dataflow as if all workers that it may
+    have had worked all the time. Jobs that failed or were retried count; storage, network, the
+    deployed model and what Google gives a group for less do not.
+
+    ti: of any task of the run, called in it. board: the leaderboard, which has the baselines' cost.
+    Raises what Google's clients raise.
+    """
+    from trellis.workflow.stages.run_jobs import RunJobs
+
+    jobs = RunJobs(plan, platform, ti, board)
+    return together(stage.spent(jobs) for stage in of(stages, plan.experiment))
+
+
+def together(parts: Iterable[Usd]) -> dict[str, float]:
+    """US dollars by name, of stages that each name their own."""
+    usd: dict[str, float] = {}
+    for part in parts:
+        for name, amount in part.items():
+            usd[name] = usd.get(name, 0.0) + amount
+    return usd
+
+
+def spot_savings(
+    stages: Iterable[Stage], experiment: Experiment, region: str, usd: Mapping[str, float]
+) -> dict[str, float]:
+    """What spot machines save of US dollars at on-demand prices, by stage.
+
+    Without the stages that use none, and those whose machines have no known spot price.
+    """
+    saved: dict[str, float] = {}
+    for stage in of(stages, experiment):
+        for name, pools in stage.spot(experiment).items():
+            share = cost.spot_share(pools, region)
+            if name in usd and share is not None:
+                saved[name] = usd[name] * share
+    return saved
+
+
+def jobs(stages: Iterable[Stage], plan: Plan) -> dict[str, int]:
+    """The run's number of jobs by kind, without BigQuery's."""
+    count = Counter(dict.fromkeys(_KINDS, 0))
+    for stage in of(stages, plan.experiment):
+        count.update(stage.jobs(plan))
+    return dict(count)

@@ -1,0 +1,168 @@
+"""The operators of stages that need more than one of trellis.vertex, .bigquery or .dataflow.
+
+Apart from the stages' modules, since what derives from the provider's operators imports them: the
+stages are read by commands that run without Airflow.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from airflow.providers.standard.utils.skipmixin import SkipMixin
+from airflow.sdk import BaseOperator
+
+from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.dataflow.operators import FlexTemplateOperator
+from trellis.vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
+from trellis.workflow.contracts import layout
+from trellis.workflow.lookups import reused
+from trellis.workflow.stages import job_messages
+
+
+class CheckOperator(BigQueryJobOperator):
+    """Runs a query of one row, and returns what `judge` makes of it.
+
+    passed: a function of the context; if it returns a text, the rows need no check and the text
+    says why. judge: a function of the context and the row.
+    """
+
+    def __init__(
+        self,
+        *,
+        passed: Callable[[Any], str | None],
+        judge: Callable[[Any, Mapping[str, Any]], Any],
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self._passed = passed
+        self._judge = judge
+
+    def execute(self, context: Any) -> Any:
+        if (why := self._passed(context)) is not None:
+            print(why)
+            return None
+        return super().execute(context)
+
+    def _result(self, context: Any, job: Any) -> Any:
+        (found,) = job.result()
+        return self._judge(context, dict(found.items()))
+
+
+class ExportOperator(FlexTemplateOperator):
+    """Writes a dataset from a manifest's images, or a table's rows."""
+
+    def _reads(self) -> Iterable[str]:
+        # Of a table's rows the description, which is beside them.
+        source = self.body["launchParameter"]["parameters"]["source"]
+        folder, _, name = source.rpartition("/")
+        yield f"{folder}/" if name == "columns.json" else source
+
+
+class TuneOperator(HyperparameterTuningJobOperator):
+    """Runs the search.
+
+    :param reused: {"source", "target"}: folder of an earlier search's trials that is copied in
+        place of a job (templated); None: there is none.
+    """
+
+    template_fields: Any = (*HyperparameterTuningJobOperator.template_fields, "reused")
+
+    def __init__(self, *, reused: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.reused = reused
+
+    def _reads(self) -> Iterable[str]:
+        return job_messages.read_by(self._message().trial_job_spec, self.reused)
+
+    def execute(self, context: Any) -> Any:
+        if self.reused is None:
+            return super().execute(context)
+        self.log.info("Reused, no job: %s", self.reused["source"])
+        return reused.tuning(self.gcp_conn_id, **self.reused)
+
+
+class TrainOperator(CustomJobOperator):
+    """Trains one trial in full.
+
+    :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of one of the experiment's other
+        models with its "model", of a repeat with its "seed".
+    :param reused: {"source", "target"}: folder of an earlier training that is copied in place of a
+        job (templated); None: there is none.
+    """
+
+    template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "reused")
+
+    def __init__(self, *, chosen: dict[str, Any], reused: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.chosen = chosen
+        self.reused = reused
+
+    def _reads(self) -> Iterable[str]:
+        return job_messages.read_by(self._message().job_spec, self.reused)
+
+    def _writes(self) -> Iterable[str]:
+        for folder in super()._writes():
+            yield folder
+            yield layout.trained_model(folder)
+
+    def execute(self, context: Any) -> Any:
+        if self.reused is None:
+            return super().execute(context)
+        self.log.info("Reused, no job: %s", self.reused["source"])
+        copied = reused.training(self.gcp_conn_id, **self.reused)
+        return {**copied, "output": self.reused["target"]}
+
+
+class CompareOperator(CustomJobOperator):
+    """Compares again if the contenders have changed since the last comparison: a training or a
+    baseline was cleared, or another model is served. Else adopts the run's existing comparison.
+
+    :param reads: the folders of the trainings (templated).
+    :param writes: the folder of the leaderboard (templated).
+    :param contenders: a function of the context: what is compared, for JSON.
+    """
+
+    template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "reads", "writes")
+
+    def __init__(self, *, reads: Any, writes: Any, contenders: Callable[[Any], Any], **kwargs: Any):
+        super().__init__(**kwargs)
+        self.reads = reads
+        self.writes = writes
+        self._contenders = contenders
+
+    def _reads(self) -> Iterable[str]:
+        return self.reads
+
+    def _writes(self) -> Iterable[str]:
+        return (self.writes,)
+
+    def execute(self, context: Any) -> Any:
+        text = json.dumps(self._contenders(context), sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        self.generation = f"{self.generation}-{digest}"
+        return super().execute(context)
+
+
+class PromoteOperator(BaseOperator, SkipMixin):
+    """Returns the decision: the downstream tasks run if it is promoted; else they are skipped, even
+    when they are cleared.
+
+    A BaseOperator, as Airflow keeps cleared tasks skipped only below operators, not functions.
+
+    decide: a function of the context, returns {"promoted", "reason", "challenger", "checks",
+    "served"}.
+    """
+
+    def __init__(self, *, decide: Callable[[Any], dict[str, Any]], **kwargs: Any):
+        super().__init__(**kwargs)
+        self._decide = decide
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        decision = self._decide(context)
+        if decision["promoted"]:
+            return decision
+        # `skip` raises an exception, which would lose the return value.
+        context["ti"].xcom_push(key="return_value", value=decision)
+        self.skip(context["ti"], self.get_direct_relatives(upstream=False))
+        return decision

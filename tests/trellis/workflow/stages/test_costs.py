@@ -1,0 +1,90 @@
+import dataclasses
+import json
+
+import pytest
+
+from trellis.workflow.assembly import chain
+from trellis.workflow.pricing import cost, machines
+from trellis.workflow.stages import costs
+from trellis.workflow.validation.file import with_changes
+
+
+def test_the_limit_is_machines_times_timeouts(digits, group):
+    """6 trials of half an hour, 2 trainings on 2 machines of an hour, at 0.2185 USD an hour."""
+    limit = chain.at_most(digits, group)
+    machine = 0.21849885
+    assert limit.stages["tune"] == pytest.approx(6 * 0.5 * machine)
+    assert limit.stages["train"] == pytest.approx(2 * 2 * 1 * machine)
+    assert limit.stages["compare"] == pytest.approx(0.5 * machine)
+    assert limit.stages["export"] == pytest.approx(2 * 0.5 * (4 * 0.056 + 15 * 0.003557))
+    assert limit.usd == pytest.approx(sum(limit.stages.values()))
+    assert str(limit).startswith("at most 1.92 USD (export 0.28, tune 0.66")
+
+
+def test_gpus_cost_extra(digits, group):
+    machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "gpus": 2, "workers": 2}
+    with_gpus = with_changes(digits, {("train", "machines"): machines})
+    more = chain.at_most(with_gpus, group).usd - chain.at_most(digits, group).usd
+    assert more == pytest.approx(2 * 2 * 2 * 0.4025)
+
+
+def test_parameter_servers_and_their_chief_are_paid_too(digits, group):
+    machines = {"type": "n1-standard-4", "workers": 3, "parameter_servers": {"count": 2}}
+    limit = chain.at_most(with_changes(digits, {("train", "machines"): machines}), group)
+    assert limit.stages["train"] == pytest.approx(2 * (1 + 3 + 2) * 1 * 0.21849885)
+
+
+def test_reduction_servers_are_paid_too(digits, group):
+    machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "workers": 2}
+    alone = with_changes(digits, {("train", "machines"): machines})
+    reducers = {"reduction_servers": {"count": 3, "type": "n1-standard-4"}}
+    reduced = with_changes(digits, {("train", "machines"): machines | reducers})
+    more = chain.at_most(reduced, group).usd - chain.at_most(alone, group).usd
+    assert more == pytest.approx(2 * 3 * 1 * 0.21849885)
+
+
+def test_spot_machines_do_not_lower_the_limit(digits, group):
+    """Their price changes; the limit has to hold."""
+    steady = with_changes(digits, {("train", "machines", "spot"): False})
+    assert chain.at_most(steady, group).usd == chain.at_most(digits, group).usd
+
+
+def test_what_spot_machines_save_is_told_where_their_price_is_known(
+    digits, group, monkeypatch, tmp_path
+):
+    usd = {"export": 1.0, "tune": 2.0, "train": 10.0, "compare": 1.0}
+    assert costs.spot_savings(chain.STAGES, digits, group.region, usd) == {}
+    raw = json.loads(machines.TABLE.read_text())
+    n1 = {"usd": 0.19, "spot_usd": 0.04, "training_usd": 0.2}
+    raw["prices"]["us-central1"]["n1-standard-4"] = n1
+    (tmp_path / "machines.json").write_text(json.dumps(raw))
+    known = machines.table("us-central1", tmp_path / "machines.json")
+    monkeypatch.setattr(machines, "table", lambda region=None: known)
+    # A quarter of the price: 0.04, and 0.01 for Vertex AI.
+    saved = costs.spot_savings(chain.STAGES, digits, group.region, usd)
+    assert saved == pytest.approx({"tune": 1.5, "train": 7.5})
+    servers = with_changes(digits, {("train", "machines", "parameter_servers"): {"count": 2}})
+    assert costs.spot_savings(chain.STAGES, servers, group.region, usd) == pytest.approx(saved)
+    steady = with_changes(digits, {("train", "machines", "spot"): False})
+    assert costs.spot_savings(chain.STAGES, steady, group.region, usd).keys() == {"tune"}
+
+
+def test_serving_is_paid_by_the_day_and_is_no_part_of_a_run(digits, group):
+    machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "gpus": 2, "replicas": [1, 3]}
+    larger = with_changes(digits, {("deploy", "machines"): machines})
+    assert chain.at_most(larger, group).usd == chain.at_most(digits, group).usd
+    serving = cost.serving(larger, group.region)
+    a_day = 24 * (0.21849885 + 2 * 0.4025)
+    assert (serving.least, serving.most) == pytest.approx((a_day, 3 * a_day))
+    assert str(serving).startswith(
+        "at most 73.69 USD a day, at least 24.56 (unverified prices), tw"
+    )
+    assert cost.serving(with_changes(digits, {("deploy",): None}), group.region) is None
+
+
+def test_the_limit_says_whose_prices_it_has(digits, group, monkeypatch):
+    there = dataclasses.replace(machines.table(), region="europe-west4")
+    monkeypatch.setattr(machines, "table", lambda region=None: there)
+    limit = chain.at_most(digits, group.model_copy(update={"region": "europe-west4"}))
+    assert "on-demand prices of europe-west4 (" in limit.assumptions
+    assert "; Dataflow, BigQuery and AutoML at prices of us-central1" in limit.assumptions
