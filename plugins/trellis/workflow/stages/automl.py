@@ -81,6 +81,8 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
 
 STAGE = Stage(
     name=NAME,
+    where="Vertex AI",
+    writes=["baselines/NAME/"],
     when=lambda experiment: experiment.baselines.automl is not None,
     tasks=lambda dag: tasks(dag.experiment, dag.platform),
     dry_run=lambda *_: [(NAME, "baseline")],

@@ -118,6 +118,8 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 
 STAGE = Stage(
     name="baselines",
+    where="Airflow",
+    writes=["baselines/NAME/"],
     when=lambda experiment: experiment.baselines.count > 0,
     tasks=_tasks,
     page=_page,

@@ -101,6 +101,8 @@ def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> U
 
 STAGE = Stage(
     name=GROUP,
+    where="BigQuery",
+    writes=["baselines/NAME/"],
     when=lambda experiment: bool(experiment.baselines.bqml),
     tasks=lambda dag: tasks(dag.experiment, dag.platform),
     dry_run=_dry_run,

@@ -107,6 +107,8 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 
 STAGE = Stage(
     name="changes",
+    where="Airflow",
+    writes=["changes.json"],
     tasks=lambda dag: task(dag.experiment, dag.platform),
     page=_page,
     advice={

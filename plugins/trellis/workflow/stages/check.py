@@ -337,6 +337,8 @@ def _list(names: Any) -> str:
 
 STAGE = Stage(
     name="check",
+    where="BigQuery",
+    writes=["columns.json"],
     when=of_rows,
     tasks=lambda dag: task(dag.experiment, dag.platform),
     # With the snapshot that it checks.

@@ -195,6 +195,8 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 
 STAGE = Stage(
     name="choose",
+    where="Airflow",
+    writes=["trials.json"],
     when=tune.searches,
     tasks=_tasks,
     page=_page,

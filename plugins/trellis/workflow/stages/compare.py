@@ -95,6 +95,8 @@ def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> U
 
 STAGE = Stage(
     name="compare",
+    where="Vertex AI",
+    writes=["leaderboard/"],
     tasks=lambda dag: task(dag.experiment, dag.platform),
     page=lambda *_: [
         ("compare", "scores all on one test split: `leaderboard.json`, `report.html` (Vertex AI)")

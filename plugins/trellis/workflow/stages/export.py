@@ -198,6 +198,8 @@ def _spent(jobs: "RunJobs") -> Usd:
 
 STAGE = Stage(
     name="export",
+    where="Dataflow",
+    writes=["*.tfrecord", "dataset.json"],
     tasks=lambda dag: task(dag.experiment, dag.platform),
     page=_page,
     dry_run=_dry_run,

@@ -328,6 +328,8 @@ def _images(experiment: Experiment, platform: Platform) -> Found:
 
 STAGE = Stage(
     name="plan",
+    where="Airflow",
+    writes=["plan.json"],
     tasks=lambda dag: task(dag.experiment, dag.platform, dag.stages),
     page=lambda *_: [
         ("plan", "checks source, parameters and cost; refuses the run before anything is spent")

@@ -130,6 +130,7 @@ def _gate(gate: Gate, baselines: int) -> str:
 
 STAGE = Stage(
     name="promote",
+    where="Airflow",
     when=lambda experiment: experiment.deploy is not None,
     tasks=lambda dag: task(dag.experiment, dag.platform),
     page=_page,

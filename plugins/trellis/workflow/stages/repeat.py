@@ -115,6 +115,8 @@ def _jobs(plan: Plan) -> dict[str, int]:
 
 STAGE = Stage(
     name="repeat",
+    where="Vertex AI",
+    writes=["training/RANK/seeds/"],
     when=repeats,
     tasks=_tasks,
     page=_page,

@@ -229,6 +229,7 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 
 STAGE = Stage(
     name="result",
+    where="Airflow",
     tasks=lambda dag: task(dag.experiment, dag.platform, dag.stages),
     page=_page,
     advice={

@@ -84,6 +84,8 @@ def describe(content: dict[str, Any]) -> str:
 
 STAGE = Stage(
     name="served",
+    where="Airflow",
+    writes=["served.json"],
     when=lambda experiment: experiment.deploy is not None,
     tasks=lambda dag: task(dag.experiment, dag.platform),
     page=lambda *_: [("served", "finds the served model, so that it is compared too")],

@@ -122,6 +122,7 @@ def _spent(jobs: "RunJobs") -> Usd:
 
 STAGE = Stage(
     name="snapshot",
+    where="BigQuery",
     when=of_rows,
     tasks=lambda dag: task(dag.experiment, dag.platform),
     page=_page,
@@ -136,6 +137,8 @@ STAGE = Stage(
 
 EXTRACT = Stage(
     name="extract",
+    where="BigQuery",
+    writes=["rows-*.parquet"],
     when=of_rows,
     tasks=lambda dag: extract_task(dag.experiment, dag.platform),
     page=lambda *_: [("extract", "writes the snapshot as Parquet files (BigQuery)")],

@@ -58,51 +58,57 @@ FAILED_BASELINE = (
 
 
 def always(experiment: Experiment) -> bool:
-    """Every experiment has the stage."""
+    """`Stage.when` of a stage that every experiment has."""
     return True
 
 
 def no_rows(*_: Any) -> Iterable[Row]:
-    """The stage has no line of its own."""
+    """`Stage.page` and `Stage.dry_run` of a stage without a line of its own."""
     return ()
 
 
 def nothing(*_: Any) -> Mapping[str, Any]:
-    """The stage has nothing to add."""
+    """`Stage.at_most` and its like of a stage that has nothing to add."""
     return {}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the DAG of an experiment.
+    """One stage of the DAG of an experiment; each field but the first four has a default.
 
-    name: as in the chain, and in costs. tasks: makes its tasks, within the DAG; what is not a
-    `Tasks` is both first and last. advice: what to do when a task has failed, by task; a key that
-    ends with a dot or an underscore is for all tasks whose names begin with it. when: whether an
-    experiment has the stage; nothing below is asked of one that has not.
-
-    page: its lines on the DAG's page, of an experiment and its platform. dry_run: its lines in a
-    run that only plans, of a plan and its platform. at_most: US dollars that it may cost, of an
-    experiment, its platform and the bytes that the source's query reads (0 if they are not known).
-    assumes: what a bound of the cost is told to suppose. spent: US dollars that it has cost, of the
-    run's jobs. spot: its jobs' spot machines, with their numbers, by stage. jobs: how many it has,
-    by kind as in plan.json, of a plan.
-
-    ends_run: tasks, or groups ending with a dot, for whose failure `result` fails the run: its own
-    alert would say the same again. linked: whether its task of the same name links to the run's
-    page.
+    A function of an experiment or a plan is called only if that experiment has the stage.
     """
 
     name: str
+    """Name in the chain and in costs."""
+    where: str
+    """Service that does the work: Airflow, BigQuery, Dataflow or Vertex AI."""
     tasks: Callable[[Building], Any]
+    """Makes the stage's tasks within the DAG: a `Tasks`, or what is both its first and last."""
     advice: Mapping[str, str]
+    """What to do when a task has failed, by task. A key that ends with a dot or an underscore is
+    for all tasks whose names begin with it."""
     when: Callable[[Experiment], bool] = always
+    """Whether an experiment has the stage."""
     page: Callable[[Experiment, Platform], Iterable[Row]] = no_rows
+    """Its lines on the DAG's page."""
     dry_run: Callable[[Plan, Platform], Iterable[Row]] = no_rows
+    """Its lines in a run that only plans."""
     at_most: Callable[[Experiment, Platform, int], Usd] = nothing
+    """The most that it may cost. The last argument: bytes that the source's query reads, 0 if they
+    are not known yet."""
     assumes: str = ""
+    """Part of the sentence that says what the limit of the cost supposes."""
     spent: "Callable[[RunJobs], Usd]" = nothing
+    """Its cost until now."""
     spot: Callable[[Experiment], Mapping[str, Sequence[tuple[Machine, int]]]] = nothing
+    """Spot machines of its jobs, with the number of each, by name in costs."""
     jobs: Callable[[Plan], Mapping[str, int]] = nothing
+    """Number of its jobs, by kind as in plan.json."""
+    writes: Sequence[str] = ()
+    """Its files, in the folder of the run or of the dataset."""
     ends_run: Sequence[str] = ()
+    """Tasks, or groups ending with a dot, for whose failure `result` fails the run too: the alert
+    of `result` would repeat theirs."""
     linked: bool = False
+    """Whether its task of the same name links to the run's page."""

@@ -193,6 +193,8 @@ def _jobs(plan: Plan) -> dict[str, int]:
 
 STAGE = Stage(
     name="train",
+    where="Vertex AI",
+    writes=["training/RANK/"],
     tasks=_tasks,
     page=_page,
     dry_run=_dry_run,

@@ -179,6 +179,8 @@ _ADVICE = (
 
 STAGE = Stage(
     name="tune",
+    where="Vertex AI",
+    writes=["tuning/TRIAL/"],
     when=searches,
     tasks=_tasks,
     page=_page,

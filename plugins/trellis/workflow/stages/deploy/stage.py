@@ -41,6 +41,8 @@ def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
 
 STAGE = Stage(
     name="deploy",
+    where="Vertex AI",
+    writes=["deployment.json"],
     when=lambda experiment: experiment.deploy is not None,
     tasks=_tasks,
     page=_page,
@@ -48,7 +50,8 @@ STAGE = Stage(
     advice={
         "deploy.": "The previous model still serves all requests, or does so again: "
         "`deploy.retreat` restores it. To try again once the cause is fixed, clear this task and "
-        "those after it."
+        "those after it.",
+        "settled": "It only waits for the deployment: clear it.",
     },
     ends_run=["deploy."],
 )
