@@ -1,5 +1,6 @@
 from types import SimpleNamespace
 
+from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.lookups import plans
 from trellis.workflow.stages import result
 from trellis.workflow.stages.result import deployment, failed, summary, winner
@@ -48,7 +49,7 @@ def test_a_cost_that_google_does_not_tell_fails_no_run(digits, group, monkeypatc
         raise PermissionError("no dataflow.jobs.get")
 
     monkeypatch.setattr(plans, "load", refused)
-    assert result._spent(digits, group, SimpleNamespace(run_id="r"), BOARD) is None
+    assert result._spent(digits, group, STAGES, SimpleNamespace(run_id="r"), BOARD) is None
     assert "What the run has cost is not known: no dataflow.jobs.get" in capsys.readouterr().out
 
 
