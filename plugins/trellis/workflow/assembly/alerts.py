@@ -81,7 +81,10 @@ def _reported(context: Any, ends_run: Sequence[str]) -> bool:
 
 
 def message(context: Any, words: Mapping[str, str]) -> str:
-    """Write everything about one failure that the person on duty needs. words: as in `on_failure`."""
+    """Write everything about one failure that the person on duty needs.
+
+    words: as in `on_failure`.
+    """
     ti = context["ti"]
     task_id = ti.task_id
     index = f" [{ti.map_index}]" if ti.map_index >= 0 else ""
