@@ -1,4 +1,4 @@
-"""The stages of an experiment's DAG in their order: the line of a stage that is added stands here.
+"""The stages of an experiment's DAG in their order: a new stage is one more line.
 
     plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> deploy -> result, without tune and choose if there is no search, and with
@@ -78,7 +78,7 @@ STAGES = tuple(link.stage for link in CHAIN)
 
 
 def edges(experiment: Experiment) -> list[tuple[str, str]]:
-    """The pairs of stages of an experiment of which the second follows the first."""
+    """List the pairs of an experiment's stages of which the second follows the first."""
     links = {link.stage.name: link for link in CHAIN}
     own = {stage.name for stage in costs.of(STAGES, experiment)}
 
@@ -94,15 +94,15 @@ def edges(experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -> Cost:
-    """The most that one run of the experiment may cost: `costs.at_most` of the chain."""
+    """Bound the cost of one run of the experiment: `costs.at_most` of the chain."""
     return costs.at_most(STAGES, experiment, platform, source_bytes)
 
 
 def advice() -> Mapping[str, str]:
-    """What to do when a task has failed, by task: `Stage.advice` of all stages."""
+    """Return the advice for failed tasks, by task: `Stage.advice` of all stages."""
     return {task: what for stage in STAGES for task, what in stage.advice.items()}
 
 
 def ends_run() -> list[str]:
-    """The tasks for whose failure `result` fails the run: `Stage.ends_run` of all stages."""
+    """List the tasks for whose failure `result` fails the run: `Stage.ends_run` of all stages."""
     return [task for stage in STAGES for task in stage.ends_run]

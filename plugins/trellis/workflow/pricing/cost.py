@@ -120,7 +120,7 @@ def prices(path: Path = PRICES) -> Prices:
 
 
 def assumptions(region: str) -> str:
-    """What every limit of a region supposes; stages add theirs."""
+    """Assumptions of every limit in a region; stages add theirs."""
     known, table = machines.table(region), prices()
     text = ASSUMPTIONS.format(region=known.region, date=known.date)
     return text + (OTHERS.format(region=table.region) if known.region != table.region else "")

@@ -24,7 +24,7 @@ class Machine(Section):
 
     @property
     def text(self) -> str:
-        """In words: type and accelerators."""
+        """Machine in words: type and accelerators."""
         return f"{self.type} with {self.gpus} {self.gpu}" if self.gpu else self.type
 
 

@@ -96,9 +96,9 @@ def _because(reason: str | None) -> str:
 
 
 def waits_for(experiment: Experiment) -> str:
-    """The stage after which baselines may learn from the rows: those of a table have passed their
-    checks, and no change of the dataset may refuse the run. AutoML takes the images that the export
-    took.
+    """Name the stage after which baselines may learn from the rows: those of a table have passed
+    their checks, and no change of the dataset may refuse the run. AutoML takes the images that
+    the export took.
     """
     changes = experiment.source.changes.beyond == "refuse"
     return "check" if of_rows(experiment) and not changes else "changes"

@@ -41,7 +41,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 
 def contenders(context: Any) -> dict[str, Any]:
-    """What a run's tasks have left to compare: another set of it is compared anew."""
+    """Describe the contenders of a run: other contenders are compared anew."""
     ti = context["ti"]
     served = ti.xcom_pull(task_ids="served")
     return {

@@ -1,4 +1,4 @@
-"""What a run may cost at most and has cost, and how many jobs it has: the sums over its stages."""
+"""Sums over the stages of a run: limit of its cost, cost until now, savings, number of jobs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,17 +16,17 @@ _KINDS = ("dataflow", "tuning", "custom", "automl", "batch")
 
 
 def of(stages: Iterable[Stage], experiment: Experiment) -> list[Stage]:
-    """The stages that an experiment has."""
+    """List the stages that an experiment has."""
     return [stage for stage in stages if stage.when(experiment)]
 
 
 def at_most(
     stages: Iterable[Stage], experiment: Experiment, platform: Platform, source_bytes: int = 0
 ) -> Cost:
-    """The most that one run of the experiment may cost. Raises KeyError for an unpriced machine.
+    """Bound the cost of one run of the experiment. Raises KeyError for an unpriced machine.
 
-    source_bytes: what the table or query reads, by its dry run; until that is known, the limit
-    does not include it.
+    source_bytes: bytes that the table's or query's dry run names; until they are known, the limit
+    does not include them.
     """
     own = of(stages, experiment)
     limits = together(stage.at_most(experiment, platform, source_bytes) for stage in own)
@@ -37,8 +37,8 @@ def at_most(
 def spent(
     stages: Iterable[Stage], plan: Plan, platform: Platform, ti: Any, board: Mapping[str, Any]
 ) -> dict[str, float]:
-    """What a run has cost so far, by the names that its plan's cost has: its jobs' own times and
-    billed bytes, at list prices.
+    """Cost of a run so far, by the names in its plan's cost: its jobs' own times and billed bytes,
+    at list prices.
 
     An estimate. Spot machines count at on-demand prices, Dataflow as if all workers that it may
     have had worked all the time. Jobs that failed or were retried count; storage, network, the
@@ -54,7 +54,7 @@ def spent(
 
 
 def together(parts: Iterable[Usd]) -> dict[str, float]:
-    """US dollars by name, of stages that each name their own."""
+    """Add up US dollars by name, over stages that each name their own."""
     usd: dict[str, float] = {}
     for part in parts:
         for name, amount in part.items():
@@ -65,7 +65,7 @@ def together(parts: Iterable[Usd]) -> dict[str, float]:
 def spot_savings(
     stages: Iterable[Stage], experiment: Experiment, region: str, usd: Mapping[str, float]
 ) -> dict[str, float]:
-    """What spot machines save of US dollars at on-demand prices, by stage.
+    """Savings of spot machines in US dollars against on-demand prices, by stage.
 
     Without the stages that use none, and those whose machines have no known spot price.
     """
@@ -79,7 +79,7 @@ def spot_savings(
 
 
 def jobs(stages: Iterable[Stage], plan: Plan) -> dict[str, int]:
-    """The run's number of jobs by kind, without BigQuery's."""
+    """Count the run's jobs by kind, without BigQuery's."""
     count = Counter(dict.fromkeys(_KINDS, 0))
     for stage in of(stages, plan.experiment):
         count.update(stage.jobs(plan))

@@ -21,7 +21,7 @@ from trellis.workflow.stages import job_messages
 
 
 class CheckOperator(BigQueryJobOperator):
-    """Runs a query of one row, and returns what `judge` makes of it.
+    """Runs a query of one row, and returns the judgement of the row.
 
     passed: a function of the context; if it returns a text, the rows need no check and the text
     says why. judge: a function of the context and the row.

@@ -116,7 +116,7 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 
 
 def _gate(gate: Gate, baselines: int) -> str:
-    """What the best training must achieve."""
+    """Describe the conditions that the selected training must meet."""
     bound = {"maximize": "at least", "minimize": "at most"}
     asked = [f"{m} {bound[METRICS[m].goal]} {value}" for m, value in gate.require.items()]
     if gate.beat == "baselines" and baselines:

@@ -78,7 +78,7 @@ def best_of(
 
 
 def repeats(experiment: Experiment) -> bool:
-    """Whether the experiment asks for further seeds."""
+    """Return whether the experiment asks for further seeds."""
     return experiment.train.seeds > 1
 
 

@@ -1,4 +1,4 @@
-"""The jobs of a run with their times and billed bytes, from which its stages count what they cost.
+"""Jobs of a run with their times and billed bytes, from which its stages count their cost.
 
 Vertex AI's jobs are found by their labels, Dataflow's by their name, BigQuery's by their key.
 """
@@ -27,7 +27,7 @@ _DAG, _RUN, _TASK = "airflow-dag", "airflow-run", "airflow-task"
 
 @dataclass(frozen=True)
 class RunJobs:
-    """The jobs of a run, with their times: what a stage counts that it has cost.
+    """Jobs of a run with their times, from which a stage counts its cost.
 
     ti: of any task of the run, in which this is used. board: the leaderboard, or one without
     contenders. Each method raises what Google's clients raise.
@@ -39,15 +39,15 @@ class RunJobs:
     board: Mapping[str, Any]
 
     def custom_hours(self, task: str) -> float:
-        """Hours of a task's custom jobs."""
+        """Add up the hours of a task's custom jobs."""
         return sum(hours(job.start_time, job.end_time) for job in self._vertex(CUSTOM, task))
 
     def trials_hours(self, task: str) -> float:
-        """Hours of the trials of a task's tuning jobs."""
+        """Add up the hours of the trials of a task's tuning jobs."""
         return sum(trials_hours(job.trials) for job in self._vertex(TUNING, task))
 
     def dataflow_hours(self, task: str, prefix: str) -> float:
-        """Hours of a task's Dataflow jobs, which is nothing if their output was there. Jobs that
+        """Add up the hours of a task's Dataflow jobs; 0 if their output was there. Jobs that
         failed or were cancelled count. prefix: what their names begin with.
         """
         platform, ti = self.platform, self.ti

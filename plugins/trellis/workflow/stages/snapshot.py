@@ -96,7 +96,7 @@ def _common(experiment: Experiment, platform: Platform) -> dict[str, Any]:
 
 
 def of_rows(experiment: Experiment) -> bool:
-    """Whether the source is rows, which are frozen and checked; images are taken as they are."""
+    """Return whether the source is rows, which are frozen and checked; images are not."""
     return experiment.source.kind != "image"
 
 

@@ -1,4 +1,4 @@
-"""What there is to say about a stage, in one place: its module declares a `STAGE`.
+"""Declaration of a stage: its module has a `STAGE` with all that there is to say about it.
 
 assembly/chain.py orders the stages; the DAG, its page, its alerts, a dry run and the cost are made
 by iterating over them. Commands read the stages without Airflow, and every parsing of a DAG file
@@ -54,7 +54,7 @@ FAILED_BASELINE = (
     "The run goes on: its leaderboard shows this baseline as failed. To include it, clear this "
     "task once the cause is fixed; its record and the comparison follow."
 )
-"""What to do when a task of a baseline has failed."""
+"""Advice for a failed task of a baseline."""
 
 
 def always(experiment: Experiment) -> bool:
@@ -86,29 +86,29 @@ class Stage:
     tasks: Callable[[Building], Any]
     """Makes the stage's tasks within the DAG: a `Tasks`, or what is both its first and last."""
     advice: Mapping[str, str]
-    """What to do when a task has failed, by task. A key that ends with a dot or an underscore is
-    for all tasks whose names begin with it."""
+    """Advice for a failed task, by task. A key that ends with a dot or an underscore is for all
+    tasks whose names begin with it."""
     when: Callable[[Experiment], bool] = always
-    """Whether an experiment has the stage."""
+    """Tells whether an experiment has the stage."""
     page: Callable[[Experiment, Platform], Iterable[Row]] = no_rows
-    """Its lines on the DAG's page."""
+    """Makes its lines on the DAG's page."""
     dry_run: Callable[[Plan, Platform], Iterable[Row]] = no_rows
-    """Its lines in a run that only plans."""
+    """Makes its lines in a run that only plans."""
     at_most: Callable[[Experiment, Platform, int], Usd] = nothing
-    """The most that it may cost. The last argument: bytes that the source's query reads, 0 if they
+    """Bounds its cost. The last argument: bytes that the source's query reads, 0 if they
     are not known yet."""
     assumes: str = ""
     """Part of the sentence that says what the limit of the cost supposes."""
     spent: "Callable[[RunJobs], Usd]" = nothing
-    """Its cost until now."""
+    """Counts its cost until now."""
     spot: Callable[[Experiment], Mapping[str, Sequence[tuple[Machine, int]]]] = nothing
-    """Spot machines of its jobs, with the number of each, by name in costs."""
+    """Lists the spot machines of its jobs, with the number of each, by name in costs."""
     jobs: Callable[[Plan], Mapping[str, int]] = nothing
-    """Number of its jobs, by kind as in plan.json."""
+    """Counts its jobs, by kind as in plan.json."""
     writes: Sequence[str] = ()
-    """Its files, in the folder of the run or of the dataset."""
+    """Names of its files, in the folder of the run or of the dataset."""
     ends_run: Sequence[str] = ()
     """Tasks, or groups ending with a dot, for whose failure `result` fails the run too: the alert
     of `result` would repeat theirs."""
     linked: bool = False
-    """Whether its task of the same name links to the run's page."""
+    """True if its task of the same name links to the run's page."""

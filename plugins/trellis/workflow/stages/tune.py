@@ -121,17 +121,17 @@ def parameter(known: Hyperparameter, range_: Range) -> dict[str, Any]:
 
 
 def searches(experiment: Experiment) -> bool:
-    """Whether the experiment has a search."""
+    """Return whether the experiment has a search."""
     return experiment.tune is not None
 
 
 def _searched(experiment: Experiment) -> list[str | None]:
-    """The models with a search; None: `model`."""
+    """List the models with a search; None is the experiment's `model`."""
     return [name for name, one in experiment.by_model.items() if one.tune is not None]
 
 
 def _tasks(dag: Building) -> Tasks:
-    """One search beside the other."""
+    """Make one search beside the other."""
     found = [task(dag.experiment, dag.platform, model) for model in _searched(dag.experiment)]
     return Tasks(found, found)
 
