@@ -17,7 +17,7 @@ from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.stage import Stage, Usd
 
 _MACHINES = Machines(type="n1-standard-4")
-_TIMEOUT = timedelta(minutes=30)
+_TIMEOUT = timedelta(minutes=10)
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:

@@ -22,6 +22,7 @@ def main(dags: Path) -> None:
     digits = load(dags / "experiments/digits.yaml", profile=group.profile)
     file = dags / "trellis_training.py"
     bag = BundleDagBag(dag_folder=file, bundle_path=dags, bundle_name="dags-folder")
+    assert not bag.import_errors, bag.import_errors
     dag = bag.dags["digits"]
     limit = chain.at_most(digits, group)
     plan = Plan(

@@ -58,7 +58,7 @@ def run(tree, *arguments):
 @pytest.fixture(scope="module")
 def found(tree, airflow_database):
     done = run(tree, HERE / "look_at_stage.py", tree / "dags")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -72,13 +72,13 @@ def test_it_is_on_the_page_and_in_a_dry_run(found):
     assert found["page"] == [
         "| audit | reads the leaderboard once more: `audit.json` (Vertex AI) |"
     ]
-    assert found["dry_run"] == ["  audit    the leaderboard once more, at most 0.11 USD"]
+    assert found["dry_run"] == ["  audit    the leaderboard once more, at most 0.04 USD"]
 
 
 def test_it_is_in_the_cost_and_in_the_number_of_jobs(found, digits, group):
-    half_an_hour = 0.5 * 0.21849885
-    assert found["usd"] == pytest.approx(half_an_hour)
-    assert found["total"] == pytest.approx(chain.at_most(digits, group).usd + half_an_hour)
+    ten_minutes = 0.21849885 / 6
+    assert found["usd"] == pytest.approx(ten_minutes)
+    assert found["total"] == pytest.approx(chain.at_most(digits, group).usd + ten_minutes)
     assert found["jobs"]["custom"] == 2 + 1 + 1  # trainings, the comparison, the audit
 
 
@@ -93,7 +93,7 @@ def test_its_file_is_checked(found):
 def test_check_tells_its_cost(tree):
     done = run(tree, "-m", "trellis", "check", "dags/experiments/digits.yaml")
     assert done.returncode == 0, done.stderr
-    assert "compare 0.11, audit 0.11)" in done.stdout
+    assert "compare 0.11, audit 0.04)" in done.stdout
 
 
 def test_the_tree_itself_has_no_such_stage(digits):
