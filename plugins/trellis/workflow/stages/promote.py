@@ -118,14 +118,14 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 def _gate(gate: Gate, baselines: int) -> str:
     """Describe the conditions that the selected training must meet."""
     bound = {"maximize": "at least", "minimize": "at most"}
-    asked = [f"{m} {bound[METRICS[m].goal]} {value}" for m, value in gate.require.items()]
+    conditions = [f"{m} {bound[METRICS[m].goal]} {value}" for m, value in gate.require.items()]
     if gate.beat == "baselines" and baselines:
-        asked.append("better than every baseline")
+        conditions.append("better than every baseline")
     if gate.improvement is not None:
-        asked.append("better than the served model")
+        conditions.append("better than the served model")
     elif gate.tolerance is not None:
-        asked.append("no worse than the served model")
-    return ", ".join(asked) or "it was scored"
+        conditions.append("no worse than the served model")
+    return ", ".join(conditions) or "it was scored"
 
 
 STAGE = Stage(
