@@ -3,7 +3,7 @@
 Runs in the trainer environment (NumPy and BigQuery's client live there together) with the variables
 of `local_gcp env`, through Google's client. Creates the table DATASET.TABLE of 3,000 rows. In a
 regular rhythm, breathing makes the intervals longer and shorter in turn; those of an irregular one
-have the same mean and spread, in random order. No number about a recording tells them apart, only
+have the same mean and spread, in random order. No number about a recording distinguishes them, only
 the order does.
 
 recording   STRING, recording-0001 ...

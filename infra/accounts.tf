@@ -14,7 +14,7 @@ resource "google_service_account" "job" {
   depends_on   = [google_project_service.api]
 }
 
-# Deployed models and batch predictions: they answer whoever may ask them, so they write nothing.
+# Deployed models and batch predictions: they answer any permitted caller, so they write nothing.
 resource "google_service_account" "serve" {
   account_id   = "${var.name}-serve"
   display_name = "Trellis: deployed models, batch predictions"

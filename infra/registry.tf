@@ -46,7 +46,7 @@ resource "google_artifact_registry_repository" "pypi" {
 }
 
 # Composer's one index: our wheels first, then PyPI. With PyPI as a second index beside the wheels,
-# whoever publishes a trellis-airflow there could have it installed here.
+# anybody who publishes a trellis-airflow there could have it installed here.
 resource "google_artifact_registry_repository" "python" {
   location      = var.region
   repository_id = "${var.name}-python"

@@ -1,4 +1,4 @@
-"""The C library's memory allocator, told to keep what the program frees."""
+"""Settings of the C library's memory allocator, so that it keeps freed memory."""
 
 import ctypes
 import platform

@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _leave() -> None:
     """End the process, with 0, as it is: to delete an input pipeline, TensorFlow may first wait up
-    to a minute for a thread that it has told to end (docs/upstream/tensorflow-iterators.md).
+    to a minute for a thread that it has asked to end (docs/upstream/tensorflow-iterators.md).
     """
     sys.stdout.flush()
     sys.stderr.flush()

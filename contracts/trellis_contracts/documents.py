@@ -5,7 +5,7 @@
     deployment, prediction_plan, prediction_result, rollback stay on Airflow's side
 
 schemas/NAME.schema.json describes NAME.json (predictions: the Parquet schema of
-predictions.parquet). Whoever writes a file checks it, and so does whoever reads it.
+predictions.parquet). Writers and readers of a file validate it.
 """
 
 import functools

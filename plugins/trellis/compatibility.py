@@ -23,8 +23,8 @@ NEEDS = (
     Need(
         "apache-airflow-core",
         "3.3.1",
-        "Airflow before 3.3 does not tell a trigger that its task was killed, so the task's job on "
-        "Google Cloud would go on and cost money.",
+        "Airflow before 3.3 does not report to a trigger that its task was killed, so the task's "
+        "job on Google Cloud would go on and cost money.",
         "On Composer, choose an image of Airflow 3.3.1 or later (composer-3-airflow-3.3.1); "
         "elsewhere, upgrade Airflow.",
     ),

@@ -132,7 +132,7 @@ def check(dag_file: str) -> None:
         try:
             experiment = load(file, profile=group.profile)
             check_on(group, file, experiment, chain.at_most, group.profile)
-            # As the other files do: what nobody has foreseen is reported, too.
+            # As the other files do: unforeseen errors are reported, too.
             with about_file(file):
                 _training(experiment, group)
                 _prediction(experiment, group)

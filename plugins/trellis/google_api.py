@@ -47,7 +47,7 @@ class GoogleApi:
         self.credentials = credentials
 
     def caller(self) -> str:
-        """Whose permissions are tested: an e-mail address, if the credentials tell it."""
+        """Account whose permissions are tested: an e-mail address, if the credentials have it."""
         email = getattr(self.credentials, "service_account_email", None)
         if email == "default":  # the metadata server's, whose name comes with the first token
             from google.auth.transport.requests import Request

@@ -1,7 +1,7 @@
 """The entry point by which Airflow loads Trellis: the distribution's, or trellis_plugin.py.
 
 Every process of Airflow imports this module. The pages of all runs are imported by the api-server
-alone, when somebody first asks for one.
+alone, at the first request.
 """
 
 from typing import Any

@@ -1,13 +1,13 @@
 """Permutation importance: what the selected training loses without what a feature tells.
 
 The values of one feature change places among the test rows, which leaves their distribution as it
-was and breaks what they tell of a row; how much worse the model then scores, by the metric of the
+was and breaks their relation to a row; how much worse the model then scores, by the metric of the
 ranking, is the feature's importance (Breiman, Machine Learning 45, 2001; scikit-learn's
 permutation_importance). The rows go through the served SavedModel as a request's do, so that a
 feature is a column, whatever becomes of it in the model. Of images there is none: a pixel is no
 feature.
 
-What it does not say: features that tell the same stand in for each other, and may all appear to be
+Its limit: features with the same information stand in for each other, and may all appear to be
 of little use. It is about this model, not about the data.
 
 The interval is that of a paired bootstrap: the model with and without the feature's order is scored

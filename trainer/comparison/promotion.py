@@ -268,7 +268,9 @@ def _ahead(challenger: str, other: str, lead: Estimate, board: Scoreboard, place
 
 
 def _places(decimals: int, value: float, bound: float) -> int:
-    """Decimals to show: two fewer than published, but enough to tell the value from the bound."""
+    """Decimals to show: two fewer than published, but enough to distinguish the value from the
+    bound.
+    """
     places = max(0, decimals - 2)
     while places < decimals and value != bound and round(value, places) == round(bound, places):
         places += 1

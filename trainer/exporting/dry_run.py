@@ -57,7 +57,7 @@ def estimate(settings: ExportSettings, sha256: str, objects: Objects) -> Estimat
     """Export a sample of a source with this SHA-256, which was checked. Raises ExportError."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        # Its progress is of files that nobody will see.
+        # Its progress is of temporary files.
         contextlib.redirect_stdout(io.StringIO()),
     ):
         sampled = dataclasses.replace(settings, output=folder)

@@ -38,7 +38,7 @@ class Place(Protocol):
 def place(beam_flags: Sequence[str]) -> Place:
     """Return the place that these flags, those that are not the export's own, ask for.
 
-    Raises ExportError if there is one that nobody knows.
+    Raises ExportError if one is unknown.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--runner")

@@ -1,4 +1,4 @@
-"""NumPy's sort, told to do without instructions that one family of processors is slow at.
+"""Settings of NumPy's sort: without instructions that one family of processors is slow at.
 
 With AVX-512, NumPy compresses vectors into memory, which takes AMD's Zen 4 over a hundred cycles
 each (https://github.com/numpy/x86-simd-sort/issues/6); OpenJDK leaves it out there, too

@@ -29,7 +29,7 @@ _REDUCED = {
 
 Decoded = tuple[np.ndarray, tuple[Loss, ...]]
 
-# Callers have threads of their own, and tell what is wrong with a file themselves.
+# Callers have threads of their own, and report faults of a file themselves.
 cv2.setNumThreads(1)
 cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 

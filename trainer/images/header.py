@@ -83,7 +83,7 @@ def _of_pillow(data: bytes) -> Header:
     deep = None
     grey = opened.mode in _GREY
     if opened.format == "PNG" and data[_PNG_DEPTH] == 16:
-        # Pillow's pixel type does not tell it of colours.
+        # Pillow's pixel type lacks it for colours.
         grey = data[_PNG_TYPE] in _PNG_GREY
         alpha = data[_PNG_TYPE] in _PNG_ALPHA or "transparency" in opened.info
         deep = Samples("u", 16, 1 if grey else 3, alpha)

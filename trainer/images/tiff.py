@@ -27,7 +27,7 @@ _REDUCED = 1
 # Pages that are looked at for being thumbnails of the first.
 _PAGES = 8
 
-# Callers tell what is wrong with a file themselves.
+# Callers report faults of a file themselves.
 logging.getLogger("tifffile").setLevel(logging.CRITICAL)
 
 

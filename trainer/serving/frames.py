@@ -8,7 +8,7 @@ are what JSON would hold:
     categorical  a string, or a whole number; also as a float, which pandas makes of an INT64
                  column with NULLs
     timestamp    a datetime of any unit and time zone, a date, or a string; UTC without a
-                 zone. Never a number, whose unit nobody could know
+                 zone. Never a number, whose unit would be unknown
     sequence     a list, a tuple or an array of numbers
     text         a string
     image        the file's bytes, or its gs:// address, in a column `image_bytes`, `image_uri` or

@@ -32,7 +32,7 @@ def check() -> None:
         raise TrainingError(
             "--strategy reduction_server sums gradients of GPUs, and this machine shows none"
         )
-    # The log then tells whether NCCL has taken the library.
+    # The log then says whether NCCL has taken the library.
     os.environ.setdefault("NCCL_DEBUG", "INFO")
 
 

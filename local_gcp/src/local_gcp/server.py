@@ -1,4 +1,4 @@
-"""The server process: puts the services together and runs them until it is told to stop.
+"""The server process: puts the services together and runs them until it is stopped.
 
     clients ──https_proxy──> gateway ──> REST server (uvicorn, one port) ──host──> service.rest
        │                        └──────> gRPC server (one port) ──method──> service.grpc_handlers

@@ -1,1 +1,1 @@
-"""`trellis new experiment` and `trellis upload`: from somebody's data to an experiment file."""
+"""`trellis new experiment` and `trellis upload`: from data to an experiment file."""

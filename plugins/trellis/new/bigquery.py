@@ -10,7 +10,7 @@ MOST_BYTES = 100 * 2**30
 """What counting may read: about 0.60 USD."""
 
 FEW_VALUES = 20
-"""Values of a column that are read, to tell a split or a fate by them."""
+"""Values of a column that are read, to recognize a split or an outcome by them."""
 
 _WHOLE = ("INT64", "FLOAT64")
 _NAMING = ("STRING", "INT64", "BOOL")

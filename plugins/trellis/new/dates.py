@@ -21,7 +21,7 @@ TIME_OF_DAY = rf"^{_CLOCK}$"
 
 
 class AmbiguousError(ValueError):
-    """Day and month cannot be told apart."""
+    """Day and month cannot be distinguished."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def parsed(texts: Any, chosen: str | None) -> Moments | None:
     AmbiguousError.
 
     Dates between points have the day first, in all countries that write them so. Between slashes,
-    a number above 12 tells which is the day.
+    a number above 12 is the day.
     """
     from pyarrow import compute
 

@@ -1,4 +1,4 @@
-"""Facts about somebody's data before there is an experiment."""
+"""Facts about data before there is an experiment."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

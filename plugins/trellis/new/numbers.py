@@ -58,7 +58,7 @@ def parsed(texts: Any, decimal: str | None) -> Numbers | None:
 
     texts: a pyarrow array of strings without nulls. decimal: the mark of this file, if it is known.
     Raises CodesError for digits that are no amounts, and AmbiguousError for `1,234` in a file
-    that does not tell which mark it has.
+    that leaves its mark open.
     """
     plain, how = _undecorated(texts)
     if plain is None:

@@ -19,7 +19,7 @@ _SAID = 3
 """Of a column's missing texts, so many are named with their counts."""
 
 _MOSTLY = 0.5
-"""Share of numbers from which a column of texts is told to be nearly one of numbers."""
+"""Share of numbers from which a column of texts is reported as nearly numeric."""
 
 _FEW = 50
 """Texts of a column with up to so many are compared without case and blanks."""

@@ -1,4 +1,4 @@
-"""The DAG digest: tells a group at regular times what its runs came to."""
+"""The DAG digest: summarizes a group's runs at regular times."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

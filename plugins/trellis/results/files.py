@@ -1,4 +1,4 @@
-"""The files of a single run, read when somebody looks at it."""
+"""The files of a single run, read on demand."""
 
 import json
 from collections.abc import Iterator, Mapping

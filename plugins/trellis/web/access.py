@@ -1,4 +1,4 @@
-"""Whose runs somebody may see, and in which bucket they are.
+"""The runs that a user may see, and their bucket.
 
 Airflow's auth manager decides: a person sees an experiment's runs who may read its DAG and that
 DAG's runs. On these pages an experiment has the id of its DAG: two groups of one Airflow may each

@@ -13,7 +13,7 @@ FRESH_SECONDS = 10.0
 """How old an index may be before it is read again, in the background."""
 
 OLDEST_SECONDS = 300.0
-"""How old an index may be when it is shown: whoever finds an older one waits for a new one."""
+"""Largest age of a shown index: a request that finds an older one waits for a new one."""
 
 _log = logging.getLogger(__name__)
 

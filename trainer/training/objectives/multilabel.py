@@ -1,4 +1,4 @@
-"""The objective of a multi-label task: each class is told from its absence, whatever the others."""
+"""The objective of a multi-label task: each class is present or absent, whatever the others."""
 
 import numpy as np
 import tensorflow as tf

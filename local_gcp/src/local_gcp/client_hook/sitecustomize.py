@@ -2,7 +2,7 @@
 
 Two libraries go past the proxy that the environment names, and would call the real hosts:
 
-- aiohttp reads no proxy unless told so, and with it gcloud-aio and Airflow's deferrable BigQuery
+- aiohttp reads no proxy by default, and with it gcloud-aio and Airflow's deferrable BigQuery
   operators. BIGQUERY_EMULATOR_HOST is no way out: gcloud-aio puts "http://" before it, but
   google-cloud-bigquery, in the same process, does not.
 - httplib2 ignores a proxy for https where PySocks is missing. It is refused there.

@@ -17,7 +17,7 @@ https://cloud.google.com/monitoring/quotas#data_retention_policy"""
 
 _URL = "https://monitoring.googleapis.com/v3/projects/{project}/timeSeries"
 _ONLINE = "aiplatform.googleapis.com/prediction/online/"
-# A request that the model refused is a response, and no prediction: somebody asks all the same.
+# A request that the model refused is a response and no prediction, but the endpoint is in use.
 _PREDICTIONS, _RESPONSES = f"{_ONLINE}prediction_count", f"{_ONLINE}response_count"
 _PERIOD_SECONDS = 3600
 
@@ -48,10 +48,10 @@ def counted(
     for metric in (_PREDICTIONS, _RESPONSES):
         for series in _series(api, project, metric, region, start, end):
             points = {_end(point): _value(point) for point in series.get("points", ())}
-            asked = [at for at, count in points.items() if count]
-            if asked:
+            used = [at for at, count in points.items() if count]
+            if used:
                 predictions = sum(points.values()) if metric == _PREDICTIONS else 0
-                found.append(_counted(series, predictions, max(asked)))
+                found.append(_counted(series, predictions, max(used)))
     return found
 
 

@@ -150,7 +150,7 @@ def find(
 def changed(platform: Platform, given: TableSource | QuerySource) -> list[dict[str, Any]]:
     """The time of the last change, and the rows, of each table that a table or query reads.
 
-    A dry run tells which, for views too. Raises SourceError.
+    A dry run names them, for views too. Raises SourceError.
     """
     source = find(platform, "source", given)
     job = source.dry_run(f"SELECT * FROM {source.sql}")

@@ -149,7 +149,7 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
 def billed_baseline(experiment: Experiment, name: str, bytes_: int) -> float:
     """US dollars of a BigQuery ML baseline whose statements together were billed for these bytes.
 
-    BigQuery does not tell which of a script's bytes are those of CREATE MODEL: each of its
+    BigQuery does not report which of a script's bytes are those of CREATE MODEL: each of its
     statements reads the same rows, so they count alike.
     """
     return baseline(experiment, name, bytes_ // _BASELINE_READS)

@@ -100,7 +100,7 @@ class Digest(Section):
 
 
 class IdleEndpoints(Section):
-    """Endpoints that nobody asks: the DAG `idle_endpoints`."""
+    """Endpoints without requests: the DAG `idle_endpoints`."""
 
     schedule: Schedule = key("when they are looked for (UTC)", "@daily")
     days: int = key("how many days without a request; Google counts no longer", 14, ge=1, le=42)
@@ -114,7 +114,9 @@ class Watch(Section):
 
 
 class Serving(Section):
-    """What deployed models and batch predictions may reach: they answer whoever may ask them."""
+    """Resources that deployed models and batch predictions may reach: they answer any permitted
+    caller.
+    """
 
     service_account: str | None = key(
         "service account of deployed models and batch predictions; it needs to read the model's "

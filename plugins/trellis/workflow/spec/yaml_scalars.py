@@ -2,7 +2,7 @@
 
 PyYAML resolves YAML 1.1, where `010` is 8, `1:30` is 90, `no` is false and `1e-4` is text. Here
 `no`, `2024-02-30` and `1:30 h` are text, and `1e-4` a number. A number that both versions read, and
-read differently, is refused: whoever wrote it may have meant either, or a text.
+read differently, is refused: the author may have meant either, or a text.
 https://yaml.org/spec/1.2.2/#103-core-schema
 """
 

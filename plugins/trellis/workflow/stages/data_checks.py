@@ -34,7 +34,7 @@ _NEIGHBOURS_CORRELATED = 0.9
 
 _BY_CHANCE = 10
 """Rows that the most frequent label gets wrong, of a regression all rows: of fewer, an order may
-tell the labels by chance."""
+predict the labels by chance."""
 
 _FEW_VALUES = 20
 """Up to so many values are a category; rows that share one of more values may belong together."""

@@ -1,4 +1,4 @@
-"""Numbers that tell a regression's label together, though none of them does by itself.
+"""Numbers that predict a regression's label together, though none of them does alone.
 
 A mean price is no news to a model that has the lowest and the highest one. Such features are found
 by the multiple correlation of the label with several of them: the correlation with the best linear

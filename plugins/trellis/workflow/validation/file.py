@@ -202,7 +202,7 @@ def of_configuration(
 
 
 def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any]) -> Experiment:
-    """The experiment with other values for some fields (None: its default), checked anew.
+    """The experiment with other values for some fields (None: its default), validated again.
 
     Raises FileError; its problems have no lines, as the values are in no file.
     """

@@ -247,7 +247,7 @@ class BatchPredictionJobs:
         shutil.rmtree(self._folder(job), ignore_errors=True)
 
     def _view(self, job: api.BatchPredictionJob) -> api.BatchPredictionJob:
-        """The job as clients see it: what it will write is not told before it has ended."""
+        """The job as clients see it, without its outputs before it has ended."""
         if job.end_time:
             return job
         run, job = self._runner.get(names.last(job.name)), api.BatchPredictionJob(job)

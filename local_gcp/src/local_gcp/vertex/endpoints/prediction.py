@@ -138,7 +138,7 @@ class Predictions:
         `_sent` for the errors.
         """
         answer, endpoint_, deployed = self._sent(endpoint, body, content_type, "", timeout)
-        # What is in a raw body, nobody here knows.
+        # The content of a raw body is unknown here.
         self._usage.add(endpoint_, deployed, answer.status, int(200 <= answer.status < 300))
         return answer, deployed
 

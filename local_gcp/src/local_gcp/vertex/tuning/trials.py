@@ -61,7 +61,7 @@ class Trial:
 def merge(known: Iterable[Measurement], reported: Iterable[Measurement]) -> tuple[Measurement, ...]:
     """Add newly read measurements to the known ones, without losing or repeating any.
 
-    A metric file holds the last 100 reports only and starts anew when a replica is restarted, so
+    A metric file holds the last 100 reports only and starts again when a replica is restarted, so
     earlier measurements stay. NaN and infinity are ignored, since they cannot be compared.
     """
     finite = (m for m in reported if math.isfinite(m.value))
