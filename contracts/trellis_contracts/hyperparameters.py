@@ -66,7 +66,7 @@ class Common:
     )
     learning_rate_scaling: str = _hyperparameter(
         "by_optimizer",
-        "what the learning rate is multiplied by on r replicas: r (linear), the square root of r "
+        "factor of the learning rate on r replicas: r (linear), the square root of r "
         "(square_root), or 1 (none). by_optimizer: linear for sgd "
         "(https://arxiv.org/abs/1706.02677), square_root for the others "
         "(https://arxiv.org/abs/2205.10287)",
@@ -135,15 +135,16 @@ class Common:
     )
     loss: str = _hyperparameter(
         "cross_entropy",
-        "what training minimizes; focal: cross-entropy times (1 - p) to the power of focal_gamma, "
-        "p being the true class's probability, so that easily classified examples count less "
-        "(https://arxiv.org/abs/1708.02002); the reported loss is the cross-entropy",
+        "loss that training minimizes; focal: cross-entropy times (1 - p) to the power of "
+        "focal_gamma, p being the true class's probability, so that easily classified examples "
+        "count less (https://arxiv.org/abs/1708.02002); the reported loss is the cross-entropy",
         enum=["cross_entropy", "focal"],
         tasks=_CLASSIFICATION,
     )
     focal_gamma: float = _hyperparameter(
         2.0,
-        "of the focal loss: how much less easily classified examples count; 0: as much as all",
+        "exponent of the focal loss: the larger, the less easily classified examples count; 0: as "
+        "much as all",
         minimum=0,
         maximum=10,
         tasks=_CLASSIFICATION,
@@ -151,7 +152,7 @@ class Common:
     )
     class_weights: str = _hyperparameter(
         "none",
-        "what the examples of each class count in the loss that training minimizes; metrics, the "
+        "weights of the examples of each class in the loss that training minimizes; metrics, the "
         "reported loss among them, count all alike. balanced: examples / (classes * examples of "
         "the class), of the train split, so that rare classes count as much as frequent ones; or "
         "weights by class, 1 for those that are not named. Of a multi-label task a class and its "
@@ -239,7 +240,7 @@ class Common:
     )
     plateau_factor: float = _hyperparameter(
         0.5,
-        "what the learning rate is multiplied by on a plateau",
+        "factor of the learning rate on a plateau",
         exclusiveMinimum=0,
         exclusiveMaximum=1,
         idle_with={"schedule": ["cosine", "one_cycle"]},

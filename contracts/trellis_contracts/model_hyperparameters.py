@@ -113,7 +113,7 @@ class OfModels:
     )
     series: str = hyperparameter(
         "separate",
-        "how a row's sequences are read: separate, each by itself; or together, as one series of "
+        "reading of a row's sequences: separate, each by itself; or together, as one series of "
         "several values a step, one of which may be the time of the step",
         enum=["separate", "together"],
         models=("recurrent", "transformer"),
@@ -213,9 +213,9 @@ class OfModels:
     )
     weights: str = hyperparameter(
         "none",
-        "what the backbone begins with: none (random, and all of it is trained); the gs:// address "
-        "of a file that `python -m trainer weights` wrote, or of a folder with NAME.weights.h5; "
-        "or imagenet, which an experiment takes from gs://BUCKET/_weights/",
+        "initial weights of the backbone: none (random, and all of it is trained); the gs:// "
+        "address of a file that `python -m trainer weights` wrote, or of a folder with "
+        "NAME.weights.h5; or imagenet, which an experiment takes from gs://BUCKET/_weights/",
         models=("backbone",),
     )
     head_epochs: int = hyperparameter(
@@ -239,8 +239,7 @@ class OfModels:
     )
     fine_tuning_rate: float = hyperparameter(
         0.1,
-        "what the learning rate is multiplied by in the second phase, which has a warm-up of its "
-        "own",
+        "factor of the learning rate in the second phase, which has a warm-up of its own",
         exclusiveMinimum=0,
         maximum=1,
         idle_with={"weights": ["none"]},

@@ -27,7 +27,7 @@ MODELS = {
         ("image", "table"),
     ),
     "residual": Model(
-        "what dense reads, in blocks of two normalized layers, each added to its input",
+        "the inputs of dense, in blocks of two normalized layers, each added to its input",
         ("image", "table"),
     ),
     "wide_and_deep": Model(

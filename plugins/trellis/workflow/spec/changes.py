@@ -14,11 +14,13 @@ class Changes(Section):
     """
 
     beyond: Literal["warn", "refuse"] = key(
-        "what happens to a run whose dataset has changed by more than a limit since the last "
-        "dataset that a run trained on, or has other columns: before anything is trained",
+        "action on a run whose dataset has changed by more than a limit since the last dataset "
+        "that a run trained on, or has other columns: before anything is trained",
         "warn",
     )
-    examples: float = key("how many times as many examples, or as few", LIMITS["examples"], ge=1)
+    examples: float = key(
+        "ratio of the numbers of examples, in either direction", LIMITS["examples"], ge=1
+    )
     missing: float = key(
         "difference of a feature's share of missing values", LIMITS["missing"], ge=0, le=1
     )

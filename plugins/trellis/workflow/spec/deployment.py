@@ -21,19 +21,19 @@ class Gate(Section):
         "baselines",
     )
     margin: Number = key(
-        "how much better: the interval of the difference must lie above this; with several "
+        "smallest lead: the interval of the difference must lie above this; with several "
         "contenders the intervals hold together at 95%",
         0.0,
     )
     tolerance: float | None = key(
-        "how much worse than the served model it may be, by the primary metric; null: do not "
-        "compare the two",
+        "largest deficit against the served model, by the primary metric; null: do not compare the "
+        "two",
         0.0,
         ge=0,
     )
     improvement: float | None = key(
-        "how much better than the served model it must be: the interval of the difference must lie "
-        "above this; null: it need not be better",
+        "smallest lead over the served model: the interval of the difference must lie above this; "
+        "null: no lead is needed",
         None,
         ge=0,
     )
@@ -70,19 +70,17 @@ class ServingMachines(Machine):
 
 
 class Deploy(Section):
-    """Conditions and steps of serving a run's training: the one that the validation split
-    selected.
-    """
+    """Conditions and steps of serving the selected training."""
 
     gate: Gate = key("conditions that the selected training must meet to be deployed", Gate())
     canary: Percents = key("its share of requests, step by step", (10, 50, 100))
     hold: Pause = key("waiting time after each step but the last", timedelta())
     smoke: Smoke = key("the test before each step", Smoke())
     machines: ServingMachines = key(
-        "what each replica runs on; paid for until it is undeployed", ServingMachines()
+        "machines of each replica; paid for until it is undeployed", ServingMachines()
     )
     keep_previous: Pause = key(
-        "how long a replaced model stays deployed, without requests", timedelta()
+        "time for which a replaced model stays deployed, without requests", timedelta()
     )
     keep_versions: int = key(
         "versions of the model to keep; older ones are deleted, unless served or with an alias",

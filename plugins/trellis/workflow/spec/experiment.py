@@ -27,10 +27,10 @@ class Train(Section):
 
     maximize: str | None = key("metric that decides, without `tune`; one of both is required", None)
     minimize: str | None = key("metric that decides, without `tune`, if less of it is better", None)
-    top: int = key("how many of the best trials are trained in full", 1, ge=1, le=20)
+    top: int = key("number of the best trials that are trained in full", 1, ge=1, le=20)
     seeds: int = key(
-        "how many seeds the best training is trained with, from `seed` on; of several, the report "
-        "has the mean and standard deviation of each score",
+        "number of seeds that the best training is trained with, from `seed` on; of several, the "
+        "report has the mean and standard deviation of each score",
         1,
         ge=1,
         le=20,
@@ -38,8 +38,8 @@ class Train(Section):
     epochs: int = key(
         "maximum length of a training; early stopping may end it", unit="epochs", ge=1, le=10000
     )
-    machines: TrainingMachines = key("what each training runs on", TrainingMachines())
-    timeout: Duration = key("when a training is stopped", timedelta(hours=2))
+    machines: TrainingMachines = key("machines of each training", TrainingMachines())
+    timeout: Duration = key("time after which a training is stopped", timedelta(hours=2))
 
 
 class AutoML(Section):
@@ -83,21 +83,20 @@ class Experiment(Section):
     until: Date | None = key("first day without scheduled or backfilled runs (UTC)", None)
     budget: USD = key("limit for one run: a run that may cost more is refused")
     deadline: Duration | None = key(
-        "after which time, from its start in the queue, a run that goes on is reported", None
+        "time from its start in the queue after which an unfinished run is reported", None
     )
     generation: int = key(
         "increase it, then clear a run, to repeat work that is already done", 1, ge=1
     )
     reuse: bool = key(
-        "whether a tuning study or training that a finished run has done already, with equal "
-        "dataset, hyperparameters, image and machines, is taken from there; never without the "
-        "digest of the image, which Artifact Registry knows",
+        "take a tuning study or training from a finished run with equal dataset, hyperparameters, "
+        "image and machines; never without the digest of the image, which Artifact Registry knows",
         False,
     )
     seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)
     source: Source = key("where the examples come from")
     model: str = key("architecture: one of the trainer's models, or a Python file beside this one")
-    task: str = key("what is learned, one of the trainer's tasks")
+    task: str = key("kind of answer to learn, one of the trainer's tasks")
     hyperparameters: dict[str, FlagValue] = key(
         "fixed in all trainings; those neither here nor searched have the trainer's defaults", {}
     )
@@ -112,7 +111,9 @@ class Experiment(Section):
         {},
     )
     baselines: Baselines = key("models that the trainings must beat", Baselines())
-    deploy: Deploy | None = key("when and how the best training is served; left out: never", None)
+    deploy: Deploy | None = key(
+        "conditions and steps of serving the selected training; left out: it is not served", None
+    )
     predict: Predict | None = key("batch prediction by the champion; left out: never", None)
     # `profile` merges it over the others before they are checked, and takes it away.
     local: dict[str, Any] | None = key(

@@ -54,7 +54,7 @@ class Machines(Machine):
 class ParameterServers(Section):
     """The machines that hold the weights of an asynchronous training."""
 
-    count: int = key("how many there are; each holds a share of the weights", 1, ge=1, le=16)
+    count: int = key("number of servers; each holds a share of the weights", 1, ge=1, le=16)
     type: str = key("Compute Engine machine type of each", "n1-standard-4")
 
 
@@ -63,7 +63,7 @@ class ReductionServers(Section):
 
     # 64 workers of 100 Gbps need 200 of 32: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/distributed-training
     count: int = key(
-        "how many there are; together they need the network bandwidth of all workers", ge=1, le=200
+        "number of servers; together they need the network bandwidth of all workers", ge=1, le=200
     )
     type: str = key("Compute Engine machine type of each, without GPUs", "n1-highcpu-16")
 

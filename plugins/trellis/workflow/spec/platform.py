@@ -76,8 +76,8 @@ class Pools(Section):
 class Limits(Section):
     """US dollars a calendar month (UTC), of training runs: no predictions, no deployed models."""
 
-    group: USD | None = key("of all runs of the group", None)
-    owners: dict[str, USD] = key("of the runs of an `owner`", {})
+    group: USD | None = key("limit for all runs of the group", None)
+    owners: dict[str, USD] = key("limits for the runs of each `owner`", {})
 
 
 class Access(Section):
@@ -96,14 +96,14 @@ class Digest(Section):
     """A message of what the group's runs came to: the DAG `digest`."""
 
     schedule: Schedule = key("when it is sent (UTC)", "@weekly")
-    days: int = key("how many days it looks back on", 7, ge=1, le=366)
+    days: int = key("number of days that it summarizes", 7, ge=1, le=366)
 
 
 class IdleEndpoints(Section):
     """Endpoints without requests: the DAG `idle_endpoints`."""
 
     schedule: Schedule = key("when they are looked for (UTC)", "@daily")
-    days: int = key("how many days without a request; Google counts no longer", 14, ge=1, le=42)
+    days: int = key("number of days without a request; Google counts no longer", 14, ge=1, le=42)
     undeploy: bool = key("undeploy their models, rather than only name them", False)
 
 
@@ -149,7 +149,7 @@ class Platform(Section):
     registry: str = key("registry of the job images: their address without name and tag")
     connection: str = key("Airflow connection to Google Cloud", "google_cloud_default")
     dag_prefix: str | None = key(
-        "what the ids of the group's DAGs begin with, in an Airflow that others use too",
+        "prefix of the ids of the group's DAGs, in an Airflow that others use too",
         None,
         pattern=r"^[a-z][a-z0-9_-]{0,29}$",
     )
@@ -160,7 +160,8 @@ class Platform(Section):
         "Airflow's roles by owner; without it, Airflow's rights to all DAGs decide", None
     )
     limits: Limits | None = key(
-        "what runs may cost in a month; a run that might cost more than is left is refused", None
+        "limits of the cost of runs in a month; a run that might cost more than is left is refused",
+        None,
     )
     notify: dict[str, Notifier] = key("recipients of failure messages, beside the task's log", {})
     digest: Digest | None = key(
@@ -170,12 +171,15 @@ class Platform(Section):
         "a regular search for deployed endpoints without requests", None
     )
     watch: Watch = key(
-        "how often experiments with `schedule: new data`, or for another's champion, look", Watch()
+        "schedule of the look for new data and champions that experiments wait for",
+        Watch(),
     )
     service_account: str | None = key(
         "service account of jobs, and of deployed models without `serving`", None
     )
-    serving: Serving = key("what deployed models and batch predictions may reach", Serving())
+    serving: Serving = key(
+        "resources that deployed models and batch predictions may reach", Serving()
+    )
     tensorboard: str | None = key(
         "Vertex AI TensorBoard that trials and trainings upload their curves and hyperparameters "
         "to, projects/P/locations/REGION/tensorboards/ID; in the jobs' region, and only with a "
@@ -214,8 +218,8 @@ class Platform(Section):
     poll_seconds: int = key("interval between two polls of a job", 30, unit="seconds", ge=1, le=600)
     retry_seconds: int = key("delay before a task's first retry", 60, unit="seconds", ge=1, le=3600)
     pools: Pools = key("Airflow pools that limit how many machines work at once", Pools())
-    dataflow: Dataflow = key("what the export runs on")
-    compare: Compare = key("what the comparison runs on")
+    dataflow: Dataflow = key("machines of the export")
+    compare: Compare = key("machines of the comparison")
 
     @field_validator("location")
     @classmethod

@@ -29,8 +29,8 @@ class _Predict(Variant):
     max_failed: float = key(
         "share of instances without a prediction above which a run fails", 0.05, ge=0, le=1
     )
-    machines: BatchMachines = key("what a run uses", BatchMachines())
-    timeout: Duration = key("when the prediction is stopped", timedelta(hours=1))
+    machines: BatchMachines = key("machines of a run", BatchMachines())
+    timeout: Duration = key("time after which the prediction is stopped", timedelta(hours=1))
 
 
 class ImagePredict(_Predict):

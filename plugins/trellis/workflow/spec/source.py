@@ -21,10 +21,10 @@ class _Stored(Variant):
     """Storage of the examples for training."""
 
     split: Split = key(
-        "which examples are in which split; a manifest's ML_USE column overrides it", KeySplit()
+        "rule that assigns examples to splits; a manifest's ML_USE column overrides it", KeySplit()
     )
     shards: int = key("files of the train split; each worker reads its own", 8, ge=1, le=10000)
-    changes: Changes = key("what may change from one dataset to the next", Changes())
+    changes: Changes = key("limits of changes from one dataset to the next", Changes())
 
 
 class ImageSource(_Stored):
@@ -41,21 +41,21 @@ class ImageSource(_Stored):
     )
     size: Pixels = key("size that images are scaled to: one side, or [height, width]")
     resize: Literal["stretch", "letterbox", "crop"] = key(
-        "how an image of another shape becomes that size: stretch changes its proportions; "
-        "letterbox keeps all of it, between black bars; crop the largest part around its middle",
+        "fit of an image of another shape: stretch changes its proportions; letterbox keeps all of "
+        "it, between black bars; crop the largest part around its middle",
         "stretch",
     )
     channels: Literal[1, 3] = key("1 for grey, 3 for colour images", 3)
     scale: Scale | None = key(
-        "how files of more than 8 bits per channel become pixels, which then have 16: full, the "
+        "mapping of files of more than 8 bits per channel to pixels, which then have 16: full, the "
         "range of the file's type; range, from the first number (black) to the second (white); "
         "percentiles, the same with two percentiles of each image, 1 and 99 unless they are given. "
         "Left out: such files are refused",
         None,
     )
     encoding: Literal["png", "jpeg"] = key(
-        "of train images: png keeps every pixel, jpeg is smaller; others are png, and all of them "
-        "with `scale`",
+        "encoding of train images: png keeps every pixel, jpeg is smaller; others are png, and all "
+        "of them with `scale`",
         "jpeg",
     )
     max_rejected: float = key(
@@ -118,7 +118,7 @@ class RowSource(_Stored):
         [],
     )
     data_checks: Literal["warn", "refuse"] = key(
-        "what a sign of leakage does before anything is trained: a feature that gives the label "
+        "action on a sign of leakage, before anything is trained: a feature that gives the label "
         "away, an identifier, rows that belong together or are copies in two splits",
         "warn",
     )

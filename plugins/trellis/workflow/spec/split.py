@@ -40,9 +40,7 @@ class KeySplit(_Shares):
 
 
 class GroupSplit(_Shares):
-    """A split by the hash of a group that several examples share, such as a patient: it stays
-    together.
-    """
+    """A split by the hash of the example's group, such as a patient."""
 
     opening = ("by",)
     title = "splits by a group"
@@ -123,7 +121,9 @@ class ColumnSplit(Variant):
     title = "splits by a column of one's own"
 
     column: str = key("column that names each row's split; never a feature", min_length=1)
-    names: SplitNames = key("what it calls them; any other value is refused", SplitNames())
+    names: SplitNames = key(
+        "the column's names of the splits; any other value is refused", SplitNames()
+    )
 
     @property
     def decided_by(self) -> str:

@@ -45,13 +45,15 @@ class _Tune(Variant):
         "trials at the same time; with more, each learns from fewer finished ones", 1, ge=1, le=100
     )
     epochs: int = key("length of a trial", unit="epochs", ge=1, le=10000)
-    search: dict[str, Range] = key("what to vary, by hyperparameter", min_length=1)
-    algorithm: Literal["bayesian", "random", "grid"] = key("how to pick the next trial", "bayesian")
-    measurement: Literal["best", "last"] = key("which epoch of a trial counts", "best")
+    search: dict[str, Range] = key("search space, by hyperparameter", min_length=1)
+    algorithm: Literal["bayesian", "random", "grid"] = key(
+        "algorithm that proposes the next trial", "bayesian"
+    )
+    measurement: Literal["best", "last"] = key("epoch of a trial that counts", "best")
     stop_early: bool = key("stop a trial whose metric is worse than the others' median", False)
     max_failed: int = key("failed trials at which the search fails", 3, ge=1, le=1000)
-    machines: Machines = key("what each trial runs on", Machines())
-    timeout: Duration = key("when a trial is stopped", timedelta(hours=1))
+    machines: Machines = key("machines of each trial", Machines())
+    timeout: Duration = key("time after which a trial is stopped", timedelta(hours=1))
 
 
 class OtherModel(Section):
@@ -59,7 +61,7 @@ class OtherModel(Section):
 
     hyperparameters: dict[str, FlagValue] = key("fixed in all its trainings", {})
     search: dict[str, Range] = key(
-        "what to vary, in as many trials as `tune` has; left out: one training without a search",
+        "search space of as many trials as `tune` has; left out: one training without a search",
         {},
     )
 
