@@ -1,4 +1,4 @@
-"""What a whole run tells OpenLineage: from the source's table to the endpoint, step by step."""
+"""OpenLineage events of a whole run: from the source's table to the endpoint, step by step."""
 
 import json
 import os

@@ -130,7 +130,7 @@ class Serving(Section):
     )
 
     def reads(self, address: str) -> bool:
-        """Whether a request may name the image at a gs:// address."""
+        """Return whether a request may name the image at a gs:// address."""
         return not self.image_uris or address.startswith(tuple(self.image_uris))
 
 
