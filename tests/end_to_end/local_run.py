@@ -23,7 +23,7 @@ SMALL = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs":
 
 
 def examples(run: Path) -> list[dict]:
-    """Test rows of a run, with what its best training predicted for them."""
+    """Test rows of a run, with what its selected training predicted for them."""
     return json.loads((run / "leaderboard" / "challenger.json").read_text())["examples"]
 
 

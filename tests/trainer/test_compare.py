@@ -36,7 +36,7 @@ DEPLOY = {
 
 @pytest.fixture
 def deploying(run):
-    """The run of an experiment that deploys its best training."""
+    """The run of an experiment that deploys its selected training."""
     run.plan({"configuration": {"deploy": DEPLOY}})
     return run
 

@@ -1,4 +1,4 @@
-"""challenger.json: describes the best training for its deployment.
+"""challenger.json: describes the selected training for its deployment.
 
     {"schema": 1,
      "contender": "training/1",

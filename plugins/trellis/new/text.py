@@ -292,7 +292,7 @@ def _deploy(task: str) -> Iterator[str]:
         MULTILABEL: "auc: 0.8",
         "regression": "rmse: 1.0",
     }[task]
-    yield "# To serve the best training, remove the # below and choose its conditions."
+    yield "# To serve the selected training, remove the # below and choose its conditions."
     yield "# A deployed model costs money every day; `trellis check` says how much."
     yield "# deploy:"
     yield f"#   gate: {{require: {{{bound}}}}}"

@@ -8,7 +8,7 @@
 A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
 snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
 the run; their record is what the comparison waits for. The comparison
-decides whether the best training is promoted; `promote` lets its deployment begin, or skips it.
+decides whether the selected training is promoted; `promote` lets its deployment begin, or skips it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

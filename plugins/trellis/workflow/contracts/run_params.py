@@ -55,7 +55,7 @@ _PARAMS = (
 _SWITCHES: tuple[tuple[_RunParam, Any], ...] = (
     (_RunParam("bqml", ("baselines", "bqml"), "BigQuery ML baselines", "Baselines"), []),
     (_RunParam("automl", ("baselines", "automl"), "AutoML baseline", "Baselines"), None),
-    (_RunParam("deploy", ("deploy",), "Serve the best training", "Deployment"), None),
+    (_RunParam("deploy", ("deploy",), "Serve the selected training", "Deployment"), None),
 )
 
 DEPLOY_BACKFILL = "deploy_backfill"
@@ -123,7 +123,7 @@ def _own_params(experiment: Experiment, region: str | None) -> dict[str, Param]:
         params[DEPLOY_BACKFILL] = Param(
             False,
             type="boolean",
-            title="Serve the best training of a backfill",
+            title="Serve the selected training of a backfill",
             description="a run that a backfill makes deploys nothing, unless this is on: the model "
             "of a past day would replace that of a newer one",
             section="Deployment",

@@ -177,7 +177,7 @@ def write(decided: Decided, platform: Platform) -> Plan:
     documents.write(platform, "plan", plan.run.plan, plan.to_json())
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
-        print(f"If the best training is promoted, serving costs {serving}")
+        print(f"If the selected training is promoted, serving costs {serving}")
     for line in plan.reuse.lines():
         print(line)
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")

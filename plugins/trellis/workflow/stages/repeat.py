@@ -1,4 +1,4 @@
-"""repeat: trains the best training again with other seeds, since a seed changes every score.
+"""repeat: trains the selected training again with other seeds, since a seed changes every score.
 
 The repeats do not compete: the training that `select` finds does, with the experiment's own seed.
 """
@@ -105,7 +105,7 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 
 
 def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
-    yield "repeat", f"the best training with {plan.experiment.train.seeds - 1} other seeds"
+    yield "repeat", f"the selected training with {plan.experiment.train.seeds - 1} other seeds"
 
 
 def _jobs(plan: Plan) -> dict[str, int]:
