@@ -82,7 +82,7 @@ def ratios(figures: Figures, against: str) -> list[float]:
 
 
 def verdict(found: Spread, bound: float, more: bool) -> str:
-    """Return whether the aim is met: only if the quartiles lie on one side of the bound, it is
+    """Say whether the aim is met: only if the quartiles lie on one side of the bound, it is
     clear.
     """
     low, high = (found.low, found.high) if more else (-found.high, -found.low)

@@ -48,7 +48,7 @@ def state(names: Iterable[str], platform: dict, environment: dict[str, str]) -> 
 
 
 def show_decision(board: dict) -> None:
-    """Return whether the run's selected training was promoted, and why; nothing without a decision."""
+    """Show whether the selected training was promoted, and why; nothing without a decision."""
     decision = board["promotion"]
     if decision is None:
         return

@@ -164,7 +164,7 @@ def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
 
 
 def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterator[Check]:
-    """Return whether every class that is frequent enough to tell is recognized."""
+    """Check that every class that is frequent enough to tell is recognized."""
     outcome = board.outcome(challenger)
     if gate.recall is None or not isinstance(outcome, ClassOutcome):
         return
@@ -197,9 +197,7 @@ def _learned(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
 
 
 def _leads(condition: str, margin: float, challenger: str, other: str, board: Scoreboard) -> Check:
-    """Return whether the whole interval of the challenger's lead over the other is above the
-    margin.
-    """
+    """Check that the whole interval of the challenger's lead over the other is above the margin."""
     lead = board.lead(challenger, other)
     places = _places(board.decimals(board.primary), lead.low, margin)
     return Check(condition, lead.low > margin, _ahead(challenger, other, lead, board, places))

@@ -29,8 +29,8 @@ class Train(Section):
     minimize: str | None = key("metric that decides, without `tune`, if less of it is better", None)
     top: int = key("number of the best trials that are trained in full", 1, ge=1, le=20)
     seeds: int = key(
-        "number of seeds that the selected training is trained with, from `seed` on; of several, the "
-        "report has the mean and standard deviation of each score",
+        "number of seeds that the selected training is trained with, from `seed` on; of several, "
+        "the report has the mean and standard deviation of each score",
         1,
         ge=1,
         le=20,

@@ -110,8 +110,8 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
     gate = _gate(experiment.deployment.gate, experiment.baselines.count)
     yield (
         "promote",
-        f"goes on if the selected training meets the gate ({gate}); otherwise the run ends green and "
-        "the served model stays",
+        f"goes on if the selected training meets the gate ({gate}); otherwise the run ends green "
+        "and the served model stays",
     )
 
 
