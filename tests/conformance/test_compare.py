@@ -37,7 +37,7 @@ def test_a_sentence_stays_the_same_sentence():
     assert first == normal({"description": "One thing."}, texts) != second
 
 
-def test_an_exception_that_matches_nothing_is_told(tmp_path):
+def test_an_exception_that_matches_nothing_is_reported(tmp_path):
     (tmp_path / "a.yaml").write_text(
         "reason: r\ndifferences: [{service: storage, difference: 'x: *'}, {service: bigquery}]\n"
     )

@@ -45,7 +45,7 @@ def test_a_violation_names_file_field_and_expectation(changed, problem):
     )
 
 
-def test_places_within_lists_are_told():
+def test_places_within_lists_are_reported():
     trial = {
         "id": "1",
         "state": "SUCCEEDED",

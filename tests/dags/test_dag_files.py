@@ -193,7 +193,7 @@ def test_what_experiments_wait_for_is_watched(parse, folder):
     assert parse("trellis_errors.py") == ({}, {})
 
 
-def test_who_waits_for_a_missing_experiment_or_itself_is_told(parse, folder):
+def test_who_waits_for_a_missing_experiment_or_itself_is_reported(parse, folder):
     for name, other in (("digits", "digit"), ("patients", "patients")):
         file = folder / f"experiments/{name}.yaml"
         text = file.read_text().replace("schedule: manual", f"schedule: new dataset of {other}")

@@ -42,7 +42,7 @@ def test_a_decision_is_told_with_its_reasons(said):
     ]
 
 
-def test_without_a_deployment_nothing_is_told(said):
+def test_without_a_deployment_nothing_is_reported(said):
     assert said(serving.show_decision, {"promotion": None}) == []
 
 

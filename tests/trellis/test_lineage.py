@@ -61,7 +61,7 @@ class Copy(Traced):
         return ["p.d.to"]
 
 
-def test_each_end_of_a_task_is_told():
+def test_each_end_of_a_task_is_reported():
     task = Copy()
     assert told(task.get_openlineage_facets_on_start()) == (["bigquery p.d.from"], [])
     ends = {

@@ -71,7 +71,7 @@ def test_a_contender_is_described(board):
     }
 
 
-def test_the_threshold_by_which_a_training_decides_is_told(run_folder, classifier):
+def test_the_threshold_by_which_a_training_decides_is_reported(run_folder, classifier):
     told = {"class": "b", "above": 0.125}
     run = run_folder(LABELS % 2, ["a", "b"])
     shares = classifier(LABELS % 2, 2, skill=2, seed=1)

@@ -131,6 +131,6 @@ def test_too_few_predictions_may_be_equal_by_chance():
     ("losses", "fell"),
     [([0.7, 0.6], True), ([0.7], True), ([0.7, 0.7, 0.7], False), ([0.7, 0.9, 0.65], True)],
 )
-def test_a_loss_that_never_falls_below_the_first_epochs_is_said(losses, fell):
+def test_a_loss_that_never_falls_below_the_first_epochs_is_reported(losses, fell):
     training = {"history": [{"epoch": i, "loss": loss} for i, loss in enumerate(losses, 1)]}
     assert (stalled(training) is None) == fell

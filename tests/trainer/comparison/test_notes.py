@@ -26,7 +26,7 @@ def test_nothing_to_warn_of():
     assert sentences({"a": outcome(2000, 100), "b": outcome(2000, 300)}) == []
 
 
-def test_what_the_data_were_warned_of_is_told():
+def test_what_the_data_were_warned_of_is_reported():
     assert of_data([]) == []
     assert of_data(["'bwt' tells the label"]) == ["The data: 'bwt' tells the label."]
     assert of_data(list("abcde"))[2:] == [

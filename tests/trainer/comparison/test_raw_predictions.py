@@ -109,7 +109,7 @@ def test_any_order_of_rows_and_classes_gives_the_same(tmp_path_factory, seed, n,
         ({"probabilities": [[0.1], [0.2], [0.3]]}, "not a list of"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path, changed, message):
+def test_what_is_wrong_is_reported(tmp_path, changed, message):
     with pytest.raises(PredictionsError, match=message):
         raw_predictions.read(parquet(tmp_path, **changed), SPLIT)
 
@@ -125,7 +125,7 @@ def test_a_value_that_is_no_number_is_refused(tmp_path):
         raw_predictions.read(parquet(tmp_path, prediction=[np.inf, 1, 2]), NUMBERS)
 
 
-def test_nothing_there_is_said(tmp_path):
+def test_nothing_there_is_reported(tmp_path):
     with pytest.raises(PredictionsError, match=r"no predictions: there is no \.parquet or \.jsonl"):
         raw_predictions.read(tmp_path / "raw", SPLIT)
 

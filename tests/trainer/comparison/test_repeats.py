@@ -58,7 +58,7 @@ def test_mean_and_deviation_of_the_selected_training(run, repeat):
     assert "Other seeds" in report
 
 
-def test_a_seed_that_failed_is_told(run, repeat):
+def test_a_seed_that_failed_is_reported(run, repeat):
     repeat(6, 3)
     found = board(run)
     assert found["repeats"]["seeds"] == [4, 6]

@@ -122,7 +122,7 @@ def test_a_loss_and_metrics_may_depend_on_tensors_by_if(own):
     assert metrics(labels, near)["mine"].numpy().tolist() == [-0.5, -0.5]
 
 
-def test_a_missing_file_is_told(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(ModelError, match=r"mine.py cannot be read: No such file"):
         read(f"{tmp_path}/mine.py")
 

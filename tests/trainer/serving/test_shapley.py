@@ -43,7 +43,7 @@ def test_the_shares_add_up_to_what_the_score_moved(worth, paths):
 
 
 @given(GAMES, PATHS)
-def test_as_many_scores_are_asked_for_as_is_said(worth, paths):
+def test_as_many_scores_are_asked_for_as_is_reported(worth, paths):
     features, score = game(worth)
     asked = []
     shapley.shares(lambda own: asked.append(len(own)) or score(own), features, paths)

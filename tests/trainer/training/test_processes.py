@@ -256,7 +256,7 @@ def test_two_devices_of_one_machine(few_digits, make_job, monkeypatch):
     assert replica["examples"] == 3 * (161 // (2 * 32)) * 64
 
 
-def test_a_machine_without_tpus_is_told(few_digits, make_job):
+def test_a_machine_without_tpus_is_reported(few_digits, make_job):
     job = make_job([CHIEF], few_digits, strategy="tpu")
     job.start()
     assert job.wait() == {CHIEF: 1}

@@ -96,7 +96,9 @@ def test_a_layer_whose_units_are_all_dead_is_named():
 
 
 @pytest.mark.parametrize(("factor", "told"), [(0.9, 0), (1.5, 1)])
-def test_a_loss_that_does_not_fall_in_the_first_epoch_is_told(factor, told, monkeypatch, capsys):
+def test_a_loss_that_does_not_fall_in_the_first_epoch_is_reported(
+    factor, told, monkeypatch, capsys
+):
     """The weights are changed as a good and a bad epoch would."""
     dataset = sample.rows("regression", 0)
     monkeypatch.setattr(

@@ -27,7 +27,7 @@ def test_both_jobs_run_and_nothing_is_left(target, google, registry):
         ("pass", "it left no gs://doctor/doctor/"),
     ],
 )
-def test_a_job_that_fails_is_told(target, monkeypatch, program, problem):
+def test_a_job_that_fails_is_reported(target, monkeypatch, program, problem):
     monkeypatch.setattr(smoke, "_COPY", program)
     out = io.StringIO()
     (finding,) = smoke.run(target(**QUICK), out)

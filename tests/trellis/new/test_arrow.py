@@ -111,7 +111,7 @@ def test_every_column_that_is_refused_is_named(read):
     assert ["'one'" in str(refused.value), "'two'" in str(refused.value)] == [True, True]
 
 
-def test_an_index_of_pandas_is_said(tmp_path):
+def test_an_index_of_pandas_is_reported(tmp_path):
     import pandas
 
     frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0]})

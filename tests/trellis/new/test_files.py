@@ -214,7 +214,7 @@ def test_booleans_and_words(read):
     assert "c ('Ja' 1, 'ja' 1)" in screen
 
 
-def test_names_are_bigquerys_and_every_other_one_is_said(read):
+def test_names_are_bigquerys_and_every_other_one_is_reported(read):
     headers = ["Groesse (cm)", "größe", "Age", "age", "", "1st", "a.b", "a b", " x ", "_TABLE_y"]
     values, screen = read(",".join(headers) + "\n" + ",".join("1" * 10) + "\n")
     names = ["Groesse_cm", "größe", "Age", "age_2", "column", "c_1st", "a_b", "a b", "x"]

@@ -121,7 +121,7 @@ def test_links_to_folders_are_followed_once(make, tmp_path):
     assert "2 links to a folder above" in "\n".join(lines(found.notes))
 
 
-def test_folders_in_those_of_classes_are_said(make):
+def test_folders_in_those_of_classes_are_reported(make):
     folder = make(both("{}/patient 1/1.png", "{}/patient 2/1.png"))
     found = folders.read(folder)
     assert len(found.images) == 4

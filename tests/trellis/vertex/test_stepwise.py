@@ -75,7 +75,7 @@ def test_what_is_in_the_way_for_now_is_tried_again():
         run(steps(exceptions.FailedPrecondition("being changed")))
 
 
-def test_a_permission_that_is_missing_is_told():
+def test_a_permission_that_is_missing_is_reported():
     said = "Permission 'aiplatform.endpoints.deploy' denied on resource"
     with pytest.raises(VertexJobFailedForGood, match=rf"refuses to deploy the model: {said}"):
         run(steps(exceptions.PermissionDenied(said)))

@@ -155,7 +155,7 @@ def test_a_run_that_is_not_in_the_index(google, digits, bucket, page):
     page("/trellis/experiments/digits/runs/gone", status=404)
 
 
-def test_files_that_cannot_be_read_are_told(google, digits, bucket, page):
+def test_files_that_cannot_be_read_are_reported(google, digits, bucket, page):
     folder = write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
     (folder / "leaderboard/leaderboard.json").write_text(json.dumps({"schema": 1}))
     text = page("/trellis/experiments/digits/runs/r")
@@ -232,7 +232,7 @@ def test_the_browser_asks_nobody_else_and_runs_nothing(google, digits, add, buck
     assert get(None, "/trellis/style.css").headers["content-type"].startswith("text/css")
 
 
-def test_a_bucket_that_cannot_be_read_is_told(bucket, get, google, monkeypatch):
+def test_a_bucket_that_cannot_be_read_is_reported(bucket, get, google, monkeypatch):
     from trellis.web import access
 
     place = access.Place("no-such-bucket", "google_cloud_default")

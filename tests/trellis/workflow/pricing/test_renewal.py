@@ -24,7 +24,7 @@ def renew():
     return lambda *regions: renewed(OLD, rates([*COMPUTE, *VERTEX], regions), TODAY)
 
 
-def test_what_changes_is_told(renew):
+def test_what_changes_is_reported(renew):
     table, regions = renew(IOWA)
     new = regions[IOWA]
     price = table["prices"][IOWA]["a3-highgpu-1g"]

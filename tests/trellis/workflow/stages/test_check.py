@@ -77,13 +77,13 @@ def test_rows_that_cannot_be_learned_from_are_refused(changes, message):
     assert any(message in problem for problem in problems), problems
 
 
-def test_nan_counts_as_null_and_is_said():
+def test_nan_counts_as_null_and_is_reported():
     problems, warnings = judged(**feature(not_a_number=2, missing=2))
     assert problems == []
     assert warnings == ["feature 'radius' is NaN in 2 rows: counted as NULL"]
 
 
-def test_a_class_that_only_the_test_split_lacks_is_said():
+def test_a_class_that_only_the_test_split_lacks_is_reported():
     classes = [c for c in CLASSES if (c["split"], c["label"]) != ("test", "m")]
     assert judged(classes=classes) == ([], ["no example of 'm' is in the test split"])
 
@@ -189,6 +189,6 @@ def test_sets_that_cannot_be_learned_are_refused(classes, message):
     assert any(message in problem for problem in problems), problems
 
 
-def test_a_class_of_sets_that_a_split_lacks_is_said():
+def test_a_class_of_sets_that_a_split_lacks_is_reported():
     classes = [c for c in sets("m", "b|m") if (c["split"], c["label"]) != ("test", "b|m")]
     assert judged(SEVERAL, classes=classes) == ([], ["no example of 'b' is in the test split"])

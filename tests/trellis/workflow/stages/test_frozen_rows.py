@@ -93,7 +93,7 @@ def test_rows_that_cannot_be_learned_from_are_found(checked, changes, problem):
     assert any(problem in found for found in problems), problems
 
 
-def test_good_rows_pass_and_nan_is_said(checked):
+def test_good_rows_pass_and_nan_is_reported(checked):
     assert checked(select()) == ([], [])
     assert checked(select(x="IF(n < 4, CAST('nan' AS FLOAT64), n)")) == (
         [],

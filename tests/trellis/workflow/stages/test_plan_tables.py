@@ -210,7 +210,7 @@ def test_a_recurrent_model_needs_a_sequence_and_xla_takes_none(
         plan_run(experiment, group, "recurrent")
 
 
-def test_a_group_whose_dataset_is_elsewhere_is_told(plan, client, group):
+def test_a_group_whose_dataset_is_elsewhere_is_reported(plan, client, group):
     from google.cloud.bigquery import Dataset
 
     from trellis.workflow.lookups import bigquery_source

@@ -58,7 +58,7 @@ def test_the_largest_batch_of_a_search_counts(experiment):
     assert judge(searched, splits(256)) == []
 
 
-def test_of_an_empty_split_nothing_more_is_said(experiment):
+def test_of_an_empty_split_nothing_more_is_reported(experiment):
     assert judge(experiment(), splits(0)) == []
 
 

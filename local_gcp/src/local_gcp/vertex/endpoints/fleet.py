@@ -188,7 +188,7 @@ class Fleet:
             self._scale(deployment, now)
 
     def _progress(self, deployment: Deployment, now: float) -> None:
-        """Report the progress of a deployment or of a change of its numbers of replicas."""
+        """Advance a deployment, or a change of its numbers of replicas: serving, or failed."""
         if len(deployment.ready) >= deployment.required:
             deployment.state = "serving"
             self._settle(deployment)

@@ -75,12 +75,12 @@ def test_a_smoke_test_of_a_private_endpoint(client):
     assert (found.requests, found.largest_difference) == (1, 0)
 
 
-def test_its_refusal_is_told(client):
+def test_its_refusal_is_reported(client):
     with pytest.raises(smoke_requests.SmokeTestError, match=r"BadRequest: .*x is too large"):
         ask(client, 10)
 
 
-def test_a_worker_outside_the_network_is_told(monkeypatch):
+def test_a_worker_outside_the_network_is_reported(monkeypatch):
     monkeypatch.setattr(smoke_requests, "START_SECONDS", 0.1)
     outside = private.PrivateClient("127.0.0.1:1", Credentials("a-token"))
     with pytest.raises(
