@@ -59,7 +59,7 @@ MODELS = {
     },
 }
 BLIND = {("order", "dense"), ("two leads", "recurrent"), ("two leads", "transformer")}
-"""Which cannot see what tells: the order, or what stands beside what."""
+"""Models that cannot see the informative part: the order, or the neighbourhood."""
 EPOCHS = {"digits": 20, "order": 25, "diabetes": 100, "two leads": 25}
 LONGEST = 15
 

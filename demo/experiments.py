@@ -31,7 +31,7 @@ DATA = {
 """The experiments: which module loads the data, and where to."""
 
 USUAL = ("digits", "breast-cancer")
-"""Those of `make demo`, in the order of their runs: between them they use most of Trellis."""
+"""The experiments of `make demo`, in the order of their runs: they use most of Trellis."""
 
 
 EXPERIMENTS = ROOT / "dags" / "experiments"

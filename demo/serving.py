@@ -12,7 +12,7 @@ from demo.places import ENVIRONMENT_FILE, LOCAL, ROOT
 from demo.screen import say
 
 _EXAMPLES = 3
-"""How many instances the printed request has."""
+"""Number of instances of the printed request."""
 
 _CURL = (
     "curl -s https://{region}-aiplatform.googleapis.com/v1/{endpoint}:predict "

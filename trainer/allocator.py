@@ -3,7 +3,7 @@
 import ctypes
 import platform
 
-# Of glibc's <malloc.h>; mallopt(3) describes them.
+# Constants of glibc's <malloc.h>; mallopt(3) describes them.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 
 # On 64 bits: the size of the heaps that threads allocate from (HEAP_MAX_SIZE), and the largest

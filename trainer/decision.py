@@ -21,7 +21,7 @@ from trainer import metrics
 
 DEFAULT = 0.5
 
-# Of counts by class, (2, thresholds): recognized, true, and taken for the class.
+# Functions of counts by class, (2, thresholds): recognized, true, and taken for the class.
 _Scored = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 _METRICS: Mapping[str, _Scored] = {
     "accuracy": lambda hits, true, taken: hits.sum(axis=0) / true.sum(axis=0),

@@ -14,7 +14,7 @@ MAX_WORDS = 512
 """Words of a text that are read. The rest has no effect."""
 
 MAX_NUMBERS = 2 * MAX_WORDS - 1
-"""Of a text: its words and their pairs."""
+"""Largest number of a text's words and their pairs."""
 
 
 def numbers(texts: tf.Tensor) -> tf.RaggedTensor:

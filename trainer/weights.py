@@ -23,7 +23,7 @@ from trellis_contracts import hyperparameters
 
 _SIDE = 224
 
-# Of the largest feature. The same numbers, scaled in another order, round differently.
+# Tolerance, as a share of the largest feature: numbers scaled in another order round differently.
 _TOLERANCE = 1e-3
 
 

@@ -83,7 +83,7 @@ def encoder(scratch):
 
 @contextmanager
 def encoder_in_c(scratch):
-    # Of .venv/peers, which other rows do without.
+    # Programs of .venv/peers, which other rows do without.
     from tfx_bsl.coders.example_coder import RecordBatchToExamples
 
     def tfx_bsl(columns, path):

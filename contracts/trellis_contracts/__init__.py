@@ -4,4 +4,4 @@ Pure Python: standard library and jsonschema. Neither side imports the other; bo
 """
 
 VERSION = "0.1.0"
-"""Of this distribution. A document that names another first number is refused."""
+"""Version of this distribution. A document that names another first number is refused."""

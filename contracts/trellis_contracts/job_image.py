@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 TAG = "0.1.0"
-"""Of the images that have this version of the trainer."""
+"""Tag of the images that have this version of the trainer."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ FLAGS = (
 """Flags of trainer.task, which no hyperparameter can be named as."""
 
 IMPORTABLE = ("PIL", "cv2", "keras", "numpy", "scipy", "sklearn", "tensorflow", "trainer")
-"""What the image that trains has for a model's file, beside Python's own modules."""
+"""Modules that the training image has for a model's file, beside Python's own modules."""
 
 _TYPES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _NUMBERS = ("integer", "number")

@@ -55,7 +55,7 @@ _BACKBONES = [
     "Xception",
 ]
 
-# Of an image's sides, in pixels, if it is more than that of most; a test compares.
+# Least sides of an image, in pixels, if it is more than that of most; a test compares.
 _LEAST_SIDE = {"InceptionResNetV2": 75, "InceptionV3": 75, "Xception": 71}
 _LEAST_SIDE_OF_MOST = 32
 _MOST_BLOCKS = 8

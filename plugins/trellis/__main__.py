@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     new.add(commands)
     options, more = parser.parse_known_args(arguments)
     if options.command == "try":
-        # What the trainer's command takes: --task, --dataset, hyperparameters.
+        # Flags of the trainer's command: --task, --dataset, hyperparameters.
         return try_model.run(options.file, more)
     if more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")

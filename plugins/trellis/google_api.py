@@ -7,7 +7,7 @@ SECONDS = 60
 """After which a request is given up."""
 
 SIGN_IN = "Sign in: gcloud auth application-default login"
-"""What to do without credentials, or with such as are refused."""
+"""Advice on missing or refused credentials."""
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 

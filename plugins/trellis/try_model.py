@@ -18,7 +18,7 @@ from trellis.workflow.validation.file import load
 from trellis_contracts import job_image
 from trellis_contracts.catalog import flag
 
-# What `make setup` installs in a checkout.
+# Environment that `make setup` installs in a checkout.
 _CHECKOUT = Path(".venv/trainer/bin/python")
 
 

@@ -3,13 +3,13 @@
 import enum
 
 RETRIED = "This may be transient; Airflow retries it."
-"""What follows a failure after which another attempt may succeed."""
+"""Remark on a failure after which another attempt may succeed."""
 
 NOT_RETRIED = (
     "Not retried, as it would fail the same way. "
     "Clear this task to run a new job once the cause is fixed."
 )
-"""What follows a job's failure after which no attempt will."""
+"""Remark on a job's failure after which no attempt will succeed."""
 
 
 class Verdict(enum.Enum):

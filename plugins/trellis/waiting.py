@@ -17,7 +17,7 @@ IN_TASK_SECONDS = 10.0
 poll is FIRST_POLL_SECONDS later, and which another process resumes."""
 
 FIRST_POLL_SECONDS = 8.0
-"""When a trigger polls for the first time, unless its poll interval is longer: Airflow's 5 s, and
+"""Delay of a trigger's first poll, unless its poll interval is longer: Airflow's 5 s, and
 3 s for a pass of the scheduler's loop."""
 
 LONGEST_PAUSE_SECONDS = 60.0

@@ -94,7 +94,7 @@ def newcombe_interval(value: float, outcome: Outcome, level: float) -> tuple[flo
     ones, others = float(np.count_nonzero(positive)), float(np.count_nonzero(~positive))
     distance = stats.norm.ppf((1 + level) / 2)
     if outcome.groups is not None:
-        # What each example adds: its placement among those of the other class.
+        # Share of each example: its placement among those of the other class.
         deviations = (outcome.placements[0] - value) / np.where(positive, ones, others)
         effect = outcome.groups.design_effect(deviations)
         # At least one effective example of each class.

@@ -52,7 +52,7 @@ from trainer.serving.rows import Row
 from trainer.storage import StorageError
 
 PERMUTATIONS = 5
-"""Of each feature, as scikit-learn does."""
+"""Permutations of each feature, as in scikit-learn."""
 
 RESAMPLES = 500
 

@@ -38,7 +38,7 @@ _OF_SPREAD = 0.05
 _SIGNIFICANT = 1.96
 # Fewer predictions may be equal by chance.
 _FEWEST = 10
-# Of a normal distribution, the quartiles are so many standard deviations apart.
+# The quartiles of a normal distribution are so many standard deviations apart.
 _QUARTILES = 1.349
 
 

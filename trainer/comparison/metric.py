@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 AVERAGES = ("examples", "macro", "micro", "positive class")
-"""What a score is an average over: examples, each counted once; classes, each counted once (macro);
+"""Kinds of averages in a score: examples, each counted once; classes, each counted once (macro);
 decisions over all examples and classes (micro); or it is that of the positive class alone."""
 
 

@@ -226,7 +226,7 @@ def _against_served(
         if served is None or served in failures:
             yield Check(condition, False, _incomparable(served, failures, key))
         elif served == challenger:
-            # Of a run that is compared again after its deployment.
+            # The run may be compared again after its deployment.
             yield Check(condition, True, f"{challenger} is already the served model")
         elif key == "tolerance":
             yield _no_worse(condition, bound, challenger, served, board)

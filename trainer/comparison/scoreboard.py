@@ -226,7 +226,7 @@ class Scoreboard:
         method = DIFFERENCE_METHODS[metric.difference_interval]
         resampled = self._samples[name][metric.name], self._samples[other][metric.name]
         interval = method(metric, this, that, *resampled, self.difference_level)
-        # Of the rounded values, so that the table adds up.
+        # Computed from the rounded values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value
         return Estimate.of(value, interval, self.decimals(metric))

@@ -32,7 +32,7 @@ from trainer.serving.rows import Field
 from trainer.storage import StorageError
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
-# Of images that are read and decoded at once.
+# Number of images that are read and decoded at once.
 _READERS = 16
 
 Example = TypeVar("Example")

@@ -42,7 +42,7 @@ def interval(
     if n >= _PERCENTILE_FROM or value <= 0 or spread <= 0:
         return bootstrap.interval(samples, level)
     spreads = np.concatenate(
-        # The same resamples of the units as those of the scores.
+        # The units are resampled like the scores.
         [_relative_spread(terms, sizes, weights) for weights in bootstrap.draw(n, len(samples))]
     )
     # A resample of equal terms has a standard error of 0; a hundredth of the split's makes it count

@@ -25,10 +25,10 @@ _GREY = {"1", "L", "LA"}
 # IHDR's colour types: https://www.w3.org/TR/png-3/#11IHDR
 _PNG_DEPTH, _PNG_TYPE, _PNG_GREY, _PNG_ALPHA = 24, 25, (0, 4), (4, 6)
 
-# As many as Pillow opens: https://pillow.readthedocs.io/en/stable/reference/Image.html
+# Pillow's limit: https://pillow.readthedocs.io/en/stable/reference/Image.html
 _MOST_PIXELS = 2 * (Image.MAX_IMAGE_PIXELS or 0)
 
-# Of sRGB, which PNG files may spell out: https://www.w3.org/TR/png-3/#11cHRM
+# Values of sRGB, which PNG files may spell out: https://www.w3.org/TR/png-3/#11cHRM
 _GAMMA = 1 / 2.2
 _CHROMATICITY = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
 _NEAR = 0.01

@@ -51,7 +51,7 @@ def _stretch(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
         return decoded
     if decoded.dtype == np.uint8:
         return cv2.resize(decoded, (width, height), interpolation=cv2.INTER_LINEAR)
-    # Of 16 bits, OpenCV's result depends on the processor's instructions.
+    # OpenCV's result for 16 bits depends on the processor's instructions.
     between = _between(_between(decoded, height, 0), width, 1)
     return np.rint(between).astype(decoded.dtype)
 

@@ -52,7 +52,7 @@ _DAYS_SINCE_MONDAY = 3
 _SCALED = "scaled"
 
 FLOAT = "float32"
-"""Of preprocessing and outputs, whatever the layers between them compute with (mixed precision)."""
+"""Type of preprocessing and outputs, also where layers compute with 16 bits (mixed precision)."""
 
 # Up to this many standard deviations from the mean, values are not compressed.
 _FAR = 10.0

@@ -18,7 +18,7 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     image, x = inputs.image(dataset)
     side = math.ceil(max(dataset.features[0].image_shape[:2]) / h.patches)
-    # What an image lacks to whole patches is zero, a medium grey.
+    # The part that an image lacks to whole patches is zero, a medium grey.
     x = layers.Conv2D(attention.width(h), side, strides=side, padding="same")(x)
     x = layers.Reshape((-1, attention.width(h)))(x)
     x = layers.Dropout(h.dropout)(Places()(x))

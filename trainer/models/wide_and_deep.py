@@ -20,7 +20,7 @@ from trainer.models.dense import head
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS
 
-# Of MurmurHash3's finalizer (https://github.com/aappleby/smhasher), as signed numbers.
+# Constants of MurmurHash3's finalizer (https://github.com/aappleby/smhasher), as signed numbers.
 _MIX = (np.int64(-0xAE502812AA7333), np.int64(-0x3B314601E57A13AD))
 
 

@@ -15,7 +15,7 @@ from trainer.dataset_description import REJECTED_FILE_NAME
 
 _REASONS = 10
 _LINES = 100_000
-# What differs between two lines with the same trouble: numbers, and what is quoted.
+# The parts that differ between two lines with the same trouble: numbers, and what is quoted.
 _PARTICULAR = re.compile(r"'[^']*'|\d+")
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.parameters import Explain
 
-# Of a SavedModel: arrays by the names of its inputs -> arrays by those of its outputs.
+# Function of a SavedModel: arrays by the names of its inputs -> arrays by those of its outputs.
 Signature = Callable[..., Mapping[str, np.ndarray]]
 
 

@@ -34,7 +34,7 @@ MAX_WAITING_COST = 1 << 29
 # A client that stops in the middle of its request must not keep its share of memory.
 BODY_TIMEOUT_SECONDS = 30
 
-# What the explanations of one request may give to the model in all: values of rows, or pixels of
+# Total input of the model for the explanations of one request: values of rows, or pixels of
 # images, whose gradients take longer. benchmarks/explaining.py prints its CPU time. On
 # two slow cores with other work: dense 15 s (30 columns) and 5 s (300), recurrent 9 s, transformer
 # 18 s (sequences of 100 values), convolutional 27 s (32 x 32) and 12 s (224 x 224), vision
@@ -42,5 +42,5 @@ BODY_TIMEOUT_SECONDS = 30
 MAX_EXPLAINED_VALUES = 1 << 24
 MAX_EXPLAINED_PIXELS = 1 << 22
 
-# As much may wait as the largest request asks for: in millionths of that.
+# The queue holds as much as the largest request asks for: in millionths of that.
 MAX_EXPLAINING_COST = 1_000_000

@@ -31,7 +31,7 @@ EXPLAIN = "parameters.explain"
 # the paper on integrated gradients finds 20 to 300 steps enough.
 PATHS = (4, 50)
 STEPS = (16, 300)
-# Of the largest value that a pixel can have.
+# In units of the largest value that a pixel can have.
 BASELINES = {"black": 0.0, "grey": 0.5, "white": 1.0}
 
 Instance = TypeVar("Instance")

@@ -54,7 +54,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 # BIGNUMERIC has 39 digits before the point and 38 behind. Not NaN, not infinity.
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 80
-# Of a name in BigQuery: https://cloud.google.com/bigquery/docs/schemas#column_names
+# Length of a name in BigQuery: https://cloud.google.com/bigquery/docs/schemas#column_names
 _LONGEST_COLUMN = 300
 
 # NULL in a model's signature (trainer.training.raw_rows).

@@ -156,7 +156,7 @@ class ProgressLine(Callback):
         self._epochs = epochs
         shown = dict.fromkeys(["loss", metrics.of_task(task)[0], metric])
         self._names = [f"{split}{metric}" for split in ("", "val_") for metric in shown]
-        # Of a model's own file.
+        # The metrics of a model's own file.
         self._known = {f"val_{metric}" for metric in metrics.IN_TRAINING}
 
     def on_epoch_end(self, epoch, logs=None):

@@ -52,7 +52,7 @@ def _of_class(dataset: DatasetDescription) -> Mapping[str, float]:
 
 
 def _balanced(of_class: float, total: float, classes: int) -> float:
-    # What a class without examples, or of no weight, would count does not matter.
+    # The weight of a class without examples does not matter.
     return total / (classes * (of_class if of_class > 0 else total))
 
 

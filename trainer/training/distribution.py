@@ -23,7 +23,7 @@ from trainer.training.cluster import ALONE, Cluster
 # Once all processes have started, connecting takes a second.
 _CONNECT_SECONDS = 120
 
-# What collectives raise, within 10 s of heartbeats, when a process of the cluster is gone.
+# Errors that collectives raise, within 10 s of heartbeats, when a process of the cluster is gone.
 _LOST = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,

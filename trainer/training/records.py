@@ -144,7 +144,7 @@ class TableRecords(Records):
             self.example_bytes += vector.shape[0] * vector.dtype.size
         # The row's offset, and the elements of the longest sequence.
         self.example_bytes += sum(8 + 4 * feature.longest for feature in sequences)
-        # The same of a text's numbers: it has a word for every two characters at most.
+        # A text's numbers are bounded alike: it has a word for every two characters at most.
         for feature in texts:
             self.example_bytes += 8 + 8 * min(text.MAX_NUMBERS, int(feature.number_statistics.max))
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from trainer.training import TrainingError
 
-# What NCCL opens, and the versions of its interface that NCCL 2.32 takes:
+# Library that NCCL opens, and the versions of its interface that NCCL 2.32 takes:
 # https://github.com/NVIDIA/nccl, src/plugin/plugin_open.cc and src/plugin/net.cc
 _LIBRARY = "libnccl-net.so"
 _SYMBOLS = tuple(f"ncclNetPlugin_v{version}" for version in range(6, 13))

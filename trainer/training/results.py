@@ -204,7 +204,7 @@ def _summary(document: dict) -> str:
     best, test = document["validation"][metric], document["test"]
     parts = [f"best epoch {document['best_epoch']} val_{metric} {best:.4f}"]
     if test:
-        # Of a very small test split there may be no auc.
+        # A very small test split may have no auc.
         parts += [f"test {name} {test[name]:.4f}" for name in (metric,) if name in test]
     if "threshold" in document:
         parts.append(f"threshold {document['threshold']['above']:.4g}")

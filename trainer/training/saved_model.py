@@ -65,7 +65,7 @@ from trainer.training.records import TableRecords
 _BATCH = 256
 
 Predict = Callable[..., dict[str, tf.Tensor]]
-"""What a model is given -> its answers, as serving_default has them."""
+"""Function of a model: inputs -> answers, as serving_default has them."""
 
 
 def export(

@@ -109,7 +109,7 @@ def build(
 
     def clipped(gradients):
         context = tf.distribute.get_replica_context()
-        # Of the whole batch, as if there were one replica; the optimizer will add them up again.
+        # The norm is the whole batch's; the optimizer will add up the replicas' gradients again.
         total = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         total, _ = tf.clip_by_global_norm(total, optimizer.scale_loss(h.clip_norm))
         return [gradient / replicas for gradient in total]

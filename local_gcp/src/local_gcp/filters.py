@@ -19,7 +19,7 @@ from local_gcp.field_errors import invalid_field
 from local_gcp.wire import RpcError
 
 Predicate = Callable[[Any], bool]
-"""Whether a resource message matches."""
+"""Test of a resource message."""
 
 _ORDER = {
     "=": operator.eq,

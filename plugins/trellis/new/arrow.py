@@ -7,7 +7,7 @@ from typing import Any
 from trellis.new.described import DataError, Note
 
 PANDAS_INDEX = "__index_level_"
-"""How pandas begins the name of an index that has none."""
+"""Prefix of pandas' name for an index without one."""
 
 
 def read(path: Path) -> tuple[Any, str]:

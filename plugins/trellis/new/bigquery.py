@@ -7,7 +7,7 @@ from trellis.workflow.contracts import table
 from trellis.workflow.sql import identifier
 
 MOST_BYTES = 100 * 2**30
-"""What counting may read: about 0.60 USD."""
+"""Bytes that counting may read: about 0.60 USD."""
 
 FEW_VALUES = 20
 """Values of a column that are read, to recognize a split or an outcome by them."""

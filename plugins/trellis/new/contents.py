@@ -10,7 +10,7 @@ from pathlib import Path
 from trellis.new.described import DataError
 
 MOST_BYTES = 2**31 - 1
-"""Of a text file, unpacked: it is divided into values in one piece."""
+"""Largest text file, unpacked: it is divided into values in one piece."""
 
 # The longest first: UTF-32's little-endian mark begins with UTF-16's.
 _MARKS = (

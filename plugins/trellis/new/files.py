@@ -10,7 +10,7 @@ from trellis.new.described import Column, DataError, File, Reading, Rows
 _TEXT = (".csv", ".tsv", ".tab", ".txt")
 _ARROW = (".parquet", ".feather", ".arrow")
 SUFFIXES = (*_TEXT, *(f"{each}{z}" for each in _TEXT for z in (".gz", ".zip")), *_ARROW, ".zip")
-"""Of files that are read."""
+"""Suffixes of files that are read."""
 
 _PANDAS = "write it as Parquet first, with pandas: `{}.to_parquet('NAME.parquet')`"
 _OTHERS = {

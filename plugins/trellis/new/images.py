@@ -20,7 +20,7 @@ from trellis.workflow.spec.split import GroupSplit
 MANIFEST = "manifest.csv"
 
 _SAMPLED = 40
-# Of the proportions of images, without the outer tenths: the largest over the smallest.
+# Spread of the proportions of images, without the outer tenths: the largest over the smallest.
 _SEVERAL_SHAPES = 1.2
 # A TIFF's description may stand behind its pixels: of a local file all of it is read.
 _LONGEST_TIFF = 256 * 1024 * 1024

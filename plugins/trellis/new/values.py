@@ -16,7 +16,7 @@ NULLS = (
 """Texts that stand for a missing value among numbers, dates and booleans."""
 
 _SAID = 3
-"""Of a column's missing texts, so many are named with their counts."""
+"""Number of a column's missing texts that are named with their counts."""
 
 _MOSTLY = 0.5
 """Share of numbers from which a column of texts is reported as nearly numeric."""

@@ -16,7 +16,7 @@ from trellis.workflow.spec import platform
 Record = TypeVar("Record", RunRecord, RollbackRecord)
 
 _NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks)/([^/]+)\.json")
-# Of an object; a whole resource is five times as long.
+# Fields of an object; a whole resource is five times as long.
 _FIELDS = "items(name,generation,metadata),nextPageToken"
 
 

@@ -30,7 +30,7 @@ class StepwiseOperator(VertexTask):
     """
 
     doing: ClassVar[str]
-    """What the task does, for messages: "deploy the model"."""
+    """Work of the task, for messages: "deploy the model"."""
 
     @cached_property
     def _client(self) -> Any:

@@ -28,7 +28,7 @@ from trellis.workflow.contracts.layout import Run
 STYLE = Path(__file__).with_name("style.css")
 MOST_COMPARED = 8
 
-# As layout.run_folder makes them.
+# The form of layout.run_folder.
 _FOLDER = re.compile(r"[A-Za-z0-9_.~-]+")
 
 _POLICY = (
@@ -44,7 +44,7 @@ _REPORT_POLICY = (
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
-    # What one person may see must not be kept for another.
+    # One person's view must not be cached for another.
     "Cache-Control": "no-store",
 }
 

@@ -10,7 +10,7 @@ from trellis.results import Index
 from trellis.web.access import Place
 
 FRESH_SECONDS = 10.0
-"""How old an index may be before it is read again, in the background."""
+"""Age of an index from which it is read again, in the background."""
 
 OLDEST_SECONDS = 300.0
 """Largest age of a shown index: a request that finds an older one waits for a new one."""

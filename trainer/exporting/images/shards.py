@@ -87,7 +87,7 @@ def write_shard(
         columns["crc32c"] = np.array([image.crc32c for image in images], dtype=np.int64)
         groups = [row.group for row in rows if row.group is not None]
         if groups:
-            # What the comparison counts: groups, not images. All lines have one, or none.
+            # The comparison counts groups, not images. All lines have one, or none.
             columns["group"] = fingerprints(groups)
     data = b"".join(tfrecords(columns))
     write(work.name, data)

@@ -52,7 +52,7 @@ def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Wri
             rows = block.slice(first, last - first)
             columns = encode(rows, plan)
             if plan.columns.is_grouped and work.split == "test":
-                # What the comparison counts: groups, not rows.
+                # The comparison counts groups, not rows.
                 columns["group"] = rows.column("group").to_numpy()
             for data in tfrecords(columns):
                 size += out.write(data)

@@ -43,7 +43,7 @@ class MultiLabel(Objective):
         if self._gamma:
             probabilities = tf.sigmoid(outputs)
             others = targets * (1 - probabilities) + (1 - targets) * probabilities
-            # As of one class: the power has no gradient at 0.
+            # Like that of one class: the power has no gradient at 0.
             losses *= tf.maximum(others, 1e-7) ** self._gamma
         if self._weights:
             present, absent = self._weights

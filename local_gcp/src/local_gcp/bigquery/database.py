@@ -18,7 +18,7 @@ import pyarrow as pa
 from .sql import CONNECTION_SETTINGS, register
 
 MEMORY_LIMIT = "512MB"
-"""Of DuckDB; it writes what exceeds this to temporary files below HOME/bigquery."""
+"""Limit of DuckDB's memory; it writes the rest to temporary files below HOME/bigquery."""
 THREADS = 2
 BLOCK_BYTES = 16 << 10
 """The minimum, for new files. Each column that is written buffers some blocks: with the default,

@@ -27,11 +27,11 @@ class Disposition:
     partitioning: dict[str, Any] | None = None
     clustering: dict[str, Any] | None = None
     updates: frozenset[str] = frozenset()
-    """Of schemaUpdateOptions."""
+    """Entries of schemaUpdateOptions."""
     key: dict[str, Any] | None = None
     """REST EncryptionConfiguration."""
     properties: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Of a new table: description, labels, friendlyName, expirationTime."""
+    """Properties of a new table: description, labels, friendlyName, expirationTime."""
 
     @classmethod
     def of(cls, configuration: dict[str, Any], write: str) -> Disposition:

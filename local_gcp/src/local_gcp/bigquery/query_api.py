@@ -23,7 +23,7 @@ _LONGEST_WAIT_SECONDS = 200.0
 _SHORT_WAIT_SECONDS = 0.25
 """Google's clients look at once, and then wait for a second or so: most jobs here take less."""
 _REQUEST_MS = 15 * 60 * 1000
-"""How long jobs.query deduplicates requests by their requestId:
+"""Time for which jobs.query deduplicates requests by their requestId:
 https://cloud.google.com/bigquery/docs/reference/rest/v2/jobs/query#QueryRequest"""
 
 

@@ -74,7 +74,7 @@ _ARROW = {
 }
 SCALARS = tuple(_DUCKDB)
 
-# What names of columns have beside letters, digits, marks, dashes and connectors of any script.
+# Characters of column names beside letters, digits, marks, dashes and connectors of any script.
 _PUNCTUATION = re.compile(r"[ &%=+:'<>#|]")
 _NAME_KINDS = ("L", "N", "M", "Pc", "Pd")
 

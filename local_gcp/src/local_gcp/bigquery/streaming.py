@@ -28,7 +28,7 @@ from .refs import TableRef
 from .schema import Field, arrow_schema
 
 _REMEMBERED_SECONDS = 60
-"""How long rows are deduplicated by insertId: BigQuery's minimum."""
+"""Time for which rows are deduplicated by insertId: BigQuery's minimum."""
 _MOST_ROWS = 50_000
 
 

@@ -22,7 +22,7 @@ from .errors import BigQueryError, invalid_query, not_emulated
 from .sizes import size_sql
 
 STAYS_MS = 30 * 60 * 1000
-"""How long rows stay in the buffer; on Google Cloud up to 90 minutes for copies."""
+"""Time for which rows stay in the buffer; on Google Cloud up to 90 minutes for copies."""
 
 _LIVE = "relation = $relation AND streamed > $since"
 

@@ -14,7 +14,7 @@ from local_gcp.chaos.storm import Fate, Storm
 _REFUSALS = {
     "503": (grpc.StatusCode.UNAVAILABLE, "The service is currently unavailable"),
     "429": (grpc.StatusCode.RESOURCE_EXHAUSTED, "Quota exceeded"),
-    # What a client makes of a connection that ends before the answer.
+    # A client's error for a connection that ends before the answer.
     "lost": (grpc.StatusCode.UNAVAILABLE, "Socket closed"),
 }
 

@@ -22,7 +22,7 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROCESSES = 4096
 _HYPERTUNE = "/var/hypertune/output.metrics"
 _FILES = "/etc/local_gcp"
-"""Where the container finds the files that these variables name."""
+"""Paths in the container of the files that these variables name."""
 _NAMES_OF_FILES = (
     "CURL_CA_BUNDLE",
     "GOOGLE_APPLICATION_CREDENTIALS",

@@ -31,7 +31,7 @@ class OciImage:
 
     folder: Path
     digest: str
-    """Of its manifest, without `sha256:`."""
+    """Digest of the manifest, without `sha256:`."""
     layers: Sequence[Path]
     """Tar files, the lowest first."""
     entrypoint: Sequence[str]
@@ -39,7 +39,7 @@ class OciImage:
     env: Mapping[str, str]
     workdir: str
     user: str
-    """As USER in a Dockerfile; "" is root."""
+    """Value of USER in a Dockerfile; "" is root."""
 
     @property
     def rootfs(self) -> Path:

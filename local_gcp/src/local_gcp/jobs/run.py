@@ -13,7 +13,7 @@ from typing import Any, Literal
 from local_gcp.jobs.attempts import Exit
 
 TYPES = ("chief", "worker", "ps", "evaluator")
-"""What TF_CONFIG calls the replicas of worker pools 0 to 3."""
+"""TF_CONFIG's names of the replicas of worker pools 0 to 3."""
 
 RunState = Literal["queued", "pending", "running", "cancelling", "succeeded", "failed", "cancelled"]
 """Vertex AI's JobState without its prefix."""
@@ -56,7 +56,7 @@ class Spec:
     trial: str | None = None
     """Trial id, for TF_CONFIG and CLUSTER_SPEC."""
     cluster: bool = True
-    """Whether replicas learn of each other: CLUSTER_SPEC, and TF_CONFIG if distributed."""
+    """True if replicas learn of each other: CLUSTER_SPEC, and TF_CONFIG if distributed."""
     notes: Sequence[str] = ()
     """Lines for the top of each replica's log: differences from Google Cloud."""
 
@@ -90,9 +90,9 @@ class Replica:
     """Restarts since the job was last (re)started; the limit is `recovery.REPLICA_RESTARTS`."""
     started: float | None = None
     log_start: int = 0
-    """Where in the log the latest attempt begins, bytes."""
+    """Offset in the log at which the latest attempt begins, in bytes."""
     exit: Exit | None = None
-    """How the latest attempt ended."""
+    """End of the latest attempt."""
 
     @property
     def name(self) -> str:
@@ -137,11 +137,11 @@ class Run:
     updated: float
     state: RunState = "queued"
     waits: bool = False
-    """Whether there were too few free cores for it, as it was in the queue."""
+    """True if there were too few free cores for it, as it was in the queue."""
     started: float | None = None
-    """When it was first running."""
+    """Time of the first start."""
     admitted: float | None = None
-    """When it was last given its cores; its timeout counts from here, not while it is queued."""
+    """Time at which it last got its cores; its timeout counts from here, not while it is queued."""
     ended: float | None = None
     error: dict[str, Any] | None = None
     """{"code": google.rpc.Code, "message": ...} of a failed run."""
@@ -152,7 +152,7 @@ class Run:
     """Retries of the whole job after repeated deaths; limit `recovery.JOB_RETRIES`."""
     preemptions: int = 0
     incident: float | None = None
-    """When a replica last died while others ran on, which may cause their exits."""
+    """Time at which a replica last died while others ran on, which may cause their exits."""
     suspect: str | None = None
     """Name of a secondary replica that failed by itself; the primary has the word for a while."""
     ending: Ending | None = None

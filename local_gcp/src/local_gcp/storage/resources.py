@@ -41,7 +41,7 @@ _BUCKET_FIELDS = (
     "storageClass",
     "versioning",
 )
-"""The same for a bucket. Lifecycle rules, which act after days, are not executed."""
+"""Fields of a bucket. Lifecycle rules, which act after days, are not executed."""
 
 _MULTI_REGIONS = ("ASIA", "EU", "US")
 _DUAL_REGIONS: dict[str, tuple[str, ...]] = {

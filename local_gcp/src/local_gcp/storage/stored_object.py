@@ -21,7 +21,7 @@ class StoredObject:
     fields: dict[str, Any]
     updated: int
     checksums: Checksums | None
-    """None until the bytes are read: the file was written by another program."""
+    """Checksums; None until the bytes are read: the file was written by another program."""
 
     @property
     def etag(self) -> str:

@@ -27,10 +27,10 @@ from local_gcp.wire import already_exists, failed_precondition, not_emulated, no
 
 DEFAULT = "default"
 _ALIAS = re.compile(r"[a-z][a-zA-Z0-9_-]{0,126}[a-z0-9]")
-"""As documented, and with the underscores that aliases of real models have."""
+"""Documented form, and the underscores that aliases of real models have."""
 CONTAINER_INPUTS = ("jsonl", "bigquery", "csv", "tf-record", "tf-record-gzip", "file-list")
 CONTAINER_OUTPUTS = ("jsonl", "bigquery")
-"""What batch prediction takes of and writes for a custom container, as real models say."""
+"""Formats of a custom container's batch predictions, as real models say."""
 _MODEL_ID = re.compile(r"[a-z_][a-z0-9_-]{0,62}")
 _LABELS = {"labels": filters.Labels("labels")}
 _OF_A_MODEL = ("display_name", "description", "labels")

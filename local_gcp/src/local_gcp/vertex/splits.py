@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from google.cloud import aiplatform_v1 as api
 
 NAMES = ("training", "validation", "test")
-"""Of the sets, and of the values in a predefined split's column."""
+"""Names of the sets, and of the values in a predefined split's column."""
 IGNORED = -1
 """Value of a row in no set; others have the index of their set in NAMES."""
 _DEFAULT = (0.8, 0.1, 0.1)

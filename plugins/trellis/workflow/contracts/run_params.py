@@ -51,7 +51,7 @@ _PARAMS = (
     _RunParam("budget", ("budget",), "Budget of this run", "Limits"),
 )
 
-# What a run may switch off, and the field's value then.
+# Parts that a run may switch off, and the field's value then.
 _SWITCHES: tuple[tuple[_RunParam, Any], ...] = (
     (_RunParam("bqml", ("baselines", "bqml"), "BigQuery ML baselines", "Baselines"), []),
     (_RunParam("automl", ("baselines", "automl"), "AutoML baseline", "Baselines"), None),
@@ -67,7 +67,7 @@ DRY_RUN = "dry_run"
 NOT_DEPLOYED = (
     f"`deploy` is switched off for this run, or a backfill made it without `{DEPLOY_BACKFILL}`"
 )
-"""Why a run whose file has a `deploy` section deploys nothing."""
+"""Reasons why a run whose file has a `deploy` section deploys nothing."""
 
 ACCEPT_CHANGES = "accept_changes"
 """Parameter that lets one run train on a dataset that `source.changes` would refuse."""

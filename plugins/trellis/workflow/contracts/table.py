@@ -21,7 +21,7 @@ MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:
 https://cloud.google.com/vertex-ai/docs/quotas#tabular"""
 
-# What snapshot.sql calls its own columns while it divides each value of a column.
+# Names of snapshot.sql's own columns while it divides each value of a column.
 _OF_STRATIFYING = ("stratum_place", "stratum_size", "stratum_test", "stratum_validation")
 
 RESERVED = (
@@ -30,7 +30,7 @@ RESERVED = (
     "label",
     "ml_use",
     "is_validation",
-    # What BigQuery ML's predictions and Vertex AI's batch predictions add to their rows.
+    # Columns that BigQuery ML's predictions and Vertex AI's batch predictions add.
     "predicted_label",
     "predicted_label_probs",
     "prediction",
@@ -42,10 +42,10 @@ RESERVED = (
 of these names has another one within Trellis."""
 
 SPLIT_BY = "split_by"
-"""The same, of a dataset whose split is not its keys'."""
+"""Column with each row's split or group, in a dataset whose keys do not decide the split."""
 
 WEIGHT = "example_weight"
-"""The same, of a dataset whose rows have weights."""
+"""Column with the weights of a dataset's rows, if they have any."""
 
 KINDS = {
     "INT64": "numeric",
@@ -60,12 +60,12 @@ KINDS = {
     "ARRAY<INT64>": "sequence",
     "ARRAY<FLOAT64>": "sequence",
 }
-# What is kept beside them; a Parquet file holds these as they are.
+# Types of the columns kept beside them; a Parquet file holds these as they are.
 _KEPT = (tuple(KINDS), "what is kept is a plain value or an ARRAY of numbers; CAST it in a query")
 _KEY_TYPES = ("STRING", "INT64")
 _CLASS_TYPES = ("STRING", "INT64", "BOOL")
 _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
-# What a label may be, by the task, and why.
+# Types of a label, by the task, and why.
 _ONE_CLASS = (_CLASS_TYPES, "a class is text, a whole number or a BOOL")
 _LABELS: dict[str, tuple[Sequence[str], str]] = {
     REGRESSION: (_NUMBER_TYPES, "what a regression learns is a number"),
@@ -73,7 +73,7 @@ _LABELS: dict[str, tuple[Sequence[str], str]] = {
 }
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
-# What a column that decides the split may be, by the rule.
+# Types of a column that decides the split, by the rule.
 _DECIDING: dict[type, tuple[Sequence[str], str]] = {
     GroupSplit: (_KEY_TYPES, "a group is text or a whole number"),
     TimeSplit: (PARTITION_TYPES, "a day or a moment"),

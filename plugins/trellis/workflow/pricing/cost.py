@@ -29,7 +29,7 @@ OTHERS = "; Dataflow, BigQuery and AutoML at prices of {region}"
 # A BigQuery ML baseline reads the snapshot to learn, to predict and to evaluate.
 _BASELINE_READS = 3
 _TIB = 2**40
-# What a query is billed for at least: https://cloud.google.com/bigquery/pricing#on_demand_pricing
+# Least bytes that a query is billed for: https://cloud.google.com/bigquery/pricing#on_demand_pricing
 _LEAST_BYTES = 10 * 2**20
 
 

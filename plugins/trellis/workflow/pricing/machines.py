@@ -19,7 +19,7 @@ from trellis.workflow.spec.machines import Machine
 TABLE = Path(__file__).with_name("machines.json")
 
 Use = Literal["training", "serving"]
-"""What a machine is for: jobs that train or compare, or deployed models and batch predictions."""
+"""Use of a machine: jobs that train or compare, or deployed models and batch predictions."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ _SECTIONS = ("machines", "attachable")
 _DIGITS = 9
 
 Prices = dict[str, dict[str, float]]
-"""Of one region, as in the file: US dollars an hour, by machine type or accelerator, and field."""
+"""Prices of one region, in the file's form: US dollars an hour, by machine and field."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _SHOWN = 40
 
 Field = tuple[str | int, ...]
-"""Where in a file: ("tune", "search", "learning_rate", "from")."""
+"""Place in a file: ("tune", "search", "learning_rate", "from")."""
 
 GUIDE = "docs/what-trellis-does-not-do.md"
 """The page for what no task learns."""

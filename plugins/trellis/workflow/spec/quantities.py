@@ -157,11 +157,11 @@ def _scalar(value: Any) -> bool | int | float | str:
 def _flag_value(value: Any) -> bool | int | float | str:
     if not isinstance(value, Mapping):
         return _scalar(value)
-    # As the trainer's flag has it.
+    # The form of the trainer's flag.
     return json.dumps({str(name): _number(number) for name, number in value.items()})
 
 
-# As BigQuery names them: https://cloud.google.com/bigquery/docs/tables#table_naming
+# BigQuery's names: https://cloud.google.com/bigquery/docs/tables#table_naming
 _TABLE = re.compile(r"([a-z][a-z0-9-]*[a-z0-9]\.)?\w{1,1024}\.[^.`*$]{1,1024}")
 # A path has neither another scheme (s3://, https://, C:\\), nor spaces around it.
 _PATH = r"(?![A-Za-z][A-Za-z0-9+.-]*:)[^/\s](.*[^\s])?"
@@ -317,7 +317,7 @@ Scale = Annotated[
         },
     ),
 ]
-"""How values of deep images become pixels, as --scale of trainer.export has it."""
+"""Mapping of values of deep images to pixels, in the form of trainer.export's --scale."""
 
 Pixels = Annotated[
     tuple[int, int],

@@ -28,7 +28,7 @@ from trellis_contracts.tasks import TASKS
 _NAME = 35
 _WIDTH = 62
 
-# What the author's own keys below a key are; else names.
+# Kinds of the author's own keys below a key; else names.
 _CHOSEN = {"search": "HYPERPARAMETER"}
 
 

@@ -14,7 +14,7 @@ from trellis.workflow.spec.sections import OneOf, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
 
 Kind = Literal["image", "table"]
-"""What a model learns from, in the trainer's words."""
+"""Kind of a model's input, in the trainer's words."""
 
 
 class _Stored(Variant):

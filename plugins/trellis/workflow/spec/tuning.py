@@ -34,7 +34,7 @@ Range = Annotated[
     Span | Choices,
     OneOf("{from: A, to: B} or {choose: [A, B]}, not both", "nothing to choose from"),
 ]
-"""What the tuner may choose for one hyperparameter."""
+"""Range of the tuner's choices for one hyperparameter."""
 
 
 class _Tune(Variant):

@@ -23,7 +23,7 @@ from trellis.workflow.spec import yaml_scalars
 from trellis.workflow.spec.problems import Field, FileError, Problem
 
 MODELINE = "yaml-language-server:"
-"""How the comment begins that names a file's schema to an editor."""
+"""Prefix of the comment that names a file's schema to an editor."""
 
 # The C parser where it is there: parsing a hundred files with the Python one takes a second.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

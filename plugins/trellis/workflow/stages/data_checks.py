@@ -23,14 +23,14 @@ _ORDERED = 0.995
 """Area under the ROC curve of one number, which is too good in the same way."""
 
 _CORRELATED = 0.999
-"""The same of a regression: correlation of one number with the label, or of several together."""
+"""Limit of a regression: correlation of one number with the label, or of several together."""
 
 _NEIGHBOURS = 0.8
 """Share of the rows with a rarer label than the most frequent one that an identifier's order tells:
 rows that were numbered class by class. An identifier should tell nothing."""
 
 _NEIGHBOURS_CORRELATED = 0.9
-"""The same of a regression: correlation of the label with that of the row before."""
+"""Limit of a regression: correlation of the label with that of the row before."""
 
 _BY_CHANCE = 10
 """Rows that the most frequent label gets wrong, of a regression all rows: of fewer, an order may
@@ -78,7 +78,7 @@ def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:
         found += _together(together, table, sufficient)
     copies = row.get("copies") or {}
     held_out, copied = copies.get("held_out") or 0, copies.get("copied") or 0
-    # Of features with a few values each, equal rows are to be expected.
+    # Features with a few values each make equal rows likely.
     varied = any(entry["distinct_values"] > 5 * _FEW_VALUES for entry in alone)
     if varied and held_out >= _LEAST and copied > _COPIED * held_out:
         text = (

@@ -53,7 +53,7 @@ class ExportOperator(FlexTemplateOperator):
     """Writes a dataset from a manifest's images, or a table's rows."""
 
     def _reads(self) -> Iterable[str]:
-        # Of a table's rows the description, which is beside them.
+        # The description of a table's rows is beside them.
         source = self.body["launchParameter"]["parameters"]["source"]
         folder, _, name = source.rpartition("/")
         yield f"{folder}/" if name == "columns.json" else source

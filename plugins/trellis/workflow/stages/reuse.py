@@ -68,7 +68,7 @@ def without_reused(limit: Cost, experiment: Experiment, steps: Mapping[str, str]
     """Return the limit of cost minus the share of the reused steps."""
     repeats, trainings = train.reused(steps)
     left = {
-        # Those of other models are never reused.
+        # Trainings of other models are never reused.
         "tune": 1 - (_TUNING in steps) / max(1, experiment.searches),
         "train": 1 - trainings / experiment.trainings,
         "repeat": 1 - repeats / max(1, experiment.train.seeds - 1),

@@ -21,7 +21,7 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
 
-# As identity.job_labels names them.
+# The names of identity.job_labels.
 _DAG, _RUN, _TASK = "airflow-dag", "airflow-run", "airflow-task"
 
 

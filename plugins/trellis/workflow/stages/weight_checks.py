@@ -9,7 +9,7 @@ AUTOML_LARGEST = 10_000
 """AutoML's largest weight: weight_column_name of
 https://cloud.google.com/vertex-ai/docs/reference/rest/v1/AutoMlTablesInputs"""
 
-# What a weight may not be: in the result of checks.sql, and in words.
+# Forbidden weights: in the result of checks.sql, and in words.
 _BAD = {
     "missing": "NULL",
     "not_a_number": "NaN",

@@ -40,7 +40,7 @@ FOLDER = "experiments"
 
 ENDING = ".yaml"
 
-# As people, editors and Windows write it.
+# Spellings of people, editors and Windows.
 _NEARLY = re.compile(r".*\.(ya?ml|ya?ml\.txt)", re.IGNORECASE)
 
 _RESERVED = {

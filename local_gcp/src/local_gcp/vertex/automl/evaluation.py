@@ -25,10 +25,10 @@ IMAGE_THRESHOLDS = [
     *(n / 1000 for n in range(995, 1000)),
     1.0,
 ]
-"""Those of a recorded evaluation of images. Google's JSON leaves the first, 0, out."""
+"""Thresholds of a recorded evaluation of images. Google's JSON leaves the first, 0, out."""
 _MOST_PREDICTIONS = 2**31 - 1
 _LEAST = 1e-15
-"""Of a probability, so that a logarithm stays finite."""
+"""Least probability, so that a logarithm stays finite."""
 
 
 def default_objective(kind: str, classes: int) -> str:

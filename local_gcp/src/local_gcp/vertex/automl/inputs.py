@@ -28,7 +28,7 @@ OBJECTIVES = {
     REGRESSION: ("minimize-rmse", "minimize-mae", "minimize-rmsle"),
 }
 KINDS = ("auto", "numeric", "categorical", "timestamp", "text", "repeated_numeric")
-"""Of transformations, as far as they are emulated."""
+"""Kinds of transformations, as far as they are emulated."""
 _MODEL_TYPES = {
     # (least, largest, default) budget in milli node hours, and the nodes it is shared by
     "CLOUD": (8_000, 800_000, 192_000, 8),
@@ -45,9 +45,9 @@ class Transformation:
     column: str
     kind: str = "auto"
     time_format: str = ""
-    """Of a timestamp: unix-seconds, unix-milliseconds, ..., strftime's syntax; "" is RFC 3339."""
+    """Format of a timestamp: unix-seconds, ..., strftime's syntax; "" is RFC 3339."""
     nullable: bool = True
-    """Whether a row may lack a (valid) value; else it is left out."""
+    """True if a row may lack a (valid) value; else it is left out."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ImageInputs:
     budget: float
     early_stopping: bool
     nodes: int
-    """Of the machines that Google would use: they share the budget's node hours."""
+    """Number of the machines that Google would use: they share the budget's node hours."""
 
 
 def tabular(sent: Any, field: str) -> TabularInputs:

@@ -72,7 +72,7 @@ class ImageModel:
     estimator: Any
     classes: list[str]
     ids: list[str]
-    """Of the classes' AnnotationSpecs."""
+    """IDs of the classes' AnnotationSpecs."""
 
     def predict(
         self, paths: Sequence[Path | None], threshold: float = 0.0, most: int = 10

@@ -25,7 +25,7 @@ FEW = 20
 """Validation rows that are too few to choose by."""
 FOLDS = 3
 LEAST, MOST, PATIENCE = 8, 16, 5
-"""Of an early stop: candidates that are tried in any case, and at most; and candidates in a row
+"""Limits of the search: candidates that are tried in any case, and at most; and candidates in a row
 that bring nothing new."""
 
 

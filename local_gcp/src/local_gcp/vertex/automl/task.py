@@ -46,7 +46,7 @@ class AutoMlTask:
     """Base of both tasks. `folder`: that of the models' files."""
 
     kind: str
-    """Of dataset: its metadata_schema_uri."""
+    """Kind of dataset: its metadata_schema_uri."""
     what: str
     slices: tuple[str, ...] = ()
     """Dimensions of the slices that Google evaluates, too."""

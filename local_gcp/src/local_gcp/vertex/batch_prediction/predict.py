@@ -33,7 +33,7 @@ def main(config_file: str) -> int:
             model = automl.load(Path(config["model"]["folder"]))
             predict = rows.predict if kind == "tabular" else instances.predict_images
             counts = predict(model, config, work)
-        # Of containers whose requests were all refused, real jobs have succeeded.
+        # Real jobs of containers that refused all requests have succeeded.
         if kind != "container" and not counts.successful and counts.failed:
             raise DataError(f"No instance could be predicted. {counts.problems[0]['message']}")
     except (DataError, RpcError) as error:

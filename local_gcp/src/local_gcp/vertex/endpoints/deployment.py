@@ -54,12 +54,12 @@ class Replica:
     deaths: int = 0
     """Failures since it was last ready."""
     not_before: float = 0.0
-    """When its next attempt may start."""
+    """Earliest time of the next attempt."""
     launched: float = 0.0
-    """When this server started its process."""
+    """Time at which this server started its process."""
     was_ready: bool = False
     left: float = 0.0
-    """When it began to drain."""
+    """Time at which it began to drain."""
     stopping: bool = False
     """Its process was asked to end."""
 

@@ -18,9 +18,9 @@ class Progress:
     """Decisions about a tuning job, which survive a restart and are final."""
 
     closed: str | None = None
-    """Why no more trials are proposed; running ones continue."""
+    """Reason why no more trials are proposed; running ones continue."""
     failure: str | None = None
-    """Why the job has failed; running trials are ended."""
+    """Reason why the job has failed; running trials are ended."""
     failure_code: int = code_pb2.INVALID_ARGUMENT
     """google.rpc.Code; this is Vertex AI's for the failure of a program."""
     cancelled: bool = False

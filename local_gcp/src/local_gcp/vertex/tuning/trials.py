@@ -47,7 +47,7 @@ class Trial:
     """Strictly increasing."""
     final: Measurement | None = None
     start: float | None = None
-    """None while the trial waits for a machine."""
+    """Start of the trial; None while it waits for a machine."""
     end: float | None = None
     infeasible_reason: str = ""
     stopped_early: bool = False

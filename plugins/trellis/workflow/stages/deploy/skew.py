@@ -13,7 +13,7 @@ TOLERANCE = 1e-4
 """Absolute for probabilities; for a regression's value relative to max(1, |value|)."""
 
 MISS_PROBABILITY = 1e-9
-"""Of a smoke test that fails only because an example never reached the challenger."""
+"""Probability of a smoke test that fails only because an example never reached the challenger."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ LONGEST_SECONDS = 300.0
 """Limit on the worker's time. 20 examples at 1% take about 2,000 requests."""
 
 TRIES = 4
-"""How often an example is sent while Vertex AI answers 503 or 429, which it asks to repeat; a
-challenger that cannot answer does so every time."""
+"""Number of times that an example is sent while Vertex AI answers 503 or 429, which it asks to
+repeat; a challenger that cannot answer does so every time."""
 
 START_SECONDS = 20.0
-"""How long a replica that has just become ready may refuse its first requests."""
+"""Time for which a replica that has just become ready may refuse its first requests."""
 
 _AT_THE_START = (
     exceptions.ServiceUnavailable,

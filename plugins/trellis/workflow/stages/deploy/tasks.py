@@ -78,7 +78,7 @@ def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], Non
         "on_failure_callback": [hooks.failed, alert],
     }
     challenger = {**common, "endpoint_id": _ENDPOINT, "model": _MODEL}
-    # What did not begin is not taken back.
+    # Steps that did not begin are not taken back.
     perhaps = {
         "endpoint_id": returned(f"{GROUP}.endpoint", "endpoint", required=False),
         "model": returned(f"{GROUP}.register", "name", required=False),
