@@ -236,12 +236,6 @@ class DatasetDescription:
             document = json.loads(text)
         except ValueError as error:
             raise DatasetError(f"{where} is not JSON: {error}") from error
-        version = document.get("schema") if isinstance(document, dict) else None
-        if version not in (None, SCHEMA_VERSION):
-            raise DatasetError(
-                f"{where} has schema {version}; this trainer reads schema {SCHEMA_VERSION}. "
-                "Use the trainer that wrote it, or export the dataset again"
-            )
         try:
             documents.check("dataset", document, where)
         except ContractError as error:

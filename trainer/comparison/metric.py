@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-AVERAGES = ("examples", "macro", "micro", "positive class")
-"""Kinds of averages in a score: examples, each counted once; classes, each counted once (macro);
-decisions over all examples and classes (micro); or it is that of the positive class alone."""
-
 
 @dataclass(frozen=True)
 class Metric:
     """One column of the leaderboard.
 
-    title: its name in a sentence, which says what is averaged. average: the same as one of
-    AVERAGES. goal: "maximize" or "minimize".
+    title: its name in a sentence, which says what is averaged. average: what it is an average over:
+    "examples", each counted once; classes, each counted once ("macro"); decisions over all examples
+    and classes ("micro"); or it is that of the "positive class" alone.
+    goal: "maximize" or "minimize".
     point: outcome -> value, NaN if undefined.
     resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
     interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.

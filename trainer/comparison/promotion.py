@@ -64,8 +64,7 @@ class Gate:
             improvement=gate.get("improvement"),
             # Absent of a regression.
             recall=gate.get("recall"),
-            # Absent from plans of earlier versions.
-            learned=gate.get("learned", True),
+            learned=gate["learned"],
         )
 
 

@@ -183,7 +183,7 @@ def read_run(uri: str) -> Run:
 
 
 def _previous(uri: str | None) -> DatasetDescription | None:
-    """The description of an earlier dataset; None if it was deleted or has an older schema."""
+    """The description of an earlier dataset; None if it was deleted."""
     try:
         return dataset_description.load(uri) if uri else None
     except DatasetError:

@@ -66,7 +66,7 @@ class Pki:
 
 
 def _is_outdated(path: Path) -> bool:
-    """Return whether a certificate expires soon, or an earlier version made it for fewer hosts."""
+    """Return whether a certificate expires soon, or is for fewer hosts."""
     certificate = x509.load_pem_x509_certificate(path.read_bytes())
     if certificate.not_valid_after_utc - dt.datetime.now(dt.UTC) < RENEW_BEFORE:
         return True

@@ -1,4 +1,4 @@
-"""Adds runs to the index that are not in it: those of a version without one, or of a copied bucket.
+"""Adds runs to the index that are not in it, such as those of a copied bucket.
 
 A record is made of the run's own files. Airflow knows who triggered a run, the files do not.
 """

@@ -115,7 +115,7 @@ def _row(run: RunRecord) -> list[str]:
         run.created[:16].replace("T", " "),
         run.owner,
         result.winner if result else _no_result(run),
-        f"{result.called} {score(result, result.decimals)}" if result else "",
+        f"{result.title} {score(result, result.decimals)}" if result else "",
         _training(result) if result else "",
         promoted,
         f"{run.at_most_usd:.2f} USD",
@@ -137,11 +137,11 @@ def _causes(runs: Sequence[RunRecord]) -> list[str]:
 
 def _training(result: Result) -> str:
     """Format the training with its own score, which is not the winner's if a baseline wins."""
-    if result.training is None:
+    if result.selected is None:
         return ""
-    if result.training == result.first:
+    if result.selected == result.first:
         return "the winner"
-    return f"{result.training.name} {score(result.training, result.decimals)}"
+    return f"{result.selected.name} {score(result.selected, result.decimals)}"
 
 
 def _no_result(run: RunRecord) -> str:

@@ -64,9 +64,7 @@ def _same(run: RunFiles) -> bool:
 def _metrics(
     runs: Sequence[RunFiles], contenders: Sequence[Mapping[str, Any] | None]
 ) -> Iterator[Metric]:
-    """Return the metrics by name and title: under one name, versions and tasks may average over
-    something else.
-    """
+    """Return the metrics by name and title: under one name, tasks average over something else."""
     boards = [run.leaderboard for run in runs if run.leaderboard]
     known = {
         (name, about["title"]): about

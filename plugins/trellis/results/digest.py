@@ -80,10 +80,10 @@ def _by_experiment(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def _winner(result: Result) -> str:
-    found = f"{result.winner}, {result.called} {score(result, result.decimals)}"
-    if result.training and result.training != result.first:
+    found = f"{result.winner}, {result.title} {score(result, result.decimals)}"
+    if result.selected and result.selected != result.first:
         what = "served" if result.serves else "selected"
-        found += f"; {what}: {result.training.name}, {score(result.training, result.decimals)}"
+        found += f"; {what}: {result.selected.name}, {score(result.selected, result.decimals)}"
     return found
 
 

@@ -30,13 +30,14 @@ class Change:
     @property
     def score(self) -> Scored | None:
         """Score of the version in the run that trained it; None if it is not known."""
-        return self.result.training if self.result else None
+        return self.result.selected if self.result else None
 
 
 @dataclass(frozen=True)
 class Month:
-    """at_most_usd: the limits of its runs together. spent_usd: the cost of the runs
-    whose cost is known, by their jobs' own times. Failed runs count with their cost so far.
+    """at_most_usd: the limits of its runs together. spent_usd: their cost as far as it is known: by
+    their jobs' own times, or else of their trainings and baselines. Failed runs count with their
+    cost so far.
     """
 
     month: str

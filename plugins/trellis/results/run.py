@@ -128,7 +128,7 @@ class LoadedRun:
 
         Columns: title, average (what it is an average over), goal, chance (what an answer scores
         that does not look at the example) and description. attrs: positive, of two classes the one
-        that is meant. What a run of an earlier version lacks is None.
+        that is meant.
         """
         columns = ("title", "average", "goal", "chance", "description")
         rows = {
@@ -293,7 +293,7 @@ class LoadedRun:
         names = {f["column"]: f["name"] for f in features}
         if weight := self.dataset.get("weight"):
             names[WEIGHT] = weight["column"]
-        names |= {one["column"]: one["name"] for one in (self.plan["table"] or {}).get("kept", ())}
+        names |= {one["column"]: one["name"] for one in self.plan["table"]["kept"]}
         return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
     def model(self, contender: str | None = None, folder: str | Path | None = None) -> LoadedModel:

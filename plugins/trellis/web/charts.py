@@ -61,8 +61,7 @@ def history(runs: Sequence[RunRecord]) -> History | None:
     if not ended:
         return None
     newest = ended[-1][1]
-    newest_run = ended[-1][0]
-    shown = [one for one in ended if _meaning(*one) == _meaning(newest_run, newest)][-MOST:]
+    shown = [one for one in ended if one[1].metric == newest.metric][-MOST:]
     # An interval need not enclose the value that it belongs to.
     values = [value for _, r in shown for s in _drawn(r) for value in (s.low, s.value, s.high)]
     ticks = _ticks(min(values), max(values))
@@ -75,7 +74,7 @@ def history(runs: Sequence[RunRecord]) -> History | None:
     xs = [round(_LEFT + (i + 0.5) * step, 1) for i in range(len(shown))]
     digits = _digits(ticks, newest)
     return History(
-        metric=newest.called,
+        metric=newest.title,
         goal=newest.goal,
         runs=len(shown),
         points=tuple(
@@ -151,12 +150,6 @@ def learning(curves: Curves) -> Learning:
     )
 
 
-def _meaning(run: RunRecord, result: Result) -> tuple[str, str | None]:
-    """Return the meaning of a score: earlier versions had the mean of both classes by its name."""
-    changed = result.metric == "average_precision" and run.task == "binary_classification"
-    return result.metric, result.title if changed else None
-
-
 def _drawn(result: Result) -> list[Scored]:
     """The winner, and what was put into service beside it."""
     found = [result.first]
@@ -168,8 +161,6 @@ def _drawn(result: Result) -> list[Scored]:
 def _label(run: RunRecord, result: Result, shown: Scored) -> str:
     what = ["the winner"] if shown == result.first else []
     what += ["put into service"] if shown == result.served else []
-    if result.serves and result.served is None:
-        what.append("not what was put into service, whose score is not recorded")
     return f"{run.folder}: {shown.name} {score(shown, result.decimals)}, {' and '.join(what)}"
 
 

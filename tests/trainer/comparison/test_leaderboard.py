@@ -187,7 +187,13 @@ def test_a_regression_keeps_the_schema(table_run):
 
 
 DEPLOY = {
-    "gate": {"require": {"accuracy": 0.5}, "beat": "baselines", "margin": 0.0, "tolerance": None},
+    "gate": {
+        "require": {"accuracy": 0.5},
+        "beat": "baselines",
+        "margin": 0.0,
+        "tolerance": None,
+        "learned": True,
+    },
     "smoke": {"examples": 3, "latency": 1000},
 }
 

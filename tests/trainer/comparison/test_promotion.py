@@ -62,14 +62,20 @@ def board_without(*names):
 
 
 def test_the_gate_of_a_plan_has_every_field():
-    gate = {"require": {"auc": 0.95}, "beat": "nothing", "margin": 0.01, "tolerance": None}
+    gate = {
+        "require": {"auc": 0.95},
+        "beat": "nothing",
+        "margin": 0.01,
+        "tolerance": None,
+        "learned": True,
+    }
     assert Gate.of({"gate": gate}) == Gate({"auc": 0.95}, False, 0.01, None, None)
     gate["improvement"] = 0.02
     assert Gate.of({"gate": gate}).improvement == 0.02
 
 
 def test_a_plan_of_a_run_without_baselines_does_not_say_what_to_beat():
-    gate = Gate.of({"gate": {"require": {}, "margin": 0.0, "tolerance": 0.0}})
+    gate = Gate.of({"gate": {"require": {}, "margin": 0.0, "tolerance": 0.0, "learned": True}})
     assert not gate.beat_baselines
 
 

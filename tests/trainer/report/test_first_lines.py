@@ -8,7 +8,13 @@ from tests.trainer.report.test_page import Page
 from trainer import compare
 
 DEPLOY = {
-    "gate": {"require": {"auc": 0.5}, "beat": "nothing", "margin": 0.0, "tolerance": None},
+    "gate": {
+        "require": {"auc": 0.5},
+        "beat": "nothing",
+        "margin": 0.0,
+        "tolerance": None,
+        "learned": True,
+    },
     "smoke": {"examples": 3, "latency": 1000},
 }
 LABELS = np.repeat([0, 1], [140, 20])

@@ -13,7 +13,6 @@ _CONTENDER = {
     "rank": None,
     "status": "ok",
     "reason": None,
-    "selected": None,
     "difference": None,
     "trial": None,
     "hyperparameters": {},
@@ -24,6 +23,8 @@ _CONTENDER = {
     "uri": "gs://bucket/x/",
 }
 _METRIC = {
+    "average": "examples",
+    "chance": None,
     "description": "",
     "interval": "bootstrap",
     "difference_interval": "bonett-price",
@@ -35,7 +36,9 @@ def a_contender(name, accuracy, low, high, **changes):
     scores = {"accuracy": (accuracy, low, high), "log_loss": (1 - accuracy, 1 - high, 1 - low)}
     metrics = {m: {"value": v, "interval": [a, b]} for m, (v, a, b) in scores.items()}
     kind = "tensorflow" if name.startswith("training/") else "bqml"
-    return {**_CONTENDER, "name": name, "kind": kind, "metrics": metrics, **changes}
+    selected = name == "training/1" if kind == "tensorflow" else None
+    known = {"name": name, "kind": kind, "metrics": metrics, "selected": selected}
+    return {**_CONTENDER, **known, **changes}
 
 
 def a_board(*contenders, promoted=True, fingerprint="3f2a"):

@@ -36,7 +36,7 @@ def test_months(digits):
     february, first = months(runs)
     assert (february.month, february.runs) == ("2026-02", 1)
     assert (first.month, first.runs, first.at_most_usd) == ("2026-01", 2, 3.84)
-    # Of earlier versions, trainings and baselines are known; else all by the jobs' own times.
+    # By the jobs' own times; where these are not known, those of trainings and baselines.
     assert (february.spent_usd, first.spent_usd) == (0.25, 0.25)
     told = a_run(digits, "d", a_board(), begun="2026-02-03T00:00:00+00:00", created=january)
     told = with_cost(told, {"tune": 0.5, "train": 1.0})

@@ -36,27 +36,6 @@ def test_what_is_served_is_drawn_with_its_own_score(digits):
     assert drawn.points[0].y < drawn.points[1].y == drawn.points[2].y
 
 
-def test_a_served_model_whose_score_is_not_recorded_is_not_given_the_winners(digits):
-    board = a_board(a_contender("baselines/bqml", 0.97, 0.95, 0.98))
-    run = a_run(digits, "r", board, a_deployment())
-    old = run.model_copy(update={"result": run.result.model_copy(update={"selected": None})})
-    (point,) = history([old]).points
-    assert not point.served
-    assert "not recorded" in point.label
-
-
-def test_the_mean_of_both_classes_is_not_drawn_beside_the_positive_classs(breast_cancer):
-    board = a_board()
-    board["primary_metric"] = "average_precision"
-    board["metrics"]["average_precision"] = {**board["metrics"]["accuracy"], "title": "AP of true"}
-    for contender in board["contenders"]:
-        contender["metrics"]["average_precision"] = contender["metrics"]["accuracy"]
-    new = a_run(breast_cancer, "new", board)
-    old = new.model_copy(update={"result": new.result.model_copy(update={"title": None})})
-    drawn = history([new, old])
-    assert (drawn.metric, drawn.runs, drawn.left_out) == ("AP of true", 1, 1)
-
-
 def test_of_many_runs_the_newest_are_drawn(digits):
     runs = [a_run(digits, f"r{n}", a_board()) for n in range(MOST + 5)]
     drawn = history(runs)

@@ -174,7 +174,6 @@ TABLE = {
     ),
     ("models.transformer:build", "the longest sequence"): "long sequences",
     ("models.wide_and_deep:build", "categorical features make"): "too many pairs",
-    ("dataset_description:DatasetDescription.from_json", "has schema"): OURS,
     ("dataset_description:DatasetDescription.from_json", "is not JSON"): OURS,
     ("dataset_description:DatasetDescription.from_json", "str(error)"): OURS,
     ("dataset_description:_feature", "images by rule"): OURS,

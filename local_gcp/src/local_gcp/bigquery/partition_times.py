@@ -36,7 +36,7 @@ class Times:
 
 
 def times(cursor: duckdb.DuckDBPyConnection, record: TableRecord) -> dict[str, Times]:
-    """Times by partition id; none for partitions that older versions of local_gcp filled."""
+    """Times by partition id; none for a partition that never had rows."""
     rows = cursor.execute(
         'SELECT "partition", created, modified FROM catalog.partitions WHERE relation = ?',
         [record.relation],

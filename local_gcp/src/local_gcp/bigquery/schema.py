@@ -72,7 +72,6 @@ _ARROW = {
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "JSON": pa.string(),
 }
-SCALARS = tuple(_DUCKDB)
 
 # Characters of column names beside letters, digits, marks, dashes and connectors of any script.
 _PUNCTUATION = re.compile(r"[ &%=+:'<>#|]")

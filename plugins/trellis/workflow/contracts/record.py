@@ -88,19 +88,19 @@ class Scored(_Document):
 class Result(_Document):
     """The result of a run. value, low, high: of the winner's primary metric on the test split.
 
-    title: of that metric, which says what is averaged; None in records of earlier versions.
-    selected: the training that competed, and alone could be deployed; None if there was none, or
-    in records of earlier versions. `first`, `training` and `served` say whose score is whose.
+    title: of that metric, which says what is averaged. selected: the training that competed, and
+    alone could be deployed; None if there was none. `first` and `served` say whose score is whose.
     failure: why the run failed in spite of its leaderboard. contenders_usd: at most, of trainings
     and baselines, as far as it is known. promoted: None if the run had nothing to deploy.
     actual_usd: what the run has cost by its jobs' own times, by stage, an estimate; None if it is
-    not known, as in records of earlier versions. spot_savings_usd: what spot machines have saved of
-    that; None if their prices are not known, or none were used.
+    not known. spot_savings_usd: what spot machines have saved of that; None if their prices are not
+    known, or none were used.
     """
 
     ended: str
     failure: str | None
     metric: str
+    title: str
     goal: Literal["maximize", "minimize"]
     decimals: int
     winner: str
@@ -111,22 +111,14 @@ class Result(_Document):
     promoted: bool | None
     reason: str | None
     deployment: Deployment | None
-    actual_usd: dict[str, float] | None = None
-    spot_savings_usd: float | None = None
-    title: str | None = None
-    selected: Scored | None = None
+    actual_usd: dict[str, float] | None
+    spot_savings_usd: float | None
+    selected: Scored | None
 
     @property
     def first(self) -> Scored:
         """The winner: first of the leaderboard."""
         return Scored(name=self.winner, value=self.value, low=self.low, high=self.high)
-
-    @property
-    def training(self) -> Scored | None:
-        """The selected training. A training that wins is the selected one, in any version's record:
-        the others do not compete.
-        """
-        return self.selected or (self.first if self.winner.startswith("training/") else None)
 
     @property
     def serves(self) -> bool:
@@ -135,15 +127,8 @@ class Result(_Document):
 
     @property
     def served(self) -> Scored | None:
-        """The model that the run put into service; None if there is none, or if the record lacks
-        it.
-        """
-        return self.training if self.serves else None
-
-    @property
-    def called(self) -> str:
-        """The primary metric's name for people."""
-        return self.title or self.metric
+        """The training that the run put into service; None if there is none."""
+        return self.selected if self.serves else None
 
 
 class Failure(_Document):
@@ -164,8 +149,8 @@ class RunRecord(_Document):
 
     uri: its folder. trigger: Airflow's type of the run; user: who triggered it; both None if the
     record was made from the run's files. at_most_usd: the limit that was checked against the
-    budget. begun: when it was planned, ISO 8601; None in records of earlier versions, and in those
-    made from files. result: None until the task `result` has run; failure: None from then on.
+    budget. begun: when it was planned, ISO 8601; None in records made from files.
+    result: None until the task `result` has run; failure: None from then on.
     """
 
     format: Literal[1] = 1
@@ -266,6 +251,7 @@ class RunRecord(_Document):
             ended=at,
             failure=_short(failure) if failure else None,
             metric=metric,
+            title=roles.title(board, metric),
             goal=board["metrics"][metric]["goal"],
             decimals=board["metrics"][metric]["decimals"],
             winner=best["name"],
@@ -278,7 +264,6 @@ class RunRecord(_Document):
             deployment=_deployment(deployment) if deployment else None,
             actual_usd=dict(actual_usd) if actual_usd is not None else None,
             spot_savings_usd=spot_savings_usd,
-            title=roles.title(board, metric),
             selected=_scored(roles.selected(board), metric),
         )
         return self.model_copy(update={"result": result, "failure": None})

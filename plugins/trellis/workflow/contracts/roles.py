@@ -26,10 +26,7 @@ def winner(board: Mapping[str, Any]) -> Contender:
 
 def selected(board: Mapping[str, Any]) -> Contender | None:
     """The training that competes; None if no training could be scored."""
-    found = next((c for c in board["contenders"] if c["selected"]), None)
-    if found is None and board["promotion"]:
-        return named(board, board["promotion"]["challenger"])
-    return found
+    return next((c for c in board["contenders"] if c["selected"]), None)
 
 
 def served(board: Mapping[str, Any], deployment: Mapping[str, Any] | None) -> Contender | None:

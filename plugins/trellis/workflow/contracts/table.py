@@ -214,31 +214,19 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that `from_json` reads; part of plan.json."""
-        others = {"split_by": self.split_by, "weight": self.weight}
-        return {
-            "key": asdict(self.key),
-            "label": asdict(self.label),
-            "partition": asdict(self.partition) if self.partition else None,
-            "features": [asdict(feature) for feature in self.features],
-            "regression": self.regression,
-            **{role: asdict(column) for role, column in others.items() if column},
-            **({"kept": [asdict(column) for column in self.kept]} if self.kept else {}),
-        }
+        return {**asdict(self), "kept": [asdict(column) for column in self.kept]}
 
 
 def from_json(content: Mapping[str, Any]) -> Table:
     """The table in a plan.json."""
-    # The last three are absent where there are none, as in the plans of earlier versions.
-    partition, split_by, weight = (content.get(k) for k in ("partition", "split_by", "weight"))
+    optional = ("partition", "split_by", "weight")
     return Table(
-        Column(**content["key"]),
-        Column(**content["label"]),
-        Column(**partition) if partition else None,
-        [Feature(**feature) for feature in content["features"]],
-        content["regression"],
-        Column(**split_by) if split_by else None,
-        Column(**weight) if weight else None,
-        tuple(Kept(**column) for column in content.get("kept", ())),
+        key=Column(**content["key"]),
+        label=Column(**content["label"]),
+        features=[Feature(**feature) for feature in content["features"]],
+        regression=content["regression"],
+        kept=tuple(Kept(**column) for column in content["kept"]),
+        **{role: Column(**content[role]) if content[role] else None for role in optional},
     )
 
 

@@ -357,7 +357,7 @@ def fingerprint(
         "shards": source.shards,
         # Keys had no bucket before, and decide the split.
         **({"keys": "BUCKET/OBJECT"} if buckets > 1 else {}),
-        # Absent for one class each, whose datasets are older.
+        # Absent for one class each: fingerprints of such datasets are frozen.
         **({"task": experiment.task} if experiment.task in (REGRESSION, MULTILABEL) else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

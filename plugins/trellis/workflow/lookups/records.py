@@ -31,7 +31,7 @@ def end(
     """Complete a run's record. Other arguments as those of RunRecord.ended."""
     record = _find(platform, run)
     if record is None:
-        # Planned by a version without an index.
+        # Somebody deleted it.
         record = RunRecord.planned(documents.read(platform, "plan", run.plan))
     ended = record.ended(board, deployment, failure, now(), actual_usd, spot_savings_usd)
     ended.upload(storage.blob(platform, run.record))
@@ -47,7 +47,7 @@ def fail(platform: Platform, run: layout.Run, failure: Failure) -> None:
             failed = record.model_copy(update={"failure": failure})
             failed.upload(blob, if_generation_match=blob.generation)
     except (NotFound, ValidationError):
-        print(f"{run.record} is not there: the run was not planned, or by another version.")
+        print(f"{run.record} is not there, or unreadable: the run was not planned.")
     except PreconditionFailed:
         print(f"{run.record} was changed at the same moment, by another failure or the result.")
 
@@ -77,7 +77,7 @@ def of_month(platform: Platform, month: str, without: layout.Run) -> list[RunRec
 
 
 def _each(platform: Platform, folder: str) -> Iterator[RunRecord]:
-    """The records of runs below a folder that this version can read."""
+    """The readable records of runs below a folder."""
     for blob in storage.each_blob(platform, folder):
         if "/runs/" in blob.name:
             with contextlib.suppress(ValidationError):
@@ -100,9 +100,7 @@ def add_rollback(platform: Platform, user: str | None, experiment: str, decided:
 
 
 def _find(platform: Platform, run: layout.Run) -> RunRecord | None:
-    """Find the record; None if there is none, or one that this version cannot read: it is written
-    again.
-    """
+    """Find the record; None if there is none, or an unreadable one: it is written again."""
     try:
         return RunRecord.model_validate(storage.read_json(platform, run.record))
     except (NotFound, ValidationError):

@@ -84,7 +84,7 @@ class _Search:
         self.plan, self.platform, self.own = plan, platform, own
         self.found: dict[str, str] = {}
         before = _find(platform, "plan", plan.run.plan)
-        self.before = before.get("reuse", {}).get("steps", {}) if before else {}
+        self.before = before["reuse"]["steps"] if before else {}
         self.earlier = list(_finished(plan, platform))
 
     def steps(self) -> dict[str, str]:
@@ -194,7 +194,7 @@ def _finished(plan: Plan, platform: Platform) -> Iterator[_Earlier]:
     for record in same[:_LOOKED_AT]:
         run = Run(plan.run.bucket, plan.run.experiment, record.folder)
         content = _find(platform, "plan", run.plan)
-        if content and content.get("reuse", {}).get("digests"):
+        if content and content["reuse"]["digests"]:
             yield _Earlier(run, content["reuse"]["digests"])
 
 

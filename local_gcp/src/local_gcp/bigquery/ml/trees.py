@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from local_gcp.bigquery.errors import BigQueryError, not_emulated
+from local_gcp.bigquery.errors import not_emulated
 
 from .learning import SEED, Problem, Progress
 from .options import Options
@@ -36,16 +36,6 @@ class Boosted:
 
     booster: xgboost.Booster
     classes: int
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "booster" not in state:
-            raise BigQueryError(
-                "invalid",
-                "The model was trained by an earlier version of local_gcp, whose boosted trees "
-                "this version cannot read: train it again with CREATE OR REPLACE MODEL.",
-                "query",
-            )
-        self.__dict__.update(state)
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         if not len(x):

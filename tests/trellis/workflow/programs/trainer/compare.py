@@ -100,6 +100,8 @@ board = {
     "metrics": {
         "accuracy": {
             "title": "Accuracy",
+            "average": "examples",
+            "chance": None,
             "goal": "maximize",
             "description": "",
             "interval": "clopper-pearson",

@@ -35,7 +35,7 @@ def client(google):
 
 @pytest.fixture(scope="module")
 def rows(client, predictions):
-    """Predictions of a day's rows. An earlier version of Trellis has planned the champion's run."""
+    """Predictions of a day's rows."""
     made = predictions("rows", bigquery=TABLE, partition="day")
     made.promote("champion", table=LEARNED)
     return made
