@@ -1,4 +1,4 @@
-"""What must never change of a dataset: splits and records of the shipped examples' data.
+"""Values of a dataset that must never change: splits and records of the shipped examples' data.
 
 A dataset is reused by its fingerprint, so an export by later code must write what an earlier one
 wrote, byte for byte. The inputs are the first rows of what the demo uploads. The values change only
@@ -43,7 +43,9 @@ ARROW = {
 
 
 def columns_of(name):
-    """What the snapshot and columns.json have of the first rows of an experiment's table."""
+    """Return the first rows of an experiment's table, as the snapshot and columns.json have
+    them.
+    """
     module, (key, label, *others), task = TABLES[name]
     fields, rows = module.table()
     rows = list(itertools.islice(rows, ROWS))
@@ -77,8 +79,8 @@ def sha256(content):
 
 
 def written(folder):
-    """Of each split: how many examples, and a digest of its TFRecord files in order; and a digest
-    of dataset.json without its source, which has addresses.
+    """Return for each split the number of examples and a digest of its TFRecord files in order; and
+    a digest of dataset.json without its source, which has addresses.
     """
     description = dataset_description.load(str(folder))
     content = json.loads((folder / "dataset.json").read_text())

@@ -1,4 +1,4 @@
-"""What must never change of a run: names of datasets, labels and digests of jobs.
+"""Values of a run that must never change: names of datasets, labels and digests of jobs.
 
 By the fingerprint a dataset is reused, by the label a job is adopted, by the digest a step is
 reused. Later code must find what earlier code has left. The experiments are the shipped ones: an

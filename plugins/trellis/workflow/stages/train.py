@@ -114,7 +114,7 @@ def _folder(plan: Plan, chosen: dict[str, Any]) -> str:
 
 
 def reused(steps: Iterable[str]) -> tuple[int, int]:
-    """How many repeats and how many trainings are among the steps that a run reuses."""
+    """Count the repeats and the trainings among the steps that a run reuses."""
     of_training = [step for step in steps if step.startswith("training/")]
     repeats = sum("/seeds/" in step for step in of_training)
     return repeats, len(of_training) - repeats
