@@ -2,6 +2,7 @@
 
 import datetime
 
+import grpc
 import pytest
 from google.cloud.aiplatform_v1 import CustomJob
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -57,3 +58,7 @@ def test_bad_pages_are_refused(size, token, field):
 def test_a_read_mask_keeps_only_its_fields():
     assert masked(job(1), FieldMask(paths=["name"])) == CustomJob(name="jobs/1")
     assert masked(job(1), FieldMask()) == job(1)
+    for path in ("no_such", "name.part", "labels.a"):
+        with pytest.raises(RpcError, match="read_mask") as caught:
+            masked(job(1), FieldMask(paths=[path]))
+        assert caught.value.code == grpc.StatusCode.INVALID_ARGUMENT

@@ -41,6 +41,8 @@ def masked(resource: T, mask: field_mask_pb2.FieldMask) -> T:
     result = kind()
     try:
         mask.MergeMessage(kind.pb(resource), kind.pb(result))
+    except KeyError as error:
+        raise invalid_field("read_mask", f"There is no field {error}.") from None
     except ValueError as error:
         raise invalid_field("read_mask", str(error)) from None
     return result

@@ -220,7 +220,7 @@ class Models:
         if parent_model:
             if model_id:
                 raise invalid_field("model_id", "It is only for a new model: parent_model is set.")
-            self.find(parent_model)
+            self.find(parent_model, "parent_model")
         elif model_id and not _MODEL_ID.fullmatch(model_id):
             raise invalid_field("model_id", f"{model_id!r} does not match {_MODEL_ID.pattern}.")
         elif model_id and self._versions(f"{parent}/models/{model_id}"):
@@ -354,7 +354,7 @@ def _resources(model: api.Model) -> list[api.Model.DeploymentResourcesType]:
     """Return the model's deployment resources; Vertex AI chooses the machines of AutoML's image
     models.
     """
-    kinds = api.Model.DeploymentResourcesType
+    kinds: Any = api.Model.DeploymentResourcesType
     if model.model_source_info.source_type != api.ModelSourceInfo.ModelSourceType.AUTOML:
         return [kinds.DEDICATED_RESOURCES, kinds.SHARED_RESOURCES]
     automatic = "image" in model.metadata_schema_uri

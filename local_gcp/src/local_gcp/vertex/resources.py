@@ -110,16 +110,17 @@ def shown(job: Any, kind: str, cores: int, replicas: list[dict[str, Any]]) -> di
 
 
 PENDING: Any = api.JobState.JOB_STATE_PENDING
+QUEUED: Any = api.JobState.JOB_STATE_QUEUED
 
 
-def job_state(run: Run) -> api.JobState:
+def job_state(run: Run) -> Any:
     """The JobState of a run: it is QUEUED only while others have the cores that it needs."""
-    return api.JobState[f"JOB_STATE_{_state(run)}"]
+    return getattr(api.JobState, f"JOB_STATE_{_state(run)}")
 
 
-def pipeline_state(run: Run) -> api.PipelineState:
+def pipeline_state(run: Run) -> Any:
     """The PipelineState of a run, likewise."""
-    return api.PipelineState[f"PIPELINE_STATE_{_state(run)}"]
+    return getattr(api.PipelineState, f"PIPELINE_STATE_{_state(run)}")
 
 
 def _state(run: Run) -> str:

@@ -100,6 +100,18 @@ def test_tables(vertex, until, home, predict):
     right = [(float(r["label_malignant_score"]) > 0.5) == (r["label"] == "malignant") for r in rows]
     assert sum(right) > 100
 
+    with pytest.raises(exceptions.MethodNotImplemented, match="a table as"):
+        predict.start(
+            model.name,
+            "gs://bucket/cells.csv",
+            "csv",
+            "bigquery",
+            output_config={
+                "predictions_format": "bigquery",
+                "bigquery_destination": {"output_uri": "bq://local-gcp.results.given"},
+            },
+        )
+
     (folder / "some.jsonl").write_text(
         '{"size": 9.5, "shape": "a"}\n{"size": null, "shape": "b"}\n'
     )

@@ -144,10 +144,10 @@ def answered(sent: Any) -> Any:
         return [answered(item) for item in sent]
     if not isinstance(sent, dict):
         return sent
-    fields = ((_camel(name), answered(value)) for name, value in sent.items())
+    fields: dict[str, Any] = {_camel(name): answered(value) for name, value in sent.items()}
     return {
         name: str(int(value)) if name in _WIDE else value
-        for name, value in fields
+        for name, value in fields.items()
         if value or isinstance(value, dict)
     }
 

@@ -35,6 +35,7 @@ from local_gcp.vertex.resources import (
     CANCELED,
     JOB_FIELDS,
     PENDING,
+    QUEUED,
     check_cancellable,
     check_deletable,
     deletion_metadata,
@@ -264,7 +265,7 @@ class BatchPredictionJobs:
 def _follow(job: api.BatchPredictionJob, run: Run) -> api.BatchPredictionJob:
     """The job with the state of its run: while it waits for a machine, it is pending."""
     job.state = job_state(run)
-    if job.state == api.JobState.JOB_STATE_QUEUED:
+    if job.state == QUEUED:
         job.state = PENDING
     follow(job, run)
     return job

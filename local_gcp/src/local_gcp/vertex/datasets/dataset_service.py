@@ -68,8 +68,9 @@ class Datasets:
                 f"datasets of the kind {sent.metadata_schema_uri!r}",
                 f"There are {TABULAR} and {IMAGE}.",
             )
-        if sent.saved_queries:
-            raise not_emulated("dataset.saved_queries")
+        for field in ("saved_queries", "model_reference"):
+            if getattr(sent, field):
+                raise not_emulated(f"dataset.{field}")
         now = timestamp(time.time())
         dataset = api.Dataset(
             name=f"{parent}/datasets/{names.new_id()}",

@@ -21,6 +21,7 @@ _ENDPOINT = {
     "enable_private_service_connect": "Leave it out.",
     "private_service_connect_config": "Leave it out.",
     "dedicated_endpoint_enabled": "Use the shared address of the region.",
+    "private_model_server_enabled": "Leave it out.",
     "client_connection_config": "Predictions may take 60 s.",
     "predict_request_response_logging_config": "Leave it out.",
     "gen_ai_advanced_features_config": "",

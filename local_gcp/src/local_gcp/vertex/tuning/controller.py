@@ -19,7 +19,7 @@ from google.cloud import aiplatform_v1 as api
 from local_gcp.jobs.run import Run, Spec
 from local_gcp.jobs.runner import Runner
 from local_gcp.state import State as Database
-from local_gcp.vertex.resources import CANCELED, PENDING
+from local_gcp.vertex.resources import CANCELED, PENDING, QUEUED
 from local_gcp.vertex.tuning import lifecycle
 from local_gcp.vertex.tuning.lifecycle import Progress
 from local_gcp.vertex.tuning.metrics import missing_metric, read_measurements
@@ -211,14 +211,14 @@ class Controller:
     ) -> None:
         """Update the job's state from its trials."""
         starts = [trial.start for trial in trials if trial.start is not None]
-        unstarted = job.state in (PENDING, api.JobState.JOB_STATE_QUEUED)
+        unstarted = job.state in (PENDING, QUEUED)
         if starts and not job.start_time:
             job.start_time = timestamp(min(starts))
             if unstarted:
                 self._set_state(job, api.JobState.JOB_STATE_RUNNING)
         elif unstarted and trials:
             waits = self._run(study, trials[0]).waits
-            state = api.JobState.JOB_STATE_QUEUED if waits else PENDING
+            state = QUEUED if waits else PENDING
             if state != job.state:
                 self._set_state(job, state)
         if not lifecycle.finished(study, trials, progress):

@@ -1,0 +1,351 @@
+"""Every field of the requests that change something is sent once: it is refused by name, named in
+an error, returned, or has the effect that another test shows.
+"""
+
+import re
+
+import pytest
+from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as api
+from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
+
+from local_gcp.wire import snake_case
+from tests.vertex import cases
+
+PARENT = "projects/local-gcp/locations/us-central1"
+KEY = f"{PARENT}/keyRings/r/cryptoKeys/k"
+DEEPEST = 6
+VALID = {
+    "kms_key_name": KEY,
+    "network": "projects/1/global/networks/n",
+    "output_uri_prefix": "gs://bucket/other",
+    "machine_type": "n1-standard-8",
+    "uris": "gs://bucket/other.jsonl",
+    "version_aliases": "best",
+    "labels": "key",
+    "boot_disk_type": "pd-standard",
+    "boot_disk_size_gb": 200,
+    "service_account": "a@local-gcp.iam.gserviceaccount.com",
+}
+"""Values that fit, by the field's name; other fields get one by their type."""
+WELL_KNOWN = {
+    "google.protobuf.Duration": "7s",
+    "google.protobuf.Timestamp": "2030-01-01T00:00:00Z",
+    "google.protobuf.FieldMask": "displayName",
+    "google.protobuf.Value": {"a": "b"},
+    "google.protobuf.Struct": {"a": "b"},
+    "google.protobuf.BoolValue": True,
+    "google.protobuf.Int32Value": 7,
+    "google.protobuf.ListValue": [1],
+}
+NUMBERS = {FieldDescriptor.CPPTYPE_BOOL: True, FieldDescriptor.CPPTYPE_STRING: "x"}
+
+
+def output_only(message):
+    """Names of the fields that its documentation calls output only."""
+    return set(re.findall(r"^ {8}(\w+) \([^)]*\):\n +Output only\.", message.__doc__ or "", re.M))
+
+
+def documented(descriptor):
+    """The client's class of a message."""
+    found = api
+    for part in descriptor.full_name.removeprefix("google.cloud.aiplatform.v1.").split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def value_of(field):
+    if field.name in VALID:
+        return VALID[field.name]
+    if field.enum_type:
+        return field.enum_type.values[-1].name
+    return NUMBERS.get(field.cpp_type, 1)
+
+
+def paths(descriptor, depth=0, above=()):
+    """((name, ...), value) of each field that a client may set."""
+    hidden = output_only(documented(descriptor))
+    for field in descriptor.fields:
+        if field.name in hidden or depth > DEEPEST or field.message_type in above:
+            continue
+        here = (field.name,)
+        kind = field.message_type
+        if kind is None:
+            yield here, [value_of(field)] if field.is_repeated else value_of(field)
+        elif kind.GetOptions().map_entry:
+            if kind.fields_by_name["value"].message_type is None:
+                entry = kind.fields_by_name["value"]
+                yield here, {"a-key": value_of(entry) if entry.message_type is None else {}}
+        elif kind.full_name in WELL_KNOWN:
+            value = WELL_KNOWN[kind.full_name]
+            yield here, [value] if field.is_repeated else value
+        else:
+            for below, value in paths(kind, depth + 1, (*above, descriptor)):
+                yield (*here, *below), value
+
+
+def with_field(message, path, value):
+    """A copy of the message with the field set, in the first item of a list."""
+    result = type(message)()
+    result.CopyFrom(message)
+    holder = result
+    for name in path[:-1]:
+        field = holder.DESCRIPTOR.fields_by_name[name]
+        item = getattr(holder, name)
+        if field.is_repeated:
+            holder = item[0] if item else item.add()
+        else:
+            item.SetInParent()
+            holder = item
+    json_format.ParseDict({path[-1]: value}, holder)
+    return result
+
+
+def value_at(message, path):
+    """The field as JSON; None if it is not set, or there is no such field."""
+    for name in path[:-1]:
+        if message is None or name not in message.DESCRIPTOR.fields_by_name:
+            return None
+        message = getattr(message, name)
+        if not hasattr(message, "DESCRIPTOR"):
+            message = message[0] if message else None
+    if message is None:
+        return None
+    return json_format.MessageToDict(message, preserving_proto_field_name=True).get(path[-1])
+
+
+def expected(kind, path, value):
+    """The value as JSON, as `value_at` gives it."""
+    return value_at(with_field(kind(), path, value), path)
+
+
+@pytest.fixture(autouse=True)
+def _one_core(monkeypatch):
+    """Jobs wait for the first: none of the others runs."""
+    monkeypatch.setenv("LOCAL_GCP_CORES", "1")
+
+
+@pytest.fixture
+def bases(vertex, home):
+    """By the request's class: the method, and a request that is accepted."""
+    wait = "import time; time.sleep(600)"
+    spec = {"worker_pool_specs": [vertex.pool(wait)]}
+    job = {"display_name": "a", "job_spec": spec}
+    vertex.jobs.create_custom_job(parent=PARENT, custom_job=job)
+    folder = home.buckets / "bucket/model"
+    folder.mkdir(parents=True)
+    (folder / "weights").write_text("x")
+    (home.buckets / "bucket/a.jsonl").write_text("{}")
+    container = {"image_uri": "example.com/python:3", "command": ["python"]}
+    model = {"display_name": "a", "container_spec": container, "artifact_uri": "gs://bucket/model"}
+    uploaded = vertex.models.upload_model(parent=PARENT, model=model).result(timeout=60).model
+    endpoint = vertex.endpoints.create_endpoint(parent=PARENT, endpoint={"display_name": "a"})
+    endpoint = endpoint.result(timeout=60).name
+    cases.write_table(home.buckets / "bucket")
+    dataset = cases.create_dataset(vertex)
+    study = {
+        "metrics": [{"metric_id": "m", "goal": "MAXIMIZE"}],
+        "parameters": [
+            {"parameter_id": "p", "double_value_spec": {"min_value": 1, "max_value": 2}}
+        ],
+    }
+    tuning = {"display_name": "a", "study_spec": study, "trial_job_spec": spec}
+    tuning |= {"max_trial_count": 2, "parallel_trial_count": 1}
+    prediction = {
+        "display_name": "a",
+        "model": uploaded,
+        "input_config": {
+            "instances_format": "jsonl",
+            "gcs_source": {"uris": ["gs://bucket/a.jsonl"]},
+        },
+        "output_config": {
+            "predictions_format": "jsonl",
+            "gcs_destination": {"output_uri_prefix": "gs://bucket/out"},
+        },
+        "dedicated_resources": {"machine_spec": {"machine_type": "n1-standard-2"}},
+    }
+    importing = {
+        "gcs_source": {"uris": ["gs://bucket/manifest.csv"]},
+        "import_schema_uri": cases.SINGLE_LABEL,
+    }
+    cases.write_images(home.buckets / "bucket", 2)
+    pictures = cases.create_dataset(vertex, images=True)
+    (item, *_) = vertex.datasets.list_data_items(parent=pictures)
+    vertex.metadata.create_metadata_store(
+        parent=PARENT, metadata_store={}, metadata_store_id="default"
+    ).result(timeout=60)
+    store = f"{PARENT}/metadataStores/default"
+    changed = {"update_mask": {"paths": ["display_name"]}}
+    table = {"display_name": "a", "metadata_schema_uri": cases.TABULAR}
+    table["metadata"] = {"inputConfig": {"gcsSource": {"uri": ["gs://bucket/cells.csv"]}}}
+    return {
+        "CreateCustomJobRequest": (vertex.jobs.create_custom_job, {"custom_job": job}),
+        "CreateHyperparameterTuningJobRequest": (
+            vertex.jobs.create_hyperparameter_tuning_job,
+            {"hyperparameter_tuning_job": tuning},
+        ),
+        "CreateBatchPredictionJobRequest": (
+            vertex.jobs.create_batch_prediction_job,
+            {"batch_prediction_job": prediction},
+        ),
+        "CreateTrainingPipelineRequest": (
+            vertex.pipelines.create_training_pipeline,
+            {"training_pipeline": cases.tabular_pipeline(dataset)},
+        ),
+        "UploadModelRequest": (vertex.models.upload_model, {"model": model}),
+        "CopyModelRequest": (vertex.models.copy_model, {"source_model": uploaded}),
+        "UpdateModelRequest": (
+            vertex.models.update_model,
+            {"model": {"name": uploaded, "display_name": "a"}, **changed},
+        ),
+        "CreateEndpointRequest": (
+            vertex.endpoints.create_endpoint,
+            {"endpoint": {"display_name": "a"}},
+        ),
+        "UpdateEndpointRequest": (
+            vertex.endpoints.update_endpoint,
+            {"endpoint": {"name": endpoint, "display_name": "a"}, **changed},
+        ),
+        "CreateDatasetRequest": (vertex.datasets.create_dataset, {"dataset": table}),
+        "UpdateDatasetRequest": (
+            vertex.datasets.update_dataset,
+            {"dataset": {"name": dataset, "display_name": "a"}, **changed},
+        ),
+        "ImportDataRequest": (
+            vertex.datasets.import_data,
+            {"name": pictures, "import_configs": [importing]},
+        ),
+        "CreateContextRequest": (
+            vertex.metadata.create_context,
+            {"parent": store, "context": {"display_name": "a", "schema_title": "system.Run"}},
+        ),
+        "ListCustomJobsRequest": (vertex.jobs.list_custom_jobs, {}),
+        "ListHyperparameterTuningJobsRequest": (vertex.jobs.list_hyperparameter_tuning_jobs, {}),
+        "ListBatchPredictionJobsRequest": (vertex.jobs.list_batch_prediction_jobs, {}),
+        "ListTrainingPipelinesRequest": (vertex.pipelines.list_training_pipelines, {}),
+        "ListModelsRequest": (vertex.models.list_models, {}),
+        "ListModelVersionsRequest": (vertex.models.list_model_versions, {"name": uploaded}),
+        "ListModelEvaluationsRequest": (
+            vertex.models.list_model_evaluations,
+            {"parent": uploaded},
+        ),
+        "ListEndpointsRequest": (vertex.endpoints.list_endpoints, {}),
+        "ListDatasetsRequest": (vertex.datasets.list_datasets, {}),
+        "ListDataItemsRequest": (vertex.datasets.list_data_items, {"parent": pictures}),
+        "ListAnnotationsRequest": (vertex.datasets.list_annotations, {"parent": item.name}),
+        "ListContextsRequest": (vertex.metadata.list_contexts, {"parent": store}),
+    }
+
+
+def named(message, path, value, base):
+    """Whether an error says which field it is about, or its value."""
+    texts = [*path[path[0] in base :], *path[-1:], repr(value), f'"{value}"', f"/{value} "]
+    return any(text in message for text in texts)
+
+
+def holds(sent, shown):
+    """Whether an answer has what was sent; labels and aliases come with others."""
+    if isinstance(sent, dict) and isinstance(shown, dict):
+        return sent.items() <= shown.items()
+    if isinstance(sent, list) and isinstance(shown, list):
+        return all(item in shown for item in sent)
+    return sent == shown
+
+
+def ignored(method, kind, base):
+    """Names of the fields that are neither refused, named, nor returned."""
+    descriptor = kind.pb().DESCRIPTOR
+    given = {"parent": PARENT, **base} if "parent" in descriptor.fields_by_name else base
+    sent = kind.pb(kind(given))
+    for number, (path, value) in enumerate(paths(descriptor)):
+        if path in {("parent",), ("name",)} or value_at(sent, path) == value:
+            continue
+        request = with_field(sent, path, value)
+        if "update_mask" in descriptor.fields_by_name and path[0] != "update_mask":
+            request.update_mask.paths[:] = [path[1]]
+        if "context_id" in descriptor.fields_by_name and path[0] != "context_id":
+            request.context_id = f"c{number}"
+        try:
+            answer = method(request=kind(request))
+            if hasattr(answer, "operation"):
+                answer = answer.result(timeout=60)
+                if path[0] == "model":
+                    answer = method.__self__.get_model(name=answer.model)
+                elif path[0] == "endpoint":
+                    answer = method.__self__.get_endpoint(name=answer.name)
+        except exceptions.GoogleAPICallError as error:
+            if not named(error.message, path, value, base):
+                yield f"{'.'.join(path)}: {error.message}"
+        else:
+            pager = hasattr(answer, "_response")  # of a list
+            shown = None if pager else value_at(type(answer).pb(answer), path[1:] or path)
+            if not holds(expected(kind.pb(), path, value), shown):
+                yield ".".join(path)
+
+
+EFFECTS = {
+    "CreateEndpointRequest": {
+        "endpoint.etag": "there is none to compare it with",
+        "endpoint_id": "the name: endpoints/test_endpoint_service.py",
+    },
+    "CreateDatasetRequest": {"dataset.etag": "there is none to compare it with"},
+    "CreateContextRequest": {
+        "context.name": "the server makes it",
+        "context.etag": "there is none to compare it with",
+        "context_id": "the name: test_contexts.py",
+    },
+    "ImportDataRequest": {
+        "import_configs.data_item_labels": "of each item: datasets/test_dataset_service.py",
+        "import_configs.annotation_labels": "of each annotation: datasets/test_dataset_service.py",
+    },
+    "UploadModelRequest": {
+        "model.name": "the server makes it",
+        "model_id": "the name: test_models.py",
+    },
+}
+LISTS = {
+    "page_size": "the number of items: test_listing.py",
+    "read_mask": "the fields of items: test_listing.py",
+}
+
+
+ELSEWHERE = {
+    "DeployModelRequest": "deployed as a whole: endpoints/test_endpoint_service.py",
+    "UndeployModelRequest": "endpoints/test_endpoint_service.py",
+    "MutateDeployedModelRequest": "endpoints/test_endpoint_service.py",
+    "PredictRequest": "endpoints/test_predict.py; labels: ../test_wire.py",
+    "RawPredictRequest": "endpoints/test_predict.py",
+    "ExplainRequest": "endpoints/test_explain.py",
+    "MergeVersionAliasesRequest": "test_models.py",
+    "GetDatasetRequest": "its mask: test_listing.py",
+    "CreateMetadataStoreRequest": "test_contexts.py",
+    "UpdateContextRequest": "test_contexts.py",
+    "AddContextChildrenRequest": "test_contexts.py",
+    "ListExecutionsRequest": "there are none",
+}
+
+
+def test_each_request_is_tried_here_or_elsewhere(vertex, bases):
+    names = set()
+    for handler in vertex.service.grpc_handlers:
+        for path, (request, _) in handler.table.items():
+            method = snake_case(path.rpartition("/")[2])
+            emulated = any(hasattr(part, method) for part in handler.implementations)
+            if emulated and ".aiplatform." in path:
+                fields = {field.name for field in request.pb().DESCRIPTOR.fields}
+                if fields - {"name", "parent"}:
+                    names.add(request.__name__)
+    assert names == bases.keys() | ELSEWHERE.keys()
+
+
+def test_no_field_is_taken_and_ignored(bases):
+    found = {
+        name: set(ignored(method, getattr(api, name), base))
+        for name, (method, base) in bases.items()
+    }
+    expected = {
+        name: set(LISTS) & left if name.startswith("List") else set(EFFECTS.get(name, ()))
+        for name, left in found.items()
+    }
+    assert found == expected
