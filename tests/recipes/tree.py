@@ -1,0 +1,64 @@
+"""Copies of the tree in which CONTRIBUTING's recipes are done by their files alone."""
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HERE = Path(__file__).parent
+
+
+def copy(target: Path, parts: Iterable[str]) -> Path:
+    """Copy these folders of the tree; returns the target."""
+    for part in parts:
+        shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def insert(file: Path, before: str, text: str) -> None:
+    """Insert a text into a file, before the one place where another stands."""
+    content = file.read_text()
+    assert content.count(before) == 1, f"{before!r} is not once in {file}"
+    file.write_text(content.replace(before, text + before))
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """The environment in which Python imports the copy's parts."""
+    folders = (tree, tree / "plugins", tree / "contracts")
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+
+
+def add_stage(tree: Path) -> None:
+    """CONTRIBUTING, "Add a stage": audit follows compare, and result follows audit."""
+    stages = tree / "plugins/trellis/workflow/stages"
+    shutil.copy(HERE / "audit.py", stages)
+    shutil.copy(HERE / "audit.schema.json", tree / "contracts/trellis_contracts/schemas")
+    chain = tree / "plugins/trellis/workflow/assembly/chain.py"
+    insert(chain, "    automl,\n", "    audit,\n")
+    insert(chain, "    Link(served.STAGE", '    Link(audit.STAGE, ["compare"]),\n')
+    insert(chain, '"compare", "deploy"]),\n)', '"audit", ')
+
+
+def add_model(tree: Path) -> None:
+    """CONTRIBUTING, "Add a model": maxout."""
+    shutil.copy(HERE / "maxout.py", tree / "trainer/models")
+    entry = '    "maxout": Model("the largest of several linear layers", ("image", "table")),\n'
+    insert(tree / "contracts/trellis_contracts/models.py", '    "wide_and_deep": Model(', entry)
+
+
+def add_hyperparameter(tree: Path) -> None:
+    """CONTRIBUTING, "Add a hyperparameter": pieces, which maxout reads."""
+    field = """\
+    pieces: int = hyperparameter(
+        2,
+        "linear layers of which the largest output counts",
+        unit="layers",
+        minimum=1,
+        maximum=16,
+        models=("maxout",),
+    )
+"""
+    file = tree / "contracts/trellis_contracts/model_hyperparameters.py"
+    insert(file, "    backbone: str = hyperparameter(", field)

@@ -1,0 +1,50 @@
+"""Recipes "Add a model" and "Add a hyperparameter" of CONTRIBUTING: what a file may then name."""
+
+import subprocess
+
+import pytest
+
+from tests.recipes import tree as trees
+
+COMMAND = [trees.ROOT / ".venv/airflow/bin/python", "-m", "trellis"]
+
+
+@pytest.fixture
+def trellis(tmp_path):
+    """The command, in a copy of the tree with a model and a hyperparameter more."""
+    tree = trees.copy(tmp_path, ["plugins", "dags", "contracts", "trainer"])
+    trees.add_model(tree)
+    trees.add_hyperparameter(tree)
+    file = tree / "dags/experiments/digits.yaml"
+    text = file.read_text()
+    text = text.replace("model: convolutional", "model: maxout\nhyperparameters: {batch_size: 16}")
+    search = text[text.index("  search:\n") : text.index("  machines:")]
+    file.write_text(text.replace(search, "  search: {pieces: {from: 2, to: 16}}\n"))
+
+    def trellis(*arguments):
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=tree,
+            env=trees.environment(tree),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return trellis
+
+
+def test_a_file_that_names_them_is_good(trellis):
+    done = trellis("check", "dags/experiments/digits.yaml")
+    assert done.returncode == 0, done.stderr
+
+
+def test_their_bounds_are_checked_and_the_reference_has_them(trellis, tmp_path):
+    file = tmp_path / "dags/experiments/digits.yaml"
+    file.write_text(file.read_text().replace("to: 16}}", "to: 17}}"))
+    done = trellis("check", "dags/experiments/digits.yaml")
+    assert done.returncode == 1
+    assert "tune.search.pieces" in done.stderr
+    reference = trellis("reference").stdout
+    assert "the largest of several linear layers" in reference
+    assert "linear layers of which the largest output counts" in " ".join(reference.split())
