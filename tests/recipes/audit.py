@@ -14,9 +14,10 @@ from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
-from trellis.workflow.stages.stage import Stage, Usd
+from trellis.workflow.stages.stage import Fleet, Stage, Usd
 
 _MACHINES = Machines(type="n1-standard-4")
+_FLEET = Fleet("audit", [(_MACHINES, 1)])
 _TIMEOUT = timedelta(minutes=10)
 
 
@@ -51,7 +52,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
 
 
 def _per_hour(platform: Platform) -> float:
-    return cost.per_hour([(_MACHINES, 1)], platform.region)
+    return cost.per_hour(_FLEET.machines, platform.region)
 
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
@@ -67,6 +68,7 @@ STAGE = Stage(
     dry_run=lambda *_: [("audit", "the leaderboard once more")],
     at_most=_at_most,
     spent=lambda jobs: {"audit": jobs.custom_hours("audit") * _per_hour(jobs.platform)},
+    fleet=lambda *_: _FLEET,
     jobs=lambda plan: {"custom": 1},
     advice={"audit": "The leaderboard is safe. Clear this task to audit it again."},
 )

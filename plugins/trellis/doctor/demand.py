@@ -5,14 +5,15 @@ several experiments at once share a quota, and then wait for each other.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trellis.doctor.target import Target
+from trellis.workflow.assembly import chain
 from trellis.workflow.pricing import machines as table
-from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import costs
+from trellis.workflow.stages.stage import Fleet
 
 _GPUS = {
     "NVIDIA_A100_80GB": "a100_80gb",
@@ -35,18 +36,6 @@ class Demand:
     metric: str
     amount: int
     who: str
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """Machines of one stage, each with how many there are. spot: counted separately. use: training
-    or serving.
-    """
-
-    who: str
-    use: str
-    machines: Sequence[tuple[Machine, int]]
-    spot: bool = False
 
 
 def vertex(target: Target) -> list[Demand]:
@@ -80,44 +69,24 @@ def dataflow(platform: Platform) -> list[Demand]:
 
 
 def _demands(target: Target) -> Iterator[Demand]:
-    pools = [
-        pool
-        for file, experiment in target.experiments.items()
-        for pool in _pools(file.name, experiment)
-    ]
-    compare = Machine(type=target.platform.compare.machine_type)
-    pools.append(_Pool("platform.yaml, compare", "training", [(compare, 1)]))
-    for pool in pools:
-        yield from _of(pool)
+    for file, experiment in target.experiments.items():
+        for stage in costs.of(chain.STAGES, experiment):
+            if (fleet := stage.fleet(experiment, target.platform)) is not None:
+                yield from _of(fleet, file.name)
+        if experiment.predict is not None:
+            batch = experiment.predict.machines
+            yield from _of(Fleet("predict", [(batch, batch.replicas)], use="serving"), file.name)
 
 
-def _of(pool: _Pool) -> Iterator[Demand]:
-    spot = "_preemptible" if pool.spot else ""
-    prefix = f"custom_model_{pool.use}{spot}"
+def _of(fleet: Fleet, file: str) -> Iterator[Demand]:
+    who = fleet.setting if fleet.setting.startswith("platform.yaml") else f"{file}, {fleet.setting}"
+    prefix = f"custom_model_{fleet.use}{'_preemptible' if fleet.spot else ''}"
     amounts: Counter[str] = Counter()
-    for machine, count in pool.machines:
+    for machine, count in fleet.machines:
         series = machine.type.split("-")[0]
         own = "" if series in ("n1", "e2") else f"_{series}"
         amounts[f"{prefix}{own}_cpus"] += int(count * table.table().types[machine.type].vcpus)
         if machine.gpu:
             amounts[f"{prefix}_nvidia_{_GPUS[machine.gpu]}_gpus"] += count * machine.gpus
     for metric, amount in amounts.items():
-        yield Demand(metric, amount, pool.who)
-
-
-def _pools(file: str, experiment: Experiment) -> Iterator[_Pool]:
-    tune, train = experiment.tune, experiment.train
-    if tune is not None:
-        trials = experiment.searches * tune.parallel
-        yield _Pool(f"{file}, tune", "training", [(tune.machines, trials)], tune.machines.spot)
-    trainings = max(experiment.trainings, train.seeds - 1)
-    machines = [(machine, trainings * count) for machine, count in train.machines.pools]
-    yield _Pool(f"{file}, train", "training", machines, train.machines.spot)
-    if experiment.deploy is not None:
-        serving = experiment.deploy.machines
-        fewest, most = serving.replicas
-        # While one model replaces another, both are deployed.
-        yield _Pool(f"{file}, deploy", "serving", [(serving, max(most, 2 * fewest))])
-    if experiment.predict is not None:
-        batch = experiment.predict.machines
-        yield _Pool(f"{file}, predict", "serving", [(batch, batch.replicas)])
+        yield Demand(metric, amount, who)

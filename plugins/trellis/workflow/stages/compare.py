@@ -15,7 +15,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
-from trellis.workflow.stages.stage import Stage, Usd
+from trellis.workflow.stages.stage import Fleet, Stage, Usd
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -84,9 +84,13 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     }
 
 
+def _fleet(platform: Platform) -> Fleet:
+    return Fleet("platform.yaml, compare", [(Machine(type=platform.compare.machine_type), 1)])
+
+
 def per_hour(platform: Platform) -> float:
     """US dollars an hour of a comparison."""
-    return cost.per_hour([(Machine(type=platform.compare.machine_type), 1)], platform.region)
+    return cost.per_hour(_fleet(platform).machines, platform.region)
 
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
@@ -104,6 +108,7 @@ STAGE = Stage(
     dry_run=lambda *_: [("compare", "all on one test split")],
     at_most=_at_most,
     spent=lambda jobs: {"compare": jobs.custom_hours("compare") * per_hour(jobs.platform)},
+    fleet=lambda experiment, platform: _fleet(platform),
     jobs=lambda plan: {"custom": 1},
     advice={"compare": "The trainings are safe. Clear this task to compare again."},
     linked=True,

@@ -63,7 +63,7 @@ def together(parts: Iterable[Usd]) -> dict[str, float]:
 
 
 def spot_savings(
-    stages: Iterable[Stage], experiment: Experiment, region: str, usd: Mapping[str, float]
+    stages: Iterable[Stage], experiment: Experiment, platform: Platform, usd: Mapping[str, float]
 ) -> dict[str, float]:
     """Savings of spot machines in US dollars against on-demand prices, by stage.
 
@@ -71,10 +71,12 @@ def spot_savings(
     """
     saved: dict[str, float] = {}
     for stage in of(stages, experiment):
-        for name, pools in stage.spot(experiment).items():
-            share = cost.spot_share(pools, region)
-            if name in usd and share is not None:
-                saved[name] = usd[name] * share
+        fleet = stage.fleet(experiment, platform)
+        if fleet is None or not fleet.spot or stage.name not in usd:
+            continue
+        share = cost.spot_share(fleet.machines, platform.region)
+        if share is not None:
+            saved[stage.name] = usd[stage.name] * share
     return saved
 
 

@@ -18,7 +18,7 @@ def lines(stages: Sequence[Stage], plan: Plan, platform: Platform) -> list[str]:
             shown.append(f"  {name:<8} {what}{limit}")
     shown += [f"  {line}" for line in plan.reuse.lines()]
     shown.append(f"One run costs at most {plan.cost['at_most_usd']:.2f} USD in all.")
-    saved = costs.spot_savings(stages, plan.experiment, platform.region, usd)
+    saved = costs.spot_savings(stages, plan.experiment, platform, usd)
     if saved:
         shown.append(f"Spot machines save about {sum(saved.values()):.2f} USD of that.")
     return shown

@@ -125,7 +125,7 @@ STAGE = Stage(
         "repeat": (experiment.train.seeds - 1) * train.at_most(experiment, platform)
     },
     spent=lambda jobs: {"repeat": train.spent(jobs, "repeat")},
-    spot=lambda experiment: {"repeat": spot} if (spot := train.spot(experiment)) else {},
+    fleet=lambda experiment, platform: train.fleet(experiment, experiment.train.seeds - 1),
     jobs=_jobs,
     advice={
         "select": "The trainings are safe. Clear this task; the repeats and the comparison follow.",

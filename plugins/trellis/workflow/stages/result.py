@@ -41,7 +41,7 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
         actual = _spent(experiment, platform, stages, ti, board)
         if actual is not None:
             _report_cost(experiment, platform, stages, ti, run.report, actual)
-        saved = costs.spot_savings(stages, experiment, platform.region, actual or {})
+        saved = costs.spot_savings(stages, experiment, platform, actual or {})
         if saved:
             print(f"Spot machines have saved about {sum(saved.values()):.2f} USD of that.")
         savings = sum(saved.values()) if saved else None
@@ -99,7 +99,7 @@ def _report_cost(
 
     try:
         plan = plans.load(experiment, platform, ti.run_id)
-        saved = costs.spot_savings(stages, plan.experiment, platform.region, actual)
+        saved = costs.spot_savings(stages, plan.experiment, platform, actual)
         cost_in_report.write(platform, report, plan, actual, saved)
     except Exception as error:
         print(f"The report does not say what the run has cost: {error}")

@@ -8,7 +8,7 @@ operators only inside the functions that need them.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
@@ -73,6 +73,26 @@ def nothing(*_: Any) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
+class Fleet:
+    """Machines of Vertex AI that a stage uses at a time.
+
+    setting: the section that asks for them, of the experiment's file, or as in "platform.yaml,
+    compare". machines: with the number of each. spot: whether they are spot machines. use:
+    training or serving.
+    """
+
+    setting: str
+    machines: Sequence[tuple[Machine, int]]
+    spot: bool = False
+    use: Literal["training", "serving"] = "training"
+
+
+def no_fleet(*_: Any) -> None:
+    """`Stage.fleet` of a stage that uses no machines of Vertex AI by name."""
+    return
+
+
+@dataclass(frozen=True)
 class Stage:
     """One stage of the DAG of an experiment; each field but the first four has a default.
 
@@ -101,8 +121,8 @@ class Stage:
     """Part of the sentence that says what the limit of the cost supposes."""
     spent: "Callable[[RunJobs], Usd]" = nothing
     """Counts its cost until now."""
-    spot: Callable[[Experiment], Mapping[str, Sequence[tuple[Machine, int]]]] = nothing
-    """Lists the spot machines of its jobs, with the number of each, by name in costs."""
+    fleet: Callable[[Experiment, Platform], Fleet | None] = no_fleet
+    """Describes the machines of Vertex AI that it uses at a time, for quotas and savings."""
     jobs: Callable[[Plan], Mapping[str, int]] = nothing
     """Counts its jobs, by kind as in plan.json."""
     writes: Sequence[str] = ()

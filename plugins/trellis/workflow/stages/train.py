@@ -3,7 +3,7 @@
 Without a search there is one training, with the experiment's fixed hyperparameters.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from trellis.workflow.contracts.plan import Plan
@@ -14,7 +14,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
-from trellis.workflow.stages.stage import Building, Row, Stage, Tasks
+from trellis.workflow.stages.stage import Building, Fleet, Row, Stage, Tasks
 
 if TYPE_CHECKING:
     from trellis.workflow.stages.run_jobs import RunJobs
@@ -176,9 +176,11 @@ def at_most(experiment: Experiment, platform: Platform) -> float:
     return cost.per_hour(train.machines.pools, platform.region) * cost.hours(train.timeout)
 
 
-def spot(experiment: Experiment) -> Sequence[tuple[Machine, int]]:
-    """The spot machines of a training, with how many there are of each."""
-    return experiment.train.machines.pools if experiment.train.machines.spot else ()
+def fleet(experiment: Experiment, trainings: int) -> Fleet:
+    """The machines of this number of trainings at a time."""
+    machines = experiment.train.machines
+    pools = [(machine, trainings * count) for machine, count in machines.pools]
+    return Fleet("train", pools, machines.spot)
 
 
 def spent(jobs: "RunJobs", task: str) -> float:
@@ -202,7 +204,7 @@ STAGE = Stage(
         "train": experiment.trainings * at_most(experiment, platform)
     },
     spent=lambda jobs: {"train": spent(jobs, "train")},
-    spot=lambda experiment: {"train": spot(experiment)} if spot(experiment) else {},
+    fleet=lambda experiment, platform: fleet(experiment, experiment.trainings),
     jobs=_jobs,
     advice={
         "train": "Clear this task to continue the training from its last checkpoint. The other "

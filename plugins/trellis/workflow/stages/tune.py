@@ -1,18 +1,17 @@
 """tune: a Vertex AI tuning job runs many short trainings with different hyperparameters."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.tuning import Range, Span
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
-from trellis.workflow.stages.stage import Building, Row, Stage, Tasks, Usd
+from trellis.workflow.stages.stage import Building, Fleet, Row, Stage, Tasks, Usd
 from trellis.workflow.validation.file import known_to
 from trellis_contracts.catalog import Hyperparameter, flag
 
@@ -167,9 +166,10 @@ def _spent(jobs: "RunJobs") -> Usd:
     return {"tune": worked * jobs.plan.rates["trial"]}
 
 
-def _spot(experiment: Experiment) -> Mapping[str, Sequence[tuple[Machine, int]]]:
-    machines = experiment.tuning.machines
-    return {"tune": [(machines, 1)]} if machines.spot else {}
+def _fleet(experiment: Experiment, platform: Platform) -> Fleet:
+    tune = experiment.tuning
+    trials = experiment.searches * tune.parallel
+    return Fleet("tune", [(tune.machines, trials)], tune.machines.spot)
 
 
 _ADVICE = (
@@ -187,7 +187,7 @@ STAGE = Stage(
     dry_run=_dry_run,
     at_most=_at_most,
     spent=_spent,
-    spot=_spot,
+    fleet=_fleet,
     jobs=lambda plan: {"tuning": plan.experiment.searches - ("tuning" in plan.reuse.steps)},
     advice={"tune": _ADVICE, "tune_": _ADVICE},
 )

@@ -53,7 +53,7 @@ def test_what_spot_machines_save_is_told_where_their_price_is_known(
     digits, group, monkeypatch, tmp_path
 ):
     usd = {"export": 1.0, "tune": 2.0, "train": 10.0, "compare": 1.0}
-    assert costs.spot_savings(chain.STAGES, digits, group.region, usd) == {}
+    assert costs.spot_savings(chain.STAGES, digits, group, usd) == {}
     raw = json.loads(machines.TABLE.read_text())
     n1 = {"usd": 0.19, "spot_usd": 0.04, "training_usd": 0.2}
     raw["prices"]["us-central1"]["n1-standard-4"] = n1
@@ -61,12 +61,12 @@ def test_what_spot_machines_save_is_told_where_their_price_is_known(
     known = machines.table("us-central1", tmp_path / "machines.json")
     monkeypatch.setattr(machines, "table", lambda region=None: known)
     # A quarter of the price: 0.04, and 0.01 for Vertex AI.
-    saved = costs.spot_savings(chain.STAGES, digits, group.region, usd)
+    saved = costs.spot_savings(chain.STAGES, digits, group, usd)
     assert saved == pytest.approx({"tune": 1.5, "train": 7.5})
     servers = with_changes(digits, {("train", "machines", "parameter_servers"): {"count": 2}})
-    assert costs.spot_savings(chain.STAGES, servers, group.region, usd) == pytest.approx(saved)
+    assert costs.spot_savings(chain.STAGES, servers, group, usd) == pytest.approx(saved)
     steady = with_changes(digits, {("train", "machines", "spot"): False})
-    assert costs.spot_savings(chain.STAGES, steady, group.region, usd).keys() == {"tune"}
+    assert costs.spot_savings(chain.STAGES, steady, group, usd).keys() == {"tune"}
 
 
 def test_serving_is_paid_by_the_day_and_is_no_part_of_a_run(digits, group):

@@ -7,7 +7,7 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.quantities import duration_text
-from trellis.workflow.stages.stage import Building, Row, Stage, Tasks
+from trellis.workflow.stages.stage import Building, Fleet, Row, Stage, Tasks
 
 
 def _tasks(dag: Building) -> Tasks:
@@ -39,6 +39,13 @@ def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
     yield "deploy", f"only if the gate is passed; serving costs {serving}"
 
 
+def _fleet(experiment: Experiment, platform: Platform) -> Fleet:
+    serving = experiment.deployment.machines
+    fewest, most = serving.replicas
+    # While one model replaces another, both are deployed.
+    return Fleet("deploy", [(serving, max(most, 2 * fewest))], use="serving")
+
+
 STAGE = Stage(
     name="deploy",
     where="Vertex AI",
@@ -47,6 +54,7 @@ STAGE = Stage(
     tasks=_tasks,
     page=_page,
     dry_run=_dry_run,
+    fleet=_fleet,
     advice={
         "deploy.": "The previous model still serves all requests, or does so again: "
         "`deploy.retreat` restores it. To try again once the cause is fixed, clear this task and "
