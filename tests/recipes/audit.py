@@ -16,7 +16,7 @@ from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.stage import Fleet, Stage, Usd
 
-_MACHINES = Machines(type="n1-standard-4")
+_MACHINES = Machines(type="n1-standard-8")
 _FLEET = Fleet("audit", [(_MACHINES, 1)])
 _TIMEOUT = timedelta(minutes=10)
 

@@ -2,10 +2,13 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 from airflow.dag_processing.dagbag import BundleDagBag
 
+from trellis.doctor import demand
 from trellis.workflow.assembly import alerts, chain
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.plan import Plan
@@ -25,6 +28,8 @@ def main(dags: Path) -> None:
     assert not bag.import_errors, bag.import_errors
     dag = bag.dags["digits"]
     limit = chain.at_most(digits, group)
+    target = SimpleNamespace(experiments={Path("digits.yaml"): digits}, platform=group)
+    quotas = demand.vertex(target)
     plan = Plan(
         experiment=digits,
         run=Run.of(digits, group, "r1"),
@@ -63,6 +68,7 @@ def main(dags: Path) -> None:
         "usd": limit.stages["audit"],
         "total": limit.usd,
         "jobs": costs.jobs(chain.STAGES, plan),
+        "quotas": {need.metric: asdict(need) for need in quotas},
         "advice": alerts.advice(chain.advice(), "audit"),
         "refused": refused,
     }

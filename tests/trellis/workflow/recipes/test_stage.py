@@ -47,14 +47,19 @@ def test_it_is_in_the_graph(found):
 def test_it_is_on_the_page_and_in_a_dry_run(found):
     (row,) = found["page"]
     assert row == "| audit | reads the leaderboard once more: `audit.json` (Vertex AI) |"
-    assert found["dry_run"] == ["  audit    the leaderboard once more, at most 0.04 USD"]
+    assert found["dry_run"] == ["  audit    the leaderboard once more, at most 0.07 USD"]
 
 
 def test_it_is_in_the_cost_and_in_the_number_of_jobs(found, digits, group):
-    ten_minutes = 0.21849885 / 6
+    ten_minutes = 2 * 0.21849885 / 6
     assert found["usd"] == pytest.approx(ten_minutes)
     assert found["total"] == pytest.approx(chain.at_most(digits, group).usd + ten_minutes)
     assert found["jobs"]["custom"] == 2 + 1 + 1  # trainings, the comparison, the audit
+
+
+def test_doctor_looks_for_its_quota(found):
+    metric = "custom_model_training_cpus"
+    assert found["quotas"][metric] == {"metric": metric, "amount": 8, "who": "digits.yaml, audit"}
 
 
 def test_its_failure_says_what_to_do(found):
@@ -68,7 +73,7 @@ def test_its_file_is_checked(found):
 def test_check_adds_its_cost(tree):
     done = run(tree, "-m", "trellis", "check", "dags/experiments/digits.yaml")
     assert done.returncode == 0, done.stderr
-    assert "compare 0.11, audit 0.04)" in done.stdout
+    assert "compare 0.11, audit 0.07)" in done.stdout
 
 
 def test_the_tree_itself_has_no_such_stage(digits):
