@@ -62,3 +62,30 @@ def add_hyperparameter(tree: Path) -> None:
 """
     file = tree / "contracts/trellis_contracts/model_hyperparameters.py"
     insert(file, "    backbone: str = hyperparameter(", field)
+
+
+def add_metric(tree: Path) -> None:
+    """CONTRIBUTING, "Add a metric": max_error, by which a gate may bound a regression."""
+    entry = """\
+    "max_error": Metric(
+        "minimize",
+        (REGRESSION,),
+        "largest absolute error, in the label's unit; only for the gate",
+        gate_only=True,
+    ),
+"""
+    insert(tree / "contracts/trellis_contracts/metrics.py", '    "r2": Metric(', entry)
+    column = """\
+        Metric(
+            "max_error",
+            "largest error",
+            "examples",
+            "minimize",
+            "Largest absolute error, in the unit of the label.",
+            lambda outcome: float(outcome.misses.max()),
+            lambda outcome, weights: (outcome.misses[:, np.newaxis] * (weights > 0)).max(axis=0),
+            of_label=True,
+        ),
+"""
+    regression = tree / "trainer/comparison/regression.py"
+    insert(regression, '        Metric(\n            "r2",', column)

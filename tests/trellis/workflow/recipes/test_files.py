@@ -1,4 +1,4 @@
-"""Recipes "Add a model" and "Add a hyperparameter" of CONTRIBUTING: what a file may then name."""
+"""CONTRIBUTING's recipes of a model, a hyperparameter and a metric: what a file may then name."""
 
 import subprocess
 
@@ -37,6 +37,16 @@ def trellis(tmp_path):
 def test_a_file_that_names_them_is_good(trellis):
     done = trellis("check", "dags/experiments/digits.yaml")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_gate_may_bound_a_new_metric(trellis, tmp_path):
+    trees.add_metric(tmp_path)
+    file = tmp_path / "dags/experiments/diabetes.yaml"
+    gate = "deploy:\n  gate: {require: {max_error: 300}}\n"
+    file.write_text(f"{file.read_text()}\n{gate}")
+    done = trellis("check", "dags/experiments/diabetes.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "largest absolute error" in " ".join(trellis("reference").stdout.split())
 
 
 def test_their_bounds_are_checked_and_the_reference_has_them(trellis, tmp_path):
