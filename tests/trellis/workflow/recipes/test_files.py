@@ -1,12 +1,11 @@
 """CONTRIBUTING's recipes of a model, a hyperparameter and a metric: what a file may then name."""
 
 import subprocess
+import sys
 
 import pytest
 
 from tests.recipes import tree as trees
-
-COMMAND = [trees.ROOT / ".venv/airflow/bin/python", "-m", "trellis"]
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def trellis(tmp_path):
 
     def trellis(*arguments):
         return subprocess.run(
-            [*COMMAND, *arguments],
+            [sys.executable, "-m", "trellis", *arguments],
             cwd=tree,
             env=trees.environment(tree),
             capture_output=True,

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,6 @@ import pytest
 from tests.recipes import tree as trees
 from trellis.workflow.assembly import chain
 from trellis.workflow.stages import costs
-
-PYTHON = trees.ROOT / ".venv/airflow/bin/python"
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +21,7 @@ def tree(tmp_path_factory):
 
 def run(tree, *arguments):
     return subprocess.run(
-        [PYTHON, *arguments],
+        [sys.executable, *arguments],
         cwd=tree,
         # The first parsing imports Airflow's providers, which takes longer on a busy machine.
         env=trees.environment(tree) | {"AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0"},
