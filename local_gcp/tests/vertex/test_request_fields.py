@@ -239,13 +239,13 @@ def bases(vertex, home):
 
 
 def named(message, path, value, base):
-    """Whether an error says which field it is about, or its value."""
+    """Return whether an error names its field, or the field's value."""
     texts = [*path[path[0] in base :], *path[-1:], repr(value), f'"{value}"', f"/{value} "]
     return any(text in message for text in texts)
 
 
 def holds(sent, shown):
-    """Whether an answer has what was sent; labels and aliases come with others."""
+    """Return whether an answer has what was sent; labels and aliases come with others."""
     if isinstance(sent, dict) and isinstance(shown, dict):
         return sent.items() <= shown.items()
     if isinstance(sent, list) and isinstance(shown, list):
