@@ -26,6 +26,12 @@ ASSUMPTIONS = (
 )
 OTHERS = "; Dataflow, BigQuery and AutoML at prices of {region}"
 
+# Each is enforced: longer jobs are cancelled. The price of external training is that of an hour.
+# The batch prediction of tabular AutoML is charged as 40 n1-highmem-8, whatever the job names
+# (Vertex AI's page of prices, as quoted in 2025).
+AUTOML_PREDICTION_LIMIT = timedelta(hours=1)
+EXTERNAL_TRAINING_LIMIT = timedelta(hours=1)
+
 # A BigQuery ML baseline reads the snapshot to learn, to predict and to evaluate.
 _BASELINE_READS = 3
 _TIB = 2**40
@@ -137,13 +143,20 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
     prices_, automl = prices(), experiment.baselines.automl
     if automl is not None and name == "automl":
         rate = prices_.automl[experiment.source.kind]
-        return automl.node_hours * rate["training"] + rate["prediction"]
+        return automl.node_hours * rate["training"] + automl_prediction(
+            experiment, hours(AUTOML_PREDICTION_LIMIT)
+        )
     type_ = bqml.TYPES[name.removeprefix("bqml-")]
     scanned = max(source_bytes, _LEAST_BYTES) / _TIB
     usd = _BASELINE_READS * scanned * prices_.bigquery["query_tib"]
     if type_.external:
         return usd + prices_.bigquery["external_training"]
     return usd + scanned * prices_.bigquery["create_model_tib"]
+
+
+def automl_prediction(experiment: Experiment, hours_: float) -> float:
+    """US dollars of the hours of an AutoML baseline's batch prediction."""
+    return hours_ * prices().automl[experiment.source.kind]["prediction"]
 
 
 def billed_baseline(experiment: Experiment, name: str, bytes_: int) -> float:

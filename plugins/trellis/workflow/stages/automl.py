@@ -66,6 +66,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         predict = BatchPredictionJobOperator(
             task_id="predict",
             batch_prediction_job=field(messages.prediction, returned(f"{NAME}.train", "model")),
+            limit=cost.AUTOML_PREDICTION_LIMIT.total_seconds(),
             **job,
         )
         ready >> dataset >> train >> predict
@@ -87,7 +88,7 @@ STAGE = Stage(
     tasks=lambda dag: tasks(dag.experiment, dag.platform),
     dry_run=lambda *_: [(NAME, "baseline")],
     at_most=lambda experiment, platform, bytes_: {NAME: cost.baseline(experiment, NAME, bytes_)},
-    assumes="; AutoML trains for all its node hours and predicts for one",
+    assumes="; AutoML trains for all its node hours and predicts for an hour, when it is stopped",
     spent=lambda jobs: jobs.baselines("automl"),
     jobs=lambda plan: {"automl": 1, "batch": 1},
     advice={f"{NAME}.": FAILED_BASELINE},

@@ -61,12 +61,12 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
     if plan.table is not None:
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.views")
     pipeline = _vertex_job(plan, platform, ti, PIPELINE, f"{automl_stage.NAME}.train")
-    _vertex_job(plan, platform, ti, BATCH, f"{automl_stage.NAME}.predict")
+    predicted = _vertex_job(plan, platform, ti, BATCH, f"{automl_stage.NAME}.predict")
     if plan.table is not None:
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.export")
     budget = automl_tables.milli_node_hours(plan.experiment)
     spent = _trained(pipeline) or budget
-    at_most = cost.baseline(plan.experiment, automl_stage.NAME, 0)
+    hours = (predicted.end_time - predicted.start_time).total_seconds() / 3600
     rate = cost.prices().automl[plan.experiment.source.kind]["training"]
     evaluation, attributions = _evaluation(platform, pipeline.model_to_upload.name)
     return {
@@ -74,7 +74,7 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
         "model": pipeline.model_to_upload.name,
         "options": {"budget_milli_node_hours": budget, "trained_milli_node_hours": spent},
         "seconds": (pipeline.end_time - pipeline.start_time).total_seconds(),
-        "cost_usd": round(at_most - (budget - spent) / 1000 * rate, 4),
+        "cost_usd": round(spent / 1000 * rate + cost.automl_prediction(plan.experiment, hours), 4),
         "feature_importance": attributed(attributions, plan),
         "evaluation": evaluation,
     }

@@ -55,7 +55,11 @@ def job(plan: Plan, platform: Platform, name: str) -> dict[str, Any] | None:
     """The job of the script; None if the baseline is switched off for the run."""
     if name not in plan.experiment.baselines.bqml:
         return None
-    return job_messages.query(plan.experiment, platform, script(plan, platform, name))
+    configuration = job_messages.query(plan.experiment, platform, script(plan, platform, name))
+    if bqml.TYPES[name].external:
+        limit = cost.EXTERNAL_TRAINING_LIMIT.total_seconds() * 1000
+        configuration["jobTimeoutMs"] = f"{limit:.0f}"
+    return configuration
 
 
 def script(plan: Plan, platform: Platform, name: str) -> str:
@@ -108,7 +112,7 @@ STAGE = Stage(
     dry_run=_dry_run,
     at_most=_at_most,
     assumes="; BigQuery bills every query by its bytes, and for a boosted tree or DNN an hour of a "
-    "large machine of Vertex AI",
+    "large machine of Vertex AI, when it is stopped",
     spent=lambda jobs: jobs.baselines("bqml"),
     advice={f"{GROUP}.": FAILED_BASELINE},
 )

@@ -5,6 +5,7 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from tests.trellis.workflow.plans import conf_of
 from trellis.workflow.contracts.run_params import apply, of_backfill, run_params
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import with_changes
 
@@ -114,7 +115,8 @@ def test_a_table_has_days_and_baselines_to_choose(breast_cancer):
     form = run_params(breast_cancer)
     assert "by 'measured_on' (UTC); empty: the run's data interval" in form["from"].description
     assert form["bqml"].description.startswith("logistic_reg, boosted_tree_classifier; off:")
-    assert "1 node hours, at most 22.41 USD; off:" in form["automl"].description
+    limit = cost.baseline(breast_cancer, "automl", 0)
+    assert f"1 node hours, at most {limit:.2f} USD; off:" in form["automl"].description
     assert apply(breast_cancer, conf_of(breast_cancer)) == breast_cancer
     off = {"bqml": False, "automl": False, "deploy": False}
     without = apply(breast_cancer, {**conf_of(breast_cancer), **off})

@@ -3,9 +3,13 @@ import json
 
 import pytest
 
+from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.assembly import chain
+from trellis.workflow.assembly.training import build
+from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.pricing import cost, machines
-from trellis.workflow.stages import costs
+from trellis.workflow.stages import bqml, costs
 from trellis.workflow.validation.file import with_changes
 
 
@@ -41,6 +45,28 @@ def test_reduction_servers_are_paid_too(digits, group):
     reduced = with_changes(digits, {("train", "machines"): machines | reducers})
     more = chain.at_most(reduced, group).usd - chain.at_most(alone, group).usd
     assert more == pytest.approx(2 * 3 * 1 * 0.21849885)
+
+
+def test_the_hours_that_baselines_are_bounded_by_are_enforced(breast_cancer, group):
+    """What the limit supposes of AutoML's prediction and of external training, the jobs have."""
+    radius = Feature("radius", "radius", "FLOAT64", "numeric")
+    key, label = Column("sample_id", "STRING"), Column("malignant", "STRING")
+    table = Table(key, label, None, [radius], regression=False)
+    plan = a_plan(breast_cancer, Run("bucket", "breast-cancer", "manual"), table)
+    timeouts = {
+        name: bqml.job(plan, group, name).get("jobTimeoutMs")
+        for name in plan.experiment.baselines.bqml
+    }
+    assert timeouts == {"logistic_reg": None, "boosted_tree_classifier": "3600000"}
+    limit = chain.at_most(breast_cancer, group).stages["automl"]
+    rate = cost.prices().automl["table"]
+    assert limit == pytest.approx(rate["training"] + 1 * rate["prediction"])
+    # 40 machines work on the prediction of a table, whatever the job names.
+    assert rate["prediction"] == pytest.approx(40 * 0.5442, rel=1e-3)
+    assert (
+        build(breast_cancer, group).get_task("automl.predict").limit
+        == cost.AUTOML_PREDICTION_LIMIT.total_seconds()
+    )
 
 
 def test_spot_machines_do_not_lower_the_limit(digits, group):
