@@ -32,6 +32,7 @@ def verify(pki: Pki, host: str) -> None:
         "us-central1-aiplatform.googleapis.com",
         "dataflow.us-east4.rep.googleapis.com",
         "a-bucket.storage.googleapis.com",
+        certificates.TOKEN_HOST,
     ],
 )
 def test_the_certificate_is_good_for_googles_hosts(pki, host):
@@ -43,11 +44,21 @@ def test_and_for_no_other(pki):
         verify(pki, "example.com")
 
 
-def test_the_authority_can_vouch_for_googleapis_com_only(pki):
+def test_the_authority_can_vouch_for_googleapis_com_and_the_token_host_only(pki):
     authority = x509.load_pem_x509_certificate(pki.ca.read_bytes())
     constraints = authority.extensions.get_extension_for_class(x509.NameConstraints)
     assert constraints.critical
-    assert constraints.value.permitted_subtrees == [x509.DNSName("googleapis.com")]
+    names = [x509.DNSName("googleapis.com"), x509.DNSName("oauth2.local-gcp.invalid")]
+    assert constraints.value.permitted_subtrees == names
+
+
+def test_a_key_of_an_earlier_version_is_made_anew(pki):
+    content = json.loads(pki.service_account.read_text())
+    assert content["token_uri"] == "https://oauth2.local-gcp.invalid/token"
+    content["token_uri"] = "https://oauth2.googleapis.com/token"
+    pki.service_account.write_text(json.dumps(content))
+    pki.ensure("local-gcp")
+    assert json.loads(pki.service_account.read_text())["token_uri"] != content["token_uri"]
 
 
 def test_private_keys_are_for_the_owner_and_the_authoritys_is_not_kept(pki, tmp_path):

@@ -1,6 +1,8 @@
 import pytest
 import requests
 
+from local_gcp.certificates import TOKEN_HOST
+
 
 @pytest.fixture
 def get(local_gcp):
@@ -24,7 +26,12 @@ ACCOUNT = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/s
 
 
 @pytest.mark.parametrize(
-    "url", ["https://oauth2.googleapis.com/token", "https://www.googleapis.com/oauth2/v4/token"]
+    "url",
+    [
+        "https://oauth2.googleapis.com/token",
+        "https://www.googleapis.com/oauth2/v4/token",
+        f"https://{TOKEN_HOST}/token",
+    ],
 )
 def test_every_caller_gets_a_token(get, url):
     token = get("POST", url, data={"grant_type": "anything"}).json()

@@ -1,8 +1,8 @@
 """Creates a certificate authority, a server certificate for Google's hosts, and a key file.
 
 The authority's private key is never stored: it signs one server certificate, which is valid for
-googleapis.com only, and is discarded. So a client that trusts ca.pem trusts only the local_gcp of
-this folder.
+Google's hosts and TOKEN_HOST only, and is discarded. So a client that trusts ca.pem trusts only the
+local_gcp of this folder.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 DOMAIN = "googleapis.com"
+TOKEN_HOST = "oauth2.local-gcp.invalid"
+"""Where the key file has clients fetch their tokens. No name server knows a name in `invalid` (RFC
+6761): a client that ignores the proxy gets no token, so that it never calls Google's hosts.
+"""
 
 _REP_LOCATIONS = """
     us eu
@@ -58,11 +62,19 @@ class Pki:
             authority, server = _certificates()
             _write_private(self.server, server)
             _write_private(self.ca, authority)
-        if not self.service_account.exists():
+        if not _is_key(self.service_account):
             owner = f"local-gcp@{project}.iam.gserviceaccount.com"
             _write_private(self.service_account, _service_account(project, owner))
-        if not self.tenant.exists():
+        if not _is_key(self.tenant):
             _write_private(self.tenant, _service_account(project, TENANT))
+
+
+_TOKEN_URI = f"https://{TOKEN_HOST}/token"
+
+
+def _is_key(path: Path) -> bool:
+    """Return whether there is a key file, and not one of an earlier version."""
+    return path.exists() and json.loads(path.read_text())["token_uri"] == _TOKEN_URI
 
 
 def _is_outdated(path: Path) -> bool:
@@ -80,7 +92,7 @@ def _hosts() -> list[str]:
 
     BUCKET.storage.googleapis.com is the XML API's address of a bucket, which is refused by name.
     """
-    names = [DOMAIN, f"*.{DOMAIN}", f"*.storage.{DOMAIN}", f"*.rep.{DOMAIN}"]
+    names = [TOKEN_HOST, DOMAIN, f"*.{DOMAIN}", f"*.storage.{DOMAIN}", f"*.rep.{DOMAIN}"]
     return [*names, *(f"*.{location}.rep.{DOMAIN}" for location in _REP_LOCATIONS.split())]
 
 
@@ -94,7 +106,9 @@ def _certificates() -> tuple[bytes, bytes]:
         _builder(authority_name, authority_name, authority_key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(key_cert_sign=True, crl_sign=True), critical=True)
-        .add_extension(x509.NameConstraints([x509.DNSName(DOMAIN)], None), critical=True)
+        .add_extension(
+            x509.NameConstraints([*map(x509.DNSName, (DOMAIN, TOKEN_HOST))], None), critical=True
+        )
         .add_extension(
             x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False
         )
@@ -127,7 +141,7 @@ def _service_account(project: str, email: str) -> bytes:
         "private_key": _pem(rsa.generate_private_key(65537, 2048)).decode(),
         "client_email": email,
         "client_id": "100000000000000000001",
-        "token_uri": f"https://oauth2.{DOMAIN}/token",
+        "token_uri": _TOKEN_URI,
         "universe_domain": DOMAIN,
     }
     return json.dumps(content).encode()

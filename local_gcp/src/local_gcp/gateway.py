@@ -17,11 +17,12 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
+from local_gcp.certificates import TOKEN_HOST
 from local_gcp.home import LOOPBACK
 
 log = logging.getLogger(__name__)
 
-GOOGLE = ("googleapis.com", "*.googleapis.com")
+GOOGLE = ("googleapis.com", "*.googleapis.com", TOKEN_HOST)
 """Hosts at which a tunnel ends here. Those of no service get a 501 from the REST server."""
 
 

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from local_gcp import rights
+from local_gcp.certificates import TOKEN_HOST
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.rest import HANDLERS, ApiError, json_object, not_emulated
 from local_gcp.service import Context, Service
@@ -32,6 +33,7 @@ class Identity(Service):
 
     hosts = (
         "oauth2.googleapis.com",
+        TOKEN_HOST,
         "www.googleapis.com/oauth2/*",
         "cloudresourcemanager.googleapis.com",
         "iamcredentials.googleapis.com",

@@ -27,13 +27,16 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def run(local_gcp_environments, tmp_path):
-    """Runs a program of `programs` with a local_gcp of its own; returns what it prints."""
+    """Runs a program of `programs` with a local_gcp of its own; returns what it prints.
 
-    def run(program: str, *arguments: str, environment: str) -> str:
+    `before`: a command that runs it.
+    """
+
+    def run(program: str, *arguments: str, environment: str, before: tuple[str, ...] = ()) -> str:
         server, client = (local_gcp_environments[name] for name in ("local_gcp", environment))
         local_gcp = [server, "-m", "local_gcp", "--home", tmp_path / "home", "run", "--"]
         done = subprocess.run(
-            [*LOOPBACK_ALONE, *local_gcp, client, PROGRAMS / program, *arguments],
+            [*LOOPBACK_ALONE, *local_gcp, *before, client, PROGRAMS / program, *arguments],
             capture_output=True,
             text=True,
             timeout=240,
@@ -73,6 +76,15 @@ def test_google_answers_and_every_other_host_is_refused(run, environment, works,
 )
 def test_storage(run, library, environment):
     run("storage_clients.py", library, environment=environment)
+
+
+def test_a_client_that_ignores_the_proxy_calls_no_host_of_google(run):
+    """Without the hook on PYTHONPATH, aiohttp does; it gets no token, so it goes no further."""
+    with_hook = run("aio_bigquery.py", environment="airflow")
+    assert "404" in with_hook, "the table is asked for here"
+    without = run("aio_bigquery.py", environment="airflow", before=("env", "-u", "PYTHONPATH"))
+    assert "Cannot connect to host oauth2.local-gcp.invalid:443" in without
+    assert "bigquery.googleapis.com" not in without
 
 
 @pytest.mark.slow
