@@ -108,7 +108,9 @@ def test_a_tabular_dataset_points_at_its_rows(vertex):
 
 
 def test_list_update_delete(vertex):
-    one = create(vertex, display_name="one", labels={"team": "vision"})
+    made = create(vertex, display_name="one", labels={"team": "vision"})
+    assert not made.etag, "real responses have none"
+    one = vertex.datasets.get_dataset(name=made.name)
     tabular(vertex, {"bigquerySource": {"uri": "bq://local-gcp.lab.t"}}, display_name="two")
 
     def listed(text=""):

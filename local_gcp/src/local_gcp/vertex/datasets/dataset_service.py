@@ -90,7 +90,10 @@ class Datasets:
 
     def _create(self, name: str, dataset: api.Dataset) -> api.Dataset:
         self._table.put(name, dataset)
-        return dataset
+        response = api.Dataset(dataset)
+        for field in ("create_time", "update_time", "etag"):  # real responses have none of them
+            api.Dataset.pb(response).ClearField(field)
+        return response
 
     def get_dataset(self, request: Any, _context: Any) -> api.Dataset:
         return masked(self.find(request.name), request.read_mask)

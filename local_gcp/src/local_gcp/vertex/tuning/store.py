@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
-from google.protobuf import duration_pb2, timestamp_pb2
+from google.protobuf import timestamp_pb2
 
 from local_gcp.state import State as Database
 from local_gcp.vertex.tuning.lifecycle import Progress
@@ -105,12 +105,9 @@ def timestamp(seconds: float | None) -> timestamp_pb2.Timestamp | None:
 
 
 def _measurement(measurement: Measurement, metric: str) -> api.Measurement:
-    elapsed = duration_pb2.Duration()
-    elapsed.FromMicroseconds(round(measurement.elapsed * 1e6))
+    """Return the API's message, without the elapsed time, as in real answers."""
     return api.Measurement(
-        elapsed_duration=elapsed,
-        step_count=measurement.step,
-        metrics=[{"metric_id": metric, "value": measurement.value}],
+        step_count=measurement.step, metrics=[{"metric_id": metric, "value": measurement.value}]
     )
 
 
