@@ -11,9 +11,11 @@ from trellis.results import command as results
 from trellis.workflow.assembly import chain
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
-from trellis.workflow.spec import editor_schema, platform, reference
+from trellis.workflow.spec import editor_schema, reference
+from trellis.workflow.spec.platform import FILE
 from trellis.workflow.spec.problems import GUIDE, FileError, Problem
 from trellis.workflow.spec.profile import Profile, named
+from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import FOLDER, check_on, load, profiles_of
 from trellis_contracts.catalog import load as load_catalog
 
@@ -124,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _check(file: Path, folder: Path | None) -> int:
     try:
-        if file.name == platform.FILE:
+        if file.name == FILE:
             platform.read(file)
             print(f"{file}: good")
             return 0

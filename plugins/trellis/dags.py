@@ -18,10 +18,11 @@ from pathlib import Path
 
 from airflow.sdk import DAG, get_parsing_context
 
-from trellis.workflow.spec import platform
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, about_file
 from trellis.workflow.spec.schedule import MANUAL, by_time
+from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import FOLDER, check_on, files, load
 
 _log = logging.getLogger(__name__)
@@ -142,13 +143,13 @@ def check(dag_file: str) -> None:
         raise ImportError("\n\n".join(["Experiment files with problems.", *wrong]))
 
 
-def _training(experiment: Experiment, group: platform.Platform) -> dict[str, DAG]:
+def _training(experiment: Experiment, group: Platform) -> dict[str, DAG]:
     from trellis.workflow.assembly import training as assembly
 
     return {group.dag_id(experiment.name): assembly.build(experiment, group)}
 
 
-def _prediction(experiment: Experiment, group: platform.Platform) -> dict[str, DAG]:
+def _prediction(experiment: Experiment, group: Platform) -> dict[str, DAG]:
     from trellis.workflow.assembly import prediction as assembly
 
     if experiment.predict is None:
@@ -158,9 +159,9 @@ def _prediction(experiment: Experiment, group: platform.Platform) -> dict[str, D
 
 def _each(
     dag_file: str,
-    group: platform.Platform,
+    group: Platform,
     dag_id: Callable[[str], str],
-    build: Callable[[Experiment, platform.Platform], dict[str, DAG]],
+    build: Callable[[Experiment, Platform], dict[str, DAG]],
 ) -> dict[str, DAG]:
     """The DAGs that `build` makes of each good experiment; without those that it fails for."""
     built: dict[str, DAG] = {}
@@ -173,7 +174,7 @@ def _each(
 
 
 def _experiments(
-    dag_file: str, group: platform.Platform, dag_id: Callable[[str], str]
+    dag_file: str, group: Platform, dag_id: Callable[[str], str]
 ) -> Iterator[Experiment]:
     """The good experiments that this process needs. dag_id: of the DAG that one of a name is in."""
     wanted = get_parsing_context().dag_id
@@ -189,5 +190,5 @@ def _folder(dag_file: str) -> Path:
     return Path(dag_file).parent / FOLDER
 
 
-def _platform(dag_file: str) -> platform.Platform:
+def _platform(dag_file: str) -> Platform:
     return platform.load(Path(dag_file).parent)

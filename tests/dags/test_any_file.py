@@ -73,6 +73,13 @@ def files(texts):
 
 
 @pytest.fixture(scope="module")
+def monkeypatch_module():
+    """Changes what lasts for all tests of the module."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A group's folder: two good experiments, one of them with a model of its own."""
     folder = tmp_path_factory.mktemp("group") / "dags"
@@ -85,10 +92,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def process(folder):
+def process(folder, monkeypatch_module):
     """Reads DAG files as Airflow's DAG processor does: the ids of their DAGs, and the errors."""
     import structlog
     from airflow.dag_processing.processor import DagFileParseRequest, _parse_file
+
+    # An import ends after 30 s, and the first one of Google's libraries may take longer.
+    monkeypatch_module.setenv("AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT", "0")
 
     def process(*names):
         ids, errors = set(), []

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from trellis.google_api import SIGN_IN
-from trellis.new import bigquery, files, images, loading, roles, text
+from trellis.new import bigquery, files, images, kinds, loading, roles, text
 from trellis.new.described import DataError, File, Note, Reading, Rows, lines
 from trellis.results.index import client_of
 from trellis.workflow.assembly import chain
-from trellis.workflow.spec import editor_schema, platform
+from trellis.workflow.spec import editor_schema
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import GUIDE, FileError, Problem
 from trellis.workflow.spec.yaml_file import parse
+from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
 from trellis_contracts.tasks import MULTILABEL
@@ -136,7 +137,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         print(f"{options.data}: a manifest of images")
         found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
         write = _of_images(found, group, owner, options.task)
-    elif options.data.count(".") in (1, 2) and not options.data.endswith(files.SUFFIXES):
+    elif options.data.count(".") in (1, 2) and not options.data.endswith(kinds.SUFFIXES):
         client = _bigquery(group)
         print(f"{options.data}: a table of BigQuery")
         rows = bigquery.describe(client, options.data)
@@ -171,6 +172,12 @@ def _of_rows(
     whole = {"whole": True} if chosen.cast else {}
     counts = counts_of(chosen.label.name, **whole) if chosen.classification else {}
     chosen, classes = roles.with_sets(chosen, counts, options.task)
+    if (empty := classes.get("")) and chosen.task != MULTILABEL:
+        raise DataError(
+            f"{rows.address}: the label '{chosen.label.name}' is an empty text in {empty:,} rows, "
+            "and no class has that name: of a file, add --missing '' to read empty texts as "
+            "missing ones; of a table, make them NULL in a view (NULLIF) and name the view"
+        )
     why = "" if not chosen.guessed else "; another one: --label COLUMN"
     print(f"{rows.address}: {rows.rows:,} rows, {len(rows.columns)} columns")
     print(f"label: {chosen.label.name} ({chosen.task}){why}")
@@ -282,7 +289,7 @@ def _load(group: Platform, file: File, place: str) -> str:
 def _name(data: str) -> str:
     """The name of a file, folder or table as one of an experiment."""
     last = Path(data).resolve().name if Path(data).exists() else data.rsplit("/", 1)[-1]
-    found = (last[: -len(suffix)] for suffix in files.SUFFIXES if last.lower().endswith(suffix))
+    found = (last[: -len(suffix)] for suffix in kinds.SUFFIXES if last.lower().endswith(suffix))
     stem = min(found, key=len, default=last)
     if stem == "manifest":
         stem = data.rsplit("/", 2)[-2]

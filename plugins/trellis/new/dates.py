@@ -17,6 +17,13 @@ YEAR_FIRST = rf"^{_YEAR}[/.]{_MONTH}[/.]{_DAY}{_TIME}$"
 POINTS = rf"^{_DAY}\.{_MONTH}\.{_YEAR}{_TIME}$"
 DAY_FIRST = rf"^{_DAY}[-/]{_MONTH}[-/]{_YEAR}{_TIME}$"
 MONTH_FIRST = rf"^{_MONTH}[-/]{_DAY}[-/]{_YEAR}{_TIME}$"
+_LIKE = (
+    r"^(\d{1,4}[-/. ](\d{1,2}|[A-Za-z]{3,9}\.?)[-/., ]+\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})"
+    r"([T ]+\d{1,2}:.*)?$"
+)
+_MOSTLY = 0.5
+"""Share of dates from which a column of texts is said to be nearly one of dates."""
+
 TIME_OF_DAY = rf"^{_CLOCK}$"
 
 
@@ -62,6 +69,33 @@ def parsed(texts: Any, chosen: str | None) -> Moments | None:
     if len(possible) == 2 and not possible[0].values.equals(possible[1].values):
         raise AmbiguousError
     return possible[0] if possible else None
+
+
+def odd(texts: Any) -> str | None:
+    """The first text that keeps a column from being one of dates; None if most are no dates.
+
+    texts: a pyarrow array of strings that `parsed` takes for none.
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    def alike(pattern: str) -> Any:
+        return compute.match_substring_regex(texts, pattern)
+
+    if compute.mean(alike(_LIKE)).as_py() < _MOSTLY:
+        return None
+    for pattern in (ISO, YEAR_FIRST, POINTS, DAY_FIRST):
+        found = alike(pattern)
+        if compute.mean(found).as_py() < _MOSTLY:
+            continue
+        others = texts.filter(compute.invert(found))
+        if len(others):
+            return others[0].as_py()
+        orders = (pattern, MONTH_FIRST) if pattern == DAY_FIRST else (pattern,)
+        for text in texts.unique().to_pylist():
+            if all(_read(pyarrow.array([text]), order, "") is None for order in orders):
+                return text
+    return texts[0].as_py()
 
 
 def _read(texts: Any, pattern: str, order: str) -> Moments | None:

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trellis.new import contents
+from trellis.new import contents, headers, kinds
 from trellis.new.described import DataError, Note, Reading
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 _SAMPLE = 200
 """Records that show how a file is divided."""
-
-_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 
 
 @dataclass
@@ -85,8 +83,10 @@ def _read(path: Path, reading: Reading) -> Texts:
     raw = contents.unpacked(path)
     if not raw.strip():
         raise DataError(f"{path} is empty: expected a header and rows below it")
+    kinds.check_text(path, raw)
     encoding = reading.encoding or contents.encoding_of(raw)
     if encoding is None:
+        _check_text(path, raw)
         _check_utf8(path, raw)
         encoding = "utf-8"
     data = contents.in_utf8(path, raw, encoding)
@@ -96,7 +96,7 @@ def _read(path: Path, reading: Reading) -> Texts:
     separator = separator or _separator(data)
     start, header = next(_records(data, separator, first))
     body, below = _below_header(data, separator, first)
-    header, more = _header(path, header, _sample(body, separator), start)
+    header, more = headers.check(path, header, _sample(body, separator), start)
     if not body.strip():
         raise DataError(f"{path} has no rows below its header (line {start})")
     notes += more
@@ -109,6 +109,11 @@ def _read(path: Path, reading: Reading) -> Texts:
         raise DataError(
             f"{path}: the quotes that line {open_at} opens are never closed; close them, or write "
             'a quote inside a value twice ("")'
+        )
+    if b'\\"' in body and (escaped := _escaped(body, separator, below)):
+        raise DataError(
+            f"{path}: line {escaped} has a backslash before a quote inside a value in quotes; "
+            'write such a quote twice ("")'
         )
     places = list(range(len(header)))
     found = Texts(
@@ -228,7 +233,7 @@ def _is_header(line: bytes, below: bytes) -> bool:
     separator = _separator(below) if below.strip() else ","
     names = next(csv.reader([line.decode("utf-8", "replace")], delimiter=separator))
     under = next((r for _, r in _records(below, separator, 1) if r), [])
-    numbers = sum(bool(_NUMBER.fullmatch(value)) for value in under)
+    numbers = sum(bool(headers.NUMBER.fullmatch(value)) for value in under)
     return len(names) == len(under) > 1 and numbers > 0
 
 
@@ -241,33 +246,6 @@ def _below_header(data: bytes, separator: str, first: int) -> tuple[bytes, int]:
     for _ in range(below - first):
         position = data.find(b"\n", position) + 1
     return (data[position:], below) if below > first else (b"", first + 1)
-
-
-def _header(
-    path: Path, header: list[str], sample: list[list[str]], line: int
-) -> tuple[list[str], list[Note]]:
-    """The header's names, one for each value of the lines below it."""
-    wider = [record for record in sample if len(record) == len(header) + 1]
-    if sample and len(wider) == len(sample) and not any(record[-1] for record in wider):
-        header = [*header, ""]  # lines that end in a separator, and a header that does not
-    elif sample and len(wider) == len(sample) and len(header) > 1:
-        raise DataError(
-            f"{path}: the header (line {line}) has {len(header)} names and every line below it "
-            f"{len(header) + 1} values: add the name that is missing (R's write.table leaves the "
-            "first one out unless col.names=NA)"
-        )
-    numbers = [name.strip() for name in header if _NUMBER.fullmatch(name.strip())]
-    if len(set(numbers)) < len(numbers) or (numbers and len(numbers) >= len(header) - 1 > 0):
-        raise DataError(
-            f"{path}: line {line} has numbers where the columns' names are expected "
-            f"({', '.join(numbers[:5])}): write a line with the names above it"
-        )
-    notes = []
-    if numbers:
-        notes.append(
-            Note("names that are numbers; is there a header?", ", ".join(map(repr, numbers)))
-        )
-    return header, notes
 
 
 def _drop_empty(found: Texts, compute: Any) -> None:
@@ -387,6 +365,21 @@ def _unclosed(body: bytes, separator: str, first: int) -> int | None:
             return None
         except csv.Error as error:
             if "end of data" in str(error):
+                return line
+        line = first + reader.line_num
+
+
+def _escaped(body: bytes, separator: str, first: int) -> int | None:
+    """The line of the first value in quotes that goes on behind a quote after a backslash."""
+    line = first
+    reader = csv.reader(_lines(body), delimiter=separator, strict=True)
+    while True:
+        try:
+            next(reader)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            if "expected after" in str(error):
                 return line
         line = first + reader.line_num
 

@@ -3,50 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from trellis.new import arrow, delimited, names, values
+from trellis.new import arrow, delimited, kinds, names, values
 from trellis.new.bigquery import FEW_VALUES
 from trellis.new.described import Column, DataError, File, Reading, Rows
-
-_TEXT = (".csv", ".tsv", ".tab", ".txt")
-_ARROW = (".parquet", ".feather", ".arrow")
-SUFFIXES = (*_TEXT, *(f"{each}{z}" for each in _TEXT for z in (".gz", ".zip")), *_ARROW, ".zip")
-"""Suffixes of files that are read."""
-
-_PANDAS = "write it as Parquet first, with pandas: `{}.to_parquet('NAME.parquet')`"
-_OTHERS = {
-    (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".numbers"): (
-        "a workbook",
-        "save the sheet with the data as `CSV UTF-8`: one header row, no merged cells, values in "
-        "place of formulas",
-    ),
-    (".json", ".jsonl", ".ndjson"): (
-        "JSON",
-        _PANDAS.format("pandas.read_json(FILE, lines=True)"),
-    ),
-    (".dta",): ("a file of Stata", _PANDAS.format("pandas.read_stata(FILE)")),
-    (".sav", ".zsav", ".por"): ("a file of SPSS", _PANDAS.format("pandas.read_spss(FILE)")),
-    (".sas7bdat", ".xpt"): ("a file of SAS", _PANDAS.format("pandas.read_sas(FILE)")),
-    (".rds", ".rda", ".rdata"): (
-        "a file of R",
-        "write it as Parquet first, in R: `arrow::write_parquet(x, 'NAME.parquet')`",
-    ),
-    (".pkl", ".pickle"): ("a pickle", _PANDAS.format("pandas.read_pickle(FILE)")),
-    (".h5", ".hdf5", ".hdf", ".nc", ".mat", ".npy", ".npz", ".zarr"): (
-        "a file of arrays",
-        "write it as Parquet first, with a column for each variable or with lists of numbers as "
-        "sequences",
-    ),
-    (".orc", ".avro"): (
-        "a file that BigQuery loads itself",
-        "load it with `bq load` and name the table, or write it as Parquet",
-    ),
-    (".arff", ".libsvm", ".svmlight"): ("a file of another format", "write it as CSV first"),
-    (".sqlite", ".db", ".sql"): ("a database", "write the table as CSV or Parquet first"),
-    (".dcm", ".dicom", ".nii", ".nii.gz", ".png", ".jpg", ".jpeg", ".tif", ".tiff"): (
-        "an image",
-        "images are read from a folder: FOLDER/CLASS/IMAGE.png",
-    ),
-}
 
 _TYPES = {
     "int64": "INT64",
@@ -62,20 +21,6 @@ _TYPES = {
 }
 
 
-def check_kind(path: Path) -> None:
-    """Raises DataError for a file whose name is not that of a table, with the way to one."""
-    name = path.name.lower()
-    if name.endswith(SUFFIXES):
-        return
-    for suffixes, (what, remedy) in _OTHERS.items():
-        if name.endswith(suffixes):
-            raise DataError(f"{path} is {what}, which is not read here: {remedy}")
-    raise DataError(
-        f"{path} is none of .csv, .tsv, .txt (also .gz or .zip), .parquet, .feather, .arrow: "
-        "save it as `CSV UTF-8` or Parquet"
-    )
-
-
 def read(path: Path, reading: Reading | None = None) -> File:
     """The table in a file, with BigQuery's names and types. reading: options for what the file does
     not say.
@@ -84,8 +29,8 @@ def read(path: Path, reading: Reading | None = None) -> File:
     """
     import pyarrow
 
-    check_kind(path)
-    if path.name.lower().endswith(_ARROW):
+    kinds.check_name(path)
+    if path.name.lower().endswith(kinds.ARROW):
         table, form = arrow.read(path)
         if not table.num_rows or not table.num_columns:
             raise DataError(f"{path} has no rows")

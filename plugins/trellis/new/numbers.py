@@ -12,6 +12,7 @@ _POINT_GROUPS = r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?$"
 _BETWEEN = "[ '\u2019]"
 _BLANK_GROUPS = rf"^[+-]?([1-9]\d{{0,2}}({_BETWEEN}\d{{3}})+|\d+)([.,]\d+)?$"
 _COMMA_DECIMALS = rf"^[+-]?(\d+,?\d*|,\d+){_EXPONENT}"
+_DECORATED = r"^[(<>=\x{2264}\x{2265}~\x{b1}+-]* ?\d[\d.,' ]*([eEdD][+-]?\d+)? ?[^\d\s]{0,12}$"
 _LEADING_ZERO = r"^[+-]?0\d"
 _SIGNS = "$€£¥₹|USD|EUR|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|HUF|BRL|INR|CNY|AUD|CAD|NZD|kr|zł|Fr."
 
@@ -82,12 +83,22 @@ def number_like(texts: Any) -> Any:
     return compute.match_substring_regex(texts, rf"{_PLAIN}|{_COMMA_DECIMALS}|{_COMMA_GROUPS}")
 
 
+def decorated(texts: Any) -> Any:
+    """Which of the texts are a number with a unit, sign or brackets, or in a spelling that is not
+    read: a pyarrow array of booleans.
+    """
+    from pyarrow import compute
+
+    return compute.match_substring_regex(texts, _DECORATED)
+
+
 def _read(plain: Any, mark: Mark, how: str) -> Numbers | None:
     from pyarrow import compute
 
     grouped = ""
     if _blank(plain, "") or _blank(plain, mark.value):
-        grouped = "blanks between thousands"
+        what = "apostrophes" if _any(plain, "['\u2019]") else "blanks"
+        grouped = f"{what} between thousands"
         plain = compute.replace_substring_regex(plain, _BETWEEN, "")
     elif mark is Mark.COMMA and not _all(plain, _COMMA_DECIMALS):
         grouped, plain = "points between thousands", compute.replace_substring(plain, ".", "")

@@ -21,6 +21,9 @@ _SAID = 3
 _MOSTLY = 0.5
 """Share of numbers from which a column of texts is reported as nearly numeric."""
 
+_FEW_KINDS = 10
+"""So few different texts are categories, such as `<50K` and `20-29`, whatever they look like."""
+
 _FEW = 50
 """Texts of a column with up to so many are compared without case and blanks."""
 
@@ -185,25 +188,38 @@ def _say_missing(column: _Column, trimmed: Any, there: Any, notes: list[Note]) -
 
 
 def _say_nearly(column: _Column, other: Any, notes: list[Note]) -> None:
-    """A column that would be one of numbers or dates but for some texts."""
+    """Adds a note for a column that would be one of numbers or dates but for some texts, or for
+    how its texts are written.
+    """
     from pyarrow import compute
 
     trimmed = compute.utf8_trim_whitespace(other)
     alike = numbers.number_like(trimmed)
     share = compute.mean(alike).as_py()
-    if not _MOSTLY <= share < 1:
+    if share == 1:
         return
-    odd = trimmed.filter(compute.invert(alike))
-    text = odd[0].as_py()
+    if share >= _MOSTLY:
+        odd = trimmed.filter(compute.invert(alike))
+        more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
+        what = "kept as text, though most values are numbers (--missing names texts that are none)"
+        notes.append(Note(what, f"{column.name} ({_shown(column, odd[0].as_py())}{more})"))
+    elif len(trimmed.unique()) <= _FEW_KINDS:
+        return
+    elif (text := dates.odd(trimmed)) is not None:
+        what = "kept as text, though most values look like dates; write all as 2024-03-31 08:30:00"
+        notes.append(Note(what, f"{column.name} ({_shown(column, text)})"))
+    elif compute.mean(decorated := numbers.decorated(trimmed)).as_py() >= _MOSTLY:
+        text = trimmed.filter(compute.and_not(decorated, alike))[0].as_py()
+        what = "kept as text, though most values are numbers with something beside; write 1234.5"
+        notes.append(Note(what, f"{column.name} ({_shown(column, text)})"))
+
+
+def _shown(column: _Column, text: str) -> str:
+    """A text of the column, and its line."""
+    from pyarrow import compute
+
     at = compute.index(compute.utf8_trim_whitespace(column.texts), text).as_py()
-    shown = f"{text[:30]!r} in line {column.line(at)}"
-    more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
-    notes.append(
-        Note(
-            "kept as text, though most values are numbers (--missing names texts that are none)",
-            f"{column.name} ({shown}{more})",
-        )
-    )
+    return f"{text[:30]!r} in line {column.line(at)}"
 
 
 def _say_variants(column: _Column, other: Any, notes: list[Note]) -> None:

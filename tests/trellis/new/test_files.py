@@ -4,6 +4,7 @@ import csv
 import datetime
 import gzip
 import io
+import re
 import zipfile
 
 import pytest
@@ -80,7 +81,7 @@ def test_an_encoding_that_a_file_does_not_say(read):
         (["1,234,567", "2"], [1234567, 2], "commas between thousands"),
         (["1 234", "12"], [1234, 12], "blanks between thousands"),
         (["1\u00a0234,5", "12"], [1234.5, 12.0], "blanks between thousands, decimal commas"),
-        (["1'234.5", "12"], [1234.5, 12.0], "blanks between thousands"),
+        (["1'234.5", "12"], [1234.5, 12.0], "apostrophes between thousands"),
         (["12 %", "7.5%"], [12.0, 7.5], "12 % is 12"),
         (["€ 1.50", "-€2"], [1.5, -2.0], "without €"),
         (["1,50 €", "2,00 €"], [1.5, 2.0], "without €, decimal commas"),
@@ -188,6 +189,36 @@ def test_an_empty_text_in_quotes_is_no_missing_value(read):
     assert "a has '' in 1 rows" in screen
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda n: f"{n + 40} kg", "numbers with something beside.*'40 kg' in line 2"),
+        (lambda n: f"({n})" if n % 2 else n, r"numbers.*'\(1\)' in line 3"),
+        (lambda n: f"{n}-", "numbers with something beside"),
+        (lambda n: f"{n}.5D-3", "numbers with something beside"),
+        (lambda n: f"{n % 9 + 1},{n + 10},{n + 100}", "numbers with something beside"),
+        (lambda n: f"2024-02-{31 if n == 7 else n % 28 + 1:02d}", "dates.*'2024-02-31' in line 9"),
+        (
+            lambda n: f"{n % 28 + 1:02d}/03/2024" if n == 5 else f"2024-03-{n % 28 + 1:02d}",
+            "dates.*'06/03/2024' in line 7",
+        ),
+        (lambda n: f"{n % 28 + 1}-Jan-2024", "dates"),
+        (lambda n: f"{n % 28 + 1:02d}.01.{n + 10}", "dates"),
+        (lambda n: f"2024-03-{n % 28 + 1:02d} 10:00{'+02:00' if n % 2 else ''}", "dates"),
+    ],
+)
+def test_numbers_and_dates_that_stay_text_are_said_with_a_line(read, made, said):
+    values, screen = read("id;x\n" + "".join(f"s{n};{made(n)}\n" for n in range(60)))
+    assert values["x"] == [str(made(n)) for n in range(60)]
+    assert re.search(f"kept as text.*{said}", screen)
+
+
+@pytest.mark.parametrize("texts", [["<50K", ">=50K"], ["20-29", "30-39"], ["1a", "2b"]])
+def test_categories_that_begin_like_numbers_are_no_news(read, texts):
+    _, screen = read("id;x\n" + "".join(f"s{n};{texts[n % 2]}\n" for n in range(60)))
+    assert "kept as text" not in screen
+
+
 def test_types_are_those_of_all_rows(read):
     """A column that changes after any number of rows, and the line in which it does."""
     rows = "".join(f"{n},{n}\n" for n in range(200_000))
@@ -243,6 +274,10 @@ def test_the_label_has_the_files_own_name(tmp_path):
         ("a\n1\n2\n", {"a": [1, 2]}, ""),
         (",x\n0,5\n1,6\n", {"column": [0, 1], "x": [5, 6]}, "renamed: the name of column 1, empty"),
         ("a,b\n1,\n2,\n", {"a": [1, 2], "b": [None, None]}, ""),
+        # They begin like other files, and are text.
+        ("ORCID,par\n1,x\n", {"ORCID": [1], "par": ["x"]}, ""),
+        ("PAR1,MM\n1,2\n", {"PAR1": [1], "MM": [2]}, ""),
+        ('a,b\n1,"C:\\dir\\"\n', {"a": [1], "b": ["C:\\dir\\"]}, ""),
     ],
 )
 def test_forms_of_files(read, content, values, said):
@@ -303,6 +338,27 @@ ROWS = b"".join(b"%d,x\n" % n for n in range(30))
         ("d.arrow", b"", "is no Parquet or Arrow file"),
         *((f"d{s}", b"x", "first|place|folder") for s in (".json", ".dta", ".mat", ".dcm", ".rds")),
         ("d.xls", b"x", "is a workbook"),
+        (
+            "d.csv",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+            "is a workbook under another name",
+        ),
+        ("d.csv", b"PAR1\x15\x04\x15" + bytes(90), "is a .parquet file under another name: rename"),
+        ("d.csv", b"\x89HDF\r\n\x1a\n" + bytes(90), "is a file of arrays under another name"),
+        ("d.txt", b"SQLite format 3\0" + bytes(90), "is a database under another name"),
+        ("d.csv", b"%PDF-1.7\n%\xe2\xe3", "is a PDF"),
+        ("d.csv", b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "pointer of Git"),
+        ("d.csv", b'{"a": 1}\n{"a": 2}\n', "is JSON under another name"),
+        ("d.csv", b"BZh91AY&SY" + bytes(90), "compressed with bzip2: unpack"),
+        ("d.csv", bytes(range(256)) * 9, "line 1 has a byte of value 0"),
+        (
+            "d.csv",
+            b"id age y\n" + b"1 34 a\n2 50 b\n",
+            "line 1 .* 3 values each, separated by blanks",
+        ),
+        ("d.csv", b"id:age:y\n" + b"1:34:a\n2:50:b\n", "separated by colons"),
+        ("d.csv", b"'id','y'\n'1','a'\n'2','b'\n", "line 1: the names stand in '"),
+        ("d.csv", b'id,y\n1,a\n2,"i\\"l"\n', "line 3 has a backslash before a quote"),
         ("d.doc", b"x", "save it as `CSV UTF-8` or Parquet"),
     ],
     # Archives hold the time: names made of their bytes would differ between pytest's workers.

@@ -125,7 +125,8 @@ class Experiment(Section):
     @field_validator("until")
     @classmethod
     def _ends_a_schedule(cls, until: date | None, info: ValidationInfo) -> date | None:
-        if until is not None and not by_time(info.data.get("schedule", MANUAL)):
+        # A schedule with a problem has said enough.
+        if until is not None and "schedule" in info.data and not by_time(info.data["schedule"]):
             raise broken("ends a schedule by time, but this experiment has none")
         return until
 

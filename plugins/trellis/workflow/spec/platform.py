@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from pydantic import StringConstraints, ValidationInfo, field_validator
 
 from trellis.workflow.spec import yaml_file
 from trellis.workflow.spec.notifier import Notifier
-from trellis.workflow.spec.problems import about_file
+from trellis.workflow.spec.problems import Problem, about_file
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.quantities import USD, Duration
 from trellis.workflow.spec.schedule import Schedule
@@ -327,11 +328,13 @@ def load(folder: Path) -> Platform:
     return read(folder / os.environ.get(CHOICE, FILE))
 
 
-def read(path: Path) -> Platform:
-    """Read and check a platform file. Raises FileError."""
+def read(path: Path, more: Callable[[Platform], Iterable[Problem]] | None = None) -> Platform:
+    """Read and check a platform file. more: yields further problems. Raises FileError."""
     with about_file(path):
         document = yaml_file.read(path, CHOICE if CHOICE in os.environ else "")
         platform, problems = validate_section(Platform, document.values)
         if platform is None:
+            raise document.error(problems)
+        if more is not None and (problems := list(more(platform))):
             raise document.error(problems)
         return platform

@@ -10,6 +10,7 @@ pure Python one for YAML 1.2 (ruamel.yaml) takes 7 ms a file instead of 0.5, and
 file again and again.
 """
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -36,6 +37,9 @@ _MAX_VALUES = 20_000
 _UNSEEN = re.compile(
     "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
+# They have no width, or turn the direction of the text: two names that look alike then differ. Not
+# those that join letters and emoji (U+200C, U+200D).
+_INVISIBLE = re.compile("[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069]")
 _SPACES = re.compile("[\xa0\u1680\u2000-\u200b\u202f\u205f\u3000]")
 
 
@@ -82,10 +86,22 @@ def read(path: Path, named_by: str = "") -> Document:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        found = "UTF-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "no UTF-8"
+        found = _wide(content) or "no UTF-8"
         message = f"byte 0x{content[error.start]:02x}: the file is {found}; save it as UTF-8"
         raise refused(message, line) from None
+    if "\0" in text and (wide := _wide(content)):
+        raise refused(f"the file is {wide}; save it as UTF-8", 1)
     return parse(str(path), text)
+
+
+def _wide(content: bytes) -> str | None:
+    """Return UTF-16 or UTF-32 by the mark at the start, or by the zeros beside ASCII letters."""
+    if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "UTF-32"
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "UTF-16"
+    zeros = content.count(0) / max(1, len(content))
+    return "UTF-32" if zeros > 0.6 else "UTF-16" if zeros > 0.3 else None
 
 
 def parse(name: str, text: str) -> Document:
@@ -100,9 +116,12 @@ def parse(name: str, text: str) -> Document:
     except _Refused as error:
         reader.problems.append(error.problem)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        mark = error.problem_mark
+        line = mark.line + 1 if mark else 1
         message = " ".join(str(part) for part in (error.context, error.problem) if part)
-        reader.problems.append(Problem((), f"not YAML: {message}{_spaces(text, line)}", line))
+        place = f" at column {mark.column + 1}" if mark else ""
+        hint = _quotes(text, mark) or _spaces(text, line)
+        reader.problems.append(Problem((), f"not YAML: {message}{place}{hint}", line))
     if reader.problems:
         raise FileError(name, reader.problems)
     document.lines = reader.lines
@@ -139,9 +158,11 @@ class _Reader:
         self.lines: dict[Field, int] = {}
         self._anchors: dict[str, _Node] = {}
         self._events: Iterator[yaml.Event] = iter(())
+        self._text = ""
 
     def mapping(self, text: str) -> dict[str, Any]:
         """The values of the one mapping in `text`. Raises _Refused and yaml.MarkedYAMLError."""
+        self._text = text
         self._events = yaml.parse(text, Loader=_LOADER)
         root: _Node | None = None
         for event in self._events:
@@ -249,6 +270,11 @@ class _Reader:
         """Escapes in double quotes make any character."""
         if found := _UNSEEN.search(text):
             self._problem(where, f"has {_named(found[0])}, which is invisible: remove it", line)
+        elif (found := _INVISIBLE.search(text)) and found[0] in self._text:
+            # An escape is visible.
+            escape = f'"\\u{ord(found[0]):04x}"'
+            message = f"has {_named(found[0])}, which is invisible: remove it, or write {escape}"
+            self._problem(where, message, line)
 
     def _problem(self, where: Field, message: str, line: int) -> None:
         self.problems.append(Problem(where, message, line))
@@ -271,6 +297,13 @@ def _unseen(text: str) -> Iterator[Problem]:
 def _named(character: str) -> str:
     name = unicodedata.name(character, "a control character")
     return f"U+{ord(character):04X} ({name.lower()})"
+
+
+def _quotes(text: str, mark: yaml.Mark | None) -> str:
+    """A hint, where a value begins with a character that YAML reserves."""
+    lines = text.split("\n")[mark.line : mark.line + 1] if mark else []
+    found = lines[0][mark.column : mark.column + 1] if mark and lines else ""
+    return f" ({found}): put the whole value in quotes" if found in tuple("`@%") else ""
 
 
 def _spaces(text: str, line: int) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping
 
 from trellis.workflow.pricing import machines
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.validation.hyperparameters import possible
@@ -14,7 +13,6 @@ from trellis_contracts import catalog
 
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
     """Return why no run of the experiment, or no prediction by its models, could succeed."""
-    yield from _machines(platform)
     yield from _not_in_region(experiment, platform)
     access = platform.access
     if access is not None and not access.owners.get(experiment.owner):
@@ -89,28 +87,10 @@ def _not_in_region(experiment: Experiment, platform: Platform) -> Iterator[Probl
     for section in ("tune", "train", "deploy", "predict"):
         part = getattr(experiment, section)
         if part is not None:
-            yield from _no_price((section, "machines"), part.machines, table)
-
-
-def _no_price(
-    where: tuple[str, ...], machine: Machine, table: machines.Machines, name: str = ""
-) -> Iterator[Problem]:
-    if missing := table.unpriced(machine):
-        yield Problem(
-            where,
-            f"Google's catalog had no {' and no '.join(missing)} in {table.region} on "
-            f"{table.date}{f' ({name})' if name else ''}; choose another, or look again with "
-            "`trellis prices`",
-        )
-
-
-def _machines(platform: Platform) -> Iterator[Problem]:
-    table = machines.table(platform.region)
-    for section, known in (("dataflow", list(table.types)), ("compare", table.of("training"))):
-        name = getattr(platform, section).machine_type
-        if name not in known:
-            message = f"no known machine type: '{name}' (platform.yaml: {section}.machine_type); "
-            yield Problem((), message + did_you_mean(name, known))
-    if platform.compare.machine_type in table.types:
-        compare = Machine(type=platform.compare.machine_type)
-        yield from _no_price((), compare, table, "platform.yaml: compare.machine_type")
+            missing = table.unpriced(part.machines)
+            if missing:
+                yield Problem(
+                    (section, "machines"),
+                    f"Google's catalog had no {' and no '.join(missing)} in {table.region} on "
+                    f"{table.date}; choose another, or look again with `trellis prices`",
+                )

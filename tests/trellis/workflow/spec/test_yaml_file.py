@@ -59,6 +59,41 @@ def test_what_is_no_mapping_is_refused_with_its_line(text, message):
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_an_encoding_of_two_or_four_bytes_is_named(tmp_path, encoding):
+    file = tmp_path / "f.yaml"
+    file.write_bytes("owner: lab\nmodel: dense\n".encode(encoding))
+    with pytest.raises(FileError) as raised:
+        read(file)
+    (problem,) = raised.value.problems
+    assert problem.line == 1
+    assert f"the file is {encoding[:6].upper()}" in problem.message
+
+
+@pytest.mark.parametrize("character", ["`", "@", "%"])
+def test_a_character_that_begins_no_value_is_shown_with_its_place(character):
+    said = refusal(f"a: 1\nlabel: {character}b{character}\n")
+    assert "line 2: not YAML" in said
+    assert "column 8" in said
+    assert f"({character})" in said
+
+
+@pytest.mark.parametrize("character", ["\u200b", "\u2060", "\xad", "\u202e", "\u2067", "\u200e"])
+@pytest.mark.parametrize("text", ["a{}b: 1", "ab: ma{}lignant", 'ab: "x{}"'])
+def test_a_character_without_width_is_refused_unless_its_escape_shows_it(character, text):
+    said = refusal("# a comment: " + character + "\n" + text.format(character))
+    assert "line 2" in said
+    assert f"U+{ord(character):04X}" in said
+    escape = f"\\u{ord(character):04x}"
+    assert escape in said
+    assert parse("f.yaml", f'ab: "x{escape}"').values == {"ab": f"x{character}"}
+
+
+def test_characters_that_join_letters_are_text():
+    text = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert parse("f.yaml", f"a: {text}").values == {"a": text}
+
+
 def refusal(text):
     with pytest.raises(FileError) as raised:
         parse("f.yaml", text)

@@ -1,0 +1,115 @@
+"""Kinds of files by their names and first bytes: which are read, and what to do with others."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from trellis.new.described import DataError
+
+_TEXT = (".csv", ".tsv", ".tab", ".txt")
+ARROW = (".parquet", ".feather", ".arrow")
+SUFFIXES = (*_TEXT, *(f"{each}{z}" for each in _TEXT for z in (".gz", ".zip")), *ARROW, ".zip")
+"""Suffixes of files that are read."""
+
+_PANDAS = "write it as Parquet first, with pandas: `{}.to_parquet('NAME.parquet')`"
+_OTHERS: Mapping[tuple[str, ...], tuple[str, str]] = {
+    (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".numbers"): (
+        "a workbook",
+        "save the sheet with the data as `CSV UTF-8`: one header row, no merged cells, values in "
+        "place of formulas",
+    ),
+    (".json", ".jsonl", ".ndjson"): (
+        "JSON",
+        _PANDAS.format("pandas.read_json(FILE, lines=True)"),
+    ),
+    (".dta",): ("a file of Stata", _PANDAS.format("pandas.read_stata(FILE)")),
+    (".sav", ".zsav", ".por"): ("a file of SPSS", _PANDAS.format("pandas.read_spss(FILE)")),
+    (".sas7bdat", ".xpt"): ("a file of SAS", _PANDAS.format("pandas.read_sas(FILE)")),
+    (".rds", ".rda", ".rdata"): (
+        "a file of R",
+        "write it as Parquet first, in R: `arrow::write_parquet(x, 'NAME.parquet')`",
+    ),
+    (".pkl", ".pickle"): ("a pickle", _PANDAS.format("pandas.read_pickle(FILE)")),
+    (".h5", ".hdf5", ".hdf", ".nc", ".mat", ".npy", ".npz", ".zarr"): (
+        "a file of arrays",
+        "write it as Parquet first, with a column for each variable or with lists of numbers as "
+        "sequences",
+    ),
+    (".orc", ".avro"): (
+        "a file that BigQuery loads itself",
+        "load it with `bq load` and name the table, or write it as Parquet",
+    ),
+    (".arff", ".libsvm", ".svmlight"): ("a file of another format", "write it as CSV first"),
+    (".sqlite", ".db", ".sql"): ("a database", "write the table as CSV or Parquet first"),
+    (".dcm", ".dicom", ".nii", ".nii.gz", ".png", ".jpg", ".jpeg", ".tif", ".tiff"): (
+        "an image",
+        "images are read from a folder: FOLDER/CLASS/IMAGE.png",
+    ),
+}
+
+_BINARY = {
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ".xls",
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"FEA1": ".feather",
+    b"\x89HDF\r\n\x1a\n": ".h5",
+    b"\x93NUMPY": ".npy",
+    b"CDF": ".nc",
+    b"SQLite format 3": ".sqlite",
+    b"$FL2": ".sav",
+    b"RDX": ".rda",
+    b"ORC": ".orc",
+    b"Obj": ".avro",
+    b"\x89PNG": ".png",
+    b"\xff\xd8\xff": ".jpg",
+    b"II*": ".tif",
+    b"MM": ".tif",
+}
+"""First bytes of binary files, and a name that they should have. Text may begin like some of them
+(a column `ORCID`), but has no control characters near its start.
+"""
+
+_SPELLED = {b"<stata_dta>": ".dta", b"@relation ": ".arff", b'{"': ".json", b'[{"': ".json"}
+"""What files of text begin with that are no table, and a name that they should have."""
+
+_UNREAD = {
+    b"%PDF-": ("a PDF", "ask for the table itself, as `CSV UTF-8` or a workbook"),
+    b"version https://git-lfs": ("a pointer of Git LFS, not the file", "get it by `git lfs pull`"),
+    b"BZh": ("compressed with bzip2", "unpack it"),
+    b"\xfd7zXZ": ("compressed with xz", "unpack it"),
+    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "unpack it"),
+    b"7z\xbc\xaf": ("an archive of 7-Zip", "unpack it"),
+    b"Rar!": ("a RAR archive", "unpack it"),
+}
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+
+
+def check_name(path: Path) -> None:
+    """Raises DataError for a file whose name is not that of a table, with the way to one."""
+    name = path.name.lower()
+    if name.endswith(SUFFIXES):
+        return
+    for suffixes, (what, remedy) in _OTHERS.items():
+        if name.endswith(suffixes):
+            raise DataError(f"{path} is {what}, which is not read here: {remedy}")
+    raise DataError(
+        f"{path} is none of .csv, .tsv, .txt (also .gz or .zip), .parquet, .feather, .arrow: "
+        "save it as `CSV UTF-8` or Parquet"
+    )
+
+
+def check_text(path: Path, data: bytes) -> None:
+    """Raises DataError if the content of a file with a text's name is of another kind."""
+    start = data.lstrip()[:64]
+    binary = _CONTROL.search(start) is not None
+    for mark, (what, remedy) in _UNREAD.items():
+        if start.startswith(mark) and (binary or len(mark) > 4):
+            raise DataError(f"{path} is {what}: {remedy}")
+    marks = {**_SPELLED, **(_BINARY if binary else {})}
+    suffix = next((suffix for mark, suffix in marks.items() if start.startswith(mark)), None)
+    if suffix in ARROW:
+        raise DataError(f"{path} is a {suffix} file under another name: rename it")
+    for suffixes, (what, remedy) in _OTHERS.items():
+        if suffix in suffixes:
+            raise DataError(f"{path} is {what} under another name, which is not read: {remedy}")
