@@ -159,7 +159,9 @@ class DatasetDescription:
 
     @property
     def positive(self) -> str | None:
-        """The positive class of two classes, the second; None for other tasks."""
+        """The positive class of two classes, the second: the one that the experiment names, or else
+        the second in natural order. None for other tasks.
+        """
         return self.classes[1] if self.family == CLASSIFICATION and len(self.classes) == 2 else None
 
     @property

@@ -1,5 +1,6 @@
 """The tasks: what an example's label is, and how many classes a dataset for a task has."""
 
+import re
 from dataclasses import dataclass
 
 BINARY = "binary_classification"
@@ -12,6 +13,8 @@ MULTILABEL_MAX_CLASSES = 63
 
 SEPARATOR = "|"
 """Between the names of the classes in a table's label of a multi-label task."""
+
+_DIGITS = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -44,3 +47,11 @@ def classes_in(label: str, task: str) -> list[str]:
     if task != MULTILABEL:
         return [label]
     return list(dict.fromkeys(filter(None, map(str.strip, label.split(SEPARATOR)))))
+
+
+def natural_order(name: str) -> tuple:
+    """Sort key that compares runs of digits as numbers: "9" before "10", "a2" before "a10"."""
+    parts = _DIGITS.split(name)
+    # Text and numbers alternate in `parts`, so positions never compare a string with a number.
+    numbers = [int(part) if i % 2 else part for i, part in enumerate(parts)]
+    return (numbers, name)  # "1" and "01" have equal parts: the name decides

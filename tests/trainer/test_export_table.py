@@ -256,6 +256,24 @@ def test_no_key_is_ever_in_two_splits(tmp_path):
     assert all(len(splits) == 1 for splits in found.values())
 
 
+def test_the_positive_class_is_the_second(tmp_path):
+    """The examples keep their classes: a label is the index of its class."""
+    labels = {}
+    for positive in ("a", "b"):
+        source = write_table(tmp_path / f"source-{positive}", small(), SMALL, positive=positive)
+        out = tmp_path / positive
+        run(source, out)
+        description = dataset_description.load(str(out))
+        assert (description.classes[1], description.positive) == (positive, positive)
+        labels[positive] = {
+            example["key"][0]: description.classes[example["label"][0]]
+            for split in ("train", "validation", "test")
+            for example in read_examples(out, split)
+        }
+    assert len(labels["a"]) == ROWS
+    assert labels["a"] == labels["b"]
+
+
 def test_a_regression_has_values_and_no_classes(tmp_path):
     table = {
         "key": KEYS,

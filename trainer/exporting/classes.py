@@ -1,20 +1,27 @@
 """Classes of a dataset: their order, and warnings about classes missing from a split."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from trainer.dataset_description import Counts
+from trainer.exporting import ExportError
+from trellis_contracts.tasks import natural_order
 
 _NAMES_SHOWN = 10
-_DIGITS = re.compile(r"([0-9]+)")
 
 
-def natural_order(name: str) -> tuple:
-    """Sort key that compares runs of digits as numbers: "9" before "10", "a2" before "a10"."""
-    parts = _DIGITS.split(name)
-    # Text and numbers alternate in `parts`, so positions never compare a string with a number.
-    numbers = [int(part) if i % 2 else part for i, part in enumerate(parts)]
-    return (numbers, name)  # "1" and "01" have equal parts: the name decides
+def in_order(names: Collection[str], positive: str | None) -> tuple[str, ...]:
+    """The classes in natural order; of two, the positive one second, if it is named. Raises
+    ExportError if it is none of them.
+    """
+    found = tuple(sorted(names, key=natural_order))
+    if positive is None:
+        return found
+    if positive not in found or len(found) != 2:
+        raise ExportError(
+            f"positive: {positive!r} is to be one of two classes, and the examples have "
+            f"{', '.join(map(repr, found[:_NAMES_SHOWN]))}"
+        )
+    return tuple(sorted(found, key=lambda name: name == positive))
 
 
 def absent_classes(counts: Mapping[str, Counts]) -> Iterable[str]:

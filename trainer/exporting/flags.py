@@ -36,6 +36,7 @@ _IMAGE_DEFAULTS: dict[str, Any] = {
     "split_days": None,
     "stratify": False,
     "task": CLASSIFICATION,
+    "positive": None,
 }
 
 
@@ -102,6 +103,7 @@ def _image_settings(
         days=values["split_days"],
         stratify=values["stratify"],
         task=values["task"],
+        positive=values["positive"],
     )
 
 
@@ -220,6 +222,12 @@ def _parser(description: str) -> argparse.ArgumentParser:
         choices=FAMILIES,
         help="images only: a line has one label, the name of a class; any number of them; or a "
         "number to predict (default: classification). For a table, columns.json says it",
+    )
+    add(
+        "--positive",
+        metavar="CLASS",
+        help="images only: of two classes the positive one (default: the second in natural order). "
+        "For a table, columns.json says it",
     )
     add(
         "--dry-run",

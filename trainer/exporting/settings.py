@@ -37,7 +37,8 @@ class ImageExportSettings(ExportSettings):
     split_by: what the lines' last fields are, groups or days, which then decide the split; None:
     the images' names do. days: the first ones (UTC) of validation and test, if split_by is a day.
     stratify: each class is divided by the fractions, exactly.
-    task: what labels are, one of dataset_description.FAMILIES.
+    task: what labels are, one of dataset_description.FAMILIES. positive: of two classes the
+    positive one; None: the second in natural order.
     """
 
     image: Feature
@@ -47,3 +48,4 @@ class ImageExportSettings(ExportSettings):
     days: tuple[date, date] | None = None
     stratify: bool = False
     task: str = CLASSIFICATION
+    positive: str | None = None

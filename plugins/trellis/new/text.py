@@ -12,7 +12,7 @@ from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
 from trellis.workflow.sql import identifier
 from trellis_contracts import catalog
-from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.tasks import BINARY, MULTILABEL, natural_order
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
 KEY = "row_key"
@@ -40,6 +40,7 @@ def of_rows(rows: Rows, roles: Roles, classes: Mapping[str, int], owner: str, bu
             f"model: {'recurrent' if roles.sequences else 'dense'}"
             f"{'   # the ARRAY columns are sequences' if roles.sequences else ''}",
             f"task: {roles.task}{_guessed(roles)}",
+            *_positive(roles.task, classes),
             *_batch(rows.rows),
             "",
             *_training(_METRICS[roles.task], rows.rows, _ROW_SEARCH, "n1-standard-4"),
@@ -87,6 +88,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             "model: convolutional",
             f"task: {task}"
             + (f"   # {len(images.classes):,} numbers are labels" if regression else ""),
+            *_positive(task, images.classes),
             *_batch(images.count),
             "",
             *_training(
@@ -260,6 +262,17 @@ _EPOCHS: tuple[tuple[float, int, int], ...] = (
     (100_000, 6, 30),
     (float("inf"), 2, 10),
 )
+
+
+def _positive(task: str, classes: Mapping[str, int]) -> list[str]:
+    """The positive class of two: the one that the export would take, for the author to see."""
+    if task != BINARY or len(classes) != 2:
+        return []
+    names = sorted(classes, key=natural_order)
+    return [
+        f"positive: {_scalar(names[1])}   # not {_line(names[0])}: its metrics, curves and "
+        "thresholds lead"
+    ]
 
 
 def _batch(examples: int) -> list[str]:

@@ -125,6 +125,9 @@ MANIFESTS = {
         [line if line[0] != "V" else line[:-1] + "0" for line in lines()],
         {("tune", "maximize"): "auc"}, "auc compares two classes",
     ),
+    "a positive class of no example": (
+        lines(), {("task",): "binary_classification", ("positive",): "cat"}, "of the class 'cat'",
+    ),
     "weights of no class": (
         lines(), {("hyperparameters",): {"class_weights": '{"cat": 2}'}}, "of the class 'cat'",
     ),
@@ -237,6 +240,9 @@ ROWS = {
     ),
     "long sequences": (
         {"trace": "GENERATE_ARRAY(1, 2049)"}, {("model",): "transformer"}, "of up to 2,048",
+    ),
+    "a positive class of no example": (
+        {}, {("task",): "binary_classification", ("positive",): "cat"}, "of the class 'cat'",
     ),
     "weights of no class": (
         {}, {("hyperparameters",): {"class_weights": '{"cat": 2}'}}, "of the class 'cat'",

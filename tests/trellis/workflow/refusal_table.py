@@ -17,6 +17,7 @@ TABLE = {
     ("exporting.beam:Beam.run", "ExportError(message)"): MACHINES,
     ("exporting.dry_run:_of_images", "could be read"): FILES,
     ("exporting.dry_run:_of_rows", "of the first"): PASSED_ON,
+    ("exporting.classes:in_order", "one of two classes"): "a positive class of no example",
     ("exporting.images.assignment:_labels", "no usable line"): "no labels",
     ("exporting.images.assignment:_labels", "only one label"): "one class",
     ("exporting.images.assignment:_labels", "different labels"): "too many labels",

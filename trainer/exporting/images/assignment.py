@@ -22,7 +22,7 @@ from trainer.dataset_description import (
     shard_name,
 )
 from trainer.exporting import ExportError
-from trainer.exporting.classes import natural_order
+from trainer.exporting.classes import in_order
 from trainer.exporting.images.manifest import Manifest, Row
 from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.sharding import shard_counts
@@ -67,7 +67,7 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
     Raises ExportError if the dataset would be unusable: fewer than two labels, an empty split, a
     class without a train example, or more shards than train examples.
     """
-    labels = _labels(manifest, settings.task)
+    labels = _labels(manifest, settings.task, settings.positive)
     classes = () if settings.task == REGRESSION else labels
     if manifest.names_splits:
         split = Split(COLUMN_RULE if settings.days is None else _by_days(settings))
@@ -115,15 +115,13 @@ def _stratified(manifest: Manifest, fractions: tuple[int, int, int]) -> dict[str
     return rows
 
 
-def _labels(manifest: Manifest, task: str) -> tuple[str, ...]:
+def _labels(manifest: Manifest, task: str, positive: str | None) -> tuple[str, ...]:
     if not manifest.rows:
         raise ExportError(
             f"no usable line among {manifest.lines}; the first is "
             f"line {manifest.rejected[0].line}: {manifest.rejected[0].reason}"
         )
-    labels = tuple(
-        sorted({name for row in manifest.rows for name in row.labels}, key=natural_order)
-    )
+    labels = in_order({name for row in manifest.rows for name in row.labels}, positive)
     if len(labels) < 2:
         raise ExportError(
             f"only one label, {labels[0]!r}, on all {len(manifest.rows)} usable lines; "

@@ -8,6 +8,7 @@ columns.schema.json of trellis_contracts describes every field:
                "by": "patient_id"},              only where groups, not keys, decide the split
               or {"rule": "column fold"}         where no hash does: as the column `split` says
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
+     "positive": "ill",             only where the experiment names the positive class
      "weight": {"name": "sampling_weight"},      only where rows have weights
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
                    "kind": "numeric"}, ...],
@@ -106,7 +107,7 @@ class Columns:
     """columns.json; the module's docstring explains the fields.
 
     sha256: of the file's bytes. findings: what the data checks found, in sentences. weight: None
-    where all rows count the same.
+    where all rows count the same. positive: the positive class; None: the second in natural order.
     """
 
     task: str
@@ -119,6 +120,7 @@ class Columns:
     sha256: str
     findings: tuple[str, ...] = ()
     weight: str | None = None
+    positive: str | None = None
 
     def of(self, *kinds: str) -> list[TableFeature]:
         """The features of these kinds, in order."""
@@ -193,6 +195,7 @@ def parse(content: bytes, address: str) -> Columns:
         sha256=hashlib.sha256(content).hexdigest(),
         findings=tuple(entry["text"] for entry in document.get("findings", ())),
         weight=document["weight"]["name"] if "weight" in document else None,
+        positive=document.get("positive"),
     )
     try:
         _check(columns)

@@ -11,7 +11,7 @@ import numpy as np
 
 from trainer.dataset_description import SPLITS, Counts
 from trainer.exporting import ExportError
-from trainer.exporting.classes import natural_order
+from trainer.exporting.classes import in_order
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.findings import Findings, listed
@@ -58,7 +58,7 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
                 f"{dict(columns.split.ranges) or columns.split.rule}: take more rows, or give that "
                 "split a larger share"
             )
-    classes = tuple(sorted(labels, key=natural_order))
+    classes = in_order(labels, columns.positive)
     if not columns.is_regression:
         _check_classes(classes, labels, columns)
     counts = {

@@ -199,6 +199,8 @@ def fingerprint(
         "split": recorded(wanted.split),
         "vocabulary": wanted.vocabulary,
         "shards": wanted.shards,
+        # Absent, the classes are in their natural order, as in older datasets.
+        **({} if experiment.positive is None else {"positive": experiment.positive}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -359,5 +359,7 @@ def fingerprint(
         **({"keys": "BUCKET/OBJECT"} if buckets > 1 else {}),
         # Absent for one class each: fingerprints of such datasets are frozen.
         **({"task": experiment.task} if experiment.task in (REGRESSION, MULTILABEL) else {}),
+        # Absent, the classes are in their natural order.
+        **({} if experiment.positive is None else {"positive": experiment.positive}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -15,7 +15,7 @@ from trellis.workflow.spec.deployment import Deploy
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
-from trellis.workflow.spec.quantities import USD, Date, Duration, FlagValue, Form, Scalar
+from trellis.workflow.spec.quantities import USD, ClassName, Date, Duration, FlagValue, Form, Scalar
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
@@ -97,6 +97,12 @@ class Experiment(Section):
     source: Source = key("where the examples come from")
     model: str = key("architecture: one of the trainer's models, or a Python file beside this one")
     task: str = key("kind of answer to learn, one of the trainer's tasks")
+    positive: ClassName | None = key(
+        "of a binary_classification the positive class: its metrics, curves and thresholds lead; "
+        "left out: of the two names the second in natural order, as in no, yes; 0, 1; false, true; "
+        "benign, malignant",
+        None,
+    )
     hyperparameters: dict[str, FlagValue] = key(
         "fixed in all trainings; those neither here nor searched have the trainer's defaults", {}
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, PlainValidator
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator, StringConstraints
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,12 @@ def _number(value: Any) -> int | float:
     return value
 
 
+def _class_name(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
 def _scalar(value: Any) -> bool | int | float | str:
     return value if isinstance(value, bool | str) else _number(value)
 
@@ -214,6 +220,14 @@ Scalar = Annotated[
     Form("a number, a text, true or false", {"type": ["number", "string", "boolean"]}),
 ]
 """A value of a hyperparameter, of whatever type it has."""
+
+ClassName = Annotated[
+    str,
+    BeforeValidator(_class_name),
+    StringConstraints(min_length=1),
+    Form("the name of a class", {"type": ["string", "integer", "boolean"]}),
+]
+"""A class as the label spells it: `1` and `true` of an INT64 or BOOL column are names, too."""
 
 FlagValue = Annotated[
     Any,

@@ -207,13 +207,14 @@ def columns_json(
 ) -> dict[str, Any]:
     """The content of columns.json. findings: of the data checks, none of which refused the rows."""
     assert plan.table is not None
-    source = plan.experiment.row_source
+    source, positive = plan.experiment.row_source, plan.experiment.positive
     return {
         "schema": SCHEMA,
         "task": plan.experiment.task,
         "split": _rule(source.split),
         "key": {"name": plan.table.key.name},
         "label": {"name": plan.table.label.name},
+        **({} if positive is None else {"positive": positive}),
         **({"weight": {"name": plan.table.weight.name}} if plan.table.weight else {}),
         "features": [asdict(feature) for feature in plan.table.features],
         "vocabulary": source.vocabulary,

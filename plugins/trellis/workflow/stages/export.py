@@ -130,7 +130,7 @@ def _network(platform: Platform) -> dict[str, str]:
 def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
     source = plan.experiment.image_source
     height, width = source.size
-    task = plan.experiment.task
+    task, positive = plan.experiment.task, plan.experiment.positive
     return {
         "source": platform.uri(source.images),
         "image_size": f"{height}x{width}",
@@ -141,6 +141,7 @@ def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
         **({} if source.scale is None else {"scale": source.scale}),
         **_split_flags(source.split),
         **({"task": task} if task in (REGRESSION, MULTILABEL) else {}),
+        **({} if positive is None else {"positive": positive}),
     }
 
 

@@ -20,7 +20,7 @@ from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.metrics import METRICS
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
+from trellis_contracts.tasks import BINARY, MULTILABEL, REGRESSION, TASKS
 
 
 def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
@@ -29,6 +29,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *_counts(experiment),
         *_columns(experiment),
         *_trainer(experiment, catalog),
+        *_positive(experiment),
         *_metric(experiment),
         *hyperparameters.problems(experiment, catalog),
         *backbone.problems(experiment),
@@ -102,6 +103,12 @@ def _trainer(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
             yield Problem((where,), message)
     if unfit := other_models.unfit(experiment, catalog):
         yield Problem(("model",), unfit)
+
+
+def _positive(experiment: Experiment) -> Iterator[Problem]:
+    if experiment.positive is not None and experiment.task != BINARY:
+        message = f"a {BINARY} has a positive class, and the task is {experiment.task}"
+        yield Problem(("positive",), message)
 
 
 def _metric(experiment: Experiment) -> Iterator[Problem]:

@@ -68,7 +68,13 @@ def too_few_for_automl(
 
 
 def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | None:
-    """Return the classes of class_weights that the examples do not have; None if they have all."""
+    """Return why a class that `positive` or class_weights names is none of the examples'; None if
+    all are.
+    """
+    positive = experiment.positive
+    if positive is not None and positive not in classes:
+        near = did_you_mean(positive, sorted(classes)[:20])
+        return f"positive: no example is of the class '{positive}'; {near}"
     for model, one in experiment.by_model.items():
         where = "" if model is None else f"other_models.{model}."
         for text in possible(one, catalog.load(), "class_weights"):

@@ -24,6 +24,7 @@ def settings(
     task=CLASSIFICATION,
     days=None,
     stratify=False,
+    positive=None,
 ):
     return ImageExportSettings(
         source="gs://bkt/manifest.csv",
@@ -37,6 +38,7 @@ def settings(
         task=task,
         days=days,
         stratify=stratify,
+        positive=positive,
     )
 
 
@@ -113,6 +115,15 @@ def test_classes_are_in_natural_order():
     ]
     plan = plan_of(lines)
     assert plan.classes == ("9", "10", "a", "b2", "b10")
+    for work in plan.work:
+        assert [plan.classes[label] for label in work.labels] == [row.label for row in work.rows]
+
+
+@pytest.mark.parametrize("positive", ["ill", "well"])
+def test_the_positive_class_is_the_second(positive):
+    lines = [f"gs://bkt/{label}/{i}.png,{label}" for label in ("ill", "well") for i in range(50)]
+    plan = plan_of(lines, positive=positive)
+    assert plan.classes[1] == positive
     for work in plan.work:
         assert [plan.classes[label] for label in work.labels] == [row.label for row in work.rows]
 

@@ -154,6 +154,11 @@ def test_the_fingerprint_names_the_datasets_content(digits):
             ]
         ),
     ]
+    two = with_changes(digits, {("task",): "binary_classification"})
+    others += [
+        fingerprint(AT, VERSION, with_changes(two, {("positive",): positive}))
+        for positive in ("ill", "well")
+    ]
     assert len({name, *others}) == len(others) + 1
 
 

@@ -127,6 +127,7 @@ def test_rows_count_what_their_weights_say(plan, client, group):
     rows = client.query_and_wait(f"SELECT key, example_weight FROM {table}")
     assert all(float(key) == 2 * weight for key, weight in rows)
     assert check.columns_json(planned, group, 300)["weight"] == {"name": "w"}
+    assert "positive" not in check.columns_json(planned, group, 300)
     trees = bqml.script(planned, group, "boosted_tree_classifier")
     assert "instance_weight_col = 'example_weight'" in trees
     assert "\n  example_weight,\n" in trees

@@ -42,6 +42,7 @@ class Predictions:
     folder: object
     experiment: object
     platform: object
+    bucket: str = BUCKET
 
     @property
     def dag(self):
@@ -57,7 +58,7 @@ class Predictions:
         run = self.folder / name / "runs/r"
         (run / "model").mkdir(parents=True, exist_ok=True)
         (run / "model/weights").write_text("1")
-        addresses = layout.Run(BUCKET, name, "r")
+        addresses = layout.Run(self.bucket, name, "r")
         plan = a_plan(self.experiment, addresses, table)
         (run / "plan.json").write_text(json.dumps(plan.to_json()))
         columns = ",".join(f.column for f in table.features) if table else ""
@@ -65,8 +66,8 @@ class Predictions:
             "display_name": name,
             "labels": {EXPERIMENT_LABEL: name},
             "version_aliases": aliases,
-            "version_description": json.dumps({"run": f"gs://{BUCKET}/{name}/runs/r/"}),
-            "artifact_uri": f"gs://{BUCKET}/{name}/runs/r/model",
+            "version_description": json.dumps({"run": f"gs://{self.bucket}/{name}/runs/r/"}),
+            "artifact_uri": f"gs://{self.bucket}/{name}/runs/r/model",
             "container_spec": {
                 "image_uri": "example.com/test/sh:1",
                 "args": [f"exec {sys.executable} -I {SERVER}", "serve"],

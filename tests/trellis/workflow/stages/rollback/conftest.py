@@ -27,11 +27,11 @@ MACHINES = {
 class Registry:
     """The model of one experiment, its endpoint, and the DAG rollback."""
 
-    def __init__(self, google, experiment, platform):
+    def __init__(self, google, experiment, platform, bucket=BUCKET):
         self.name, self.platform, self.experiment = experiment.name, platform, experiment
         self.model = f"{PARENT}/models/{self.name}"
         self.endpoint_name = f"{PARENT}/endpoints/{self.name}"
-        self.folder = google.buckets / BUCKET / self.name
+        self.bucket, self.folder = bucket, google.buckets / bucket / self.name
         self.models = api.ModelServiceClient(client_options=OPTIONS)
         self.endpoints = api.EndpointServiceClient(client_options=OPTIONS)
         self.dag = rollback.build({self.name: experiment}, platform)
@@ -50,9 +50,9 @@ class Registry:
             "labels": labels or {EXPERIMENT_LABEL: self.name},
             "version_aliases": aliases,
             "version_description": json.dumps(
-                {"run": f"gs://{BUCKET}/{self.name}/runs/run-{number}/"}
+                {"run": f"gs://{self.bucket}/{self.name}/runs/run-{number}/"}
             ),
-            "artifact_uri": f"gs://{BUCKET}/{self.name}/runs/run-{number}/model",
+            "artifact_uri": f"gs://{self.bucket}/{self.name}/runs/run-{number}/model",
             "container_spec": {
                 "image_uri": "example.com/test/serve:1",
                 "env": [{"name": k, "value": str(v)} for k, v in variables.items()],
