@@ -130,3 +130,33 @@ def test_a_contender_that_never_decides_for_the_class_lacks_its_ppv_and_is_ranke
         assert "ppv" not in found.metrics
         assert found.metrics["sensitivity"].value == 0
         assert "ppv" not in board.standings[-1].difference.metrics
+
+
+def population(share, apart, seed=3, n=100_000):
+    """Two classes, one of them rare, with probabilities of a logistic score: an Outcome."""
+    random = np.random.default_rng(seed)
+    labels = (random.random(n) < share).astype(int)
+    score = random.normal(apart * labels, 1)
+    positive = 1 / (1 + np.exp(-(score - apart / 2)))
+    return Outcome(labels, np.column_stack([1 - positive, positive]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("share", [0.5, 0.2, 0.07])
+@pytest.mark.parametrize("apart", [0.5, 1.5, 3.0])
+def test_the_interval_of_average_precision_covers_the_positive_classs(share, apart):
+    """200 test splits of 200 examples: not the mean over both classes, which is near 1."""
+    everyone = population(share, apart)
+    metric = METRICS["average_precision"]
+    true, simulations, covered = metric.point(everyone), 200, 0
+    random = np.random.default_rng(5)
+    for _ in range(simulations):
+        rows = random.integers(0, len(everyone.labels), 200)
+        drawn = Outcome(everyone.labels[rows], everyone.probabilities[rows])
+        (standing,) = Scoreboard({"a": drawn}, metric).standings
+        score = standing.metrics["average_precision"]
+        covered += score.low <= true <= score.high
+    print(share, apart, true, covered / simulations)
+    # Three standard errors below 95% of 200.
+    assert covered / simulations > 0.904
