@@ -49,9 +49,9 @@ def classes_in(label: str, task: str) -> list[str]:
     return list(dict.fromkeys(filter(None, map(str.strip, label.split(SEPARATOR)))))
 
 
-def natural_order(name: str) -> tuple:
+def natural_order(name: str) -> tuple[list[int | str], str]:
     """Sort key that compares runs of digits as numbers: "9" before "10", "a2" before "a10"."""
     parts = _DIGITS.split(name)
     # Text and numbers alternate in `parts`, so positions never compare a string with a number.
-    numbers = [int(part) if i % 2 else part for i, part in enumerate(parts)]
+    numbers: list[int | str] = [int(part) if i % 2 else part for i, part in enumerate(parts)]
     return (numbers, name)  # "1" and "01" have equal parts: the name decides

@@ -126,7 +126,8 @@ MANIFESTS = {
         {("tune", "maximize"): "auc"}, "auc compares two classes",
     ),
     "a positive class of no example": (
-        lines(), {("task",): "binary_classification", ("positive",): "cat"}, "of the class 'cat'",
+        lines(classes=2), {("task",): "binary_classification", ("positive",): "cat"},
+        "of the class 'cat'",
     ),
     "weights of no class": (
         lines(), {("hyperparameters",): {"class_weights": '{"cat": 2}'}}, "of the class 'cat'",
