@@ -343,3 +343,35 @@ def test_the_header_of_a_jpeg_tells_its_shape():
     assert shape_of(b"\xff\xd8" + app + frame + bytes(20)) == (300, 400, 3, 8)
     assert shape_of(b"\xff\xd8" + app) is None
     assert shape_of(b"GIF89a") is None
+
+
+def two_classes(path, names, quoted=""):
+    """A table of 60 rows with two classes; every fifth row has an empty text in quotes."""
+    draw = random.Random(3)
+    lines = ['"id","x","y"']
+    for n in range(60):
+        name = quoted if n % 5 == 0 and quoted is not None else names[n % 2]
+        lines.append(f'"s{n}","{draw.gauss(n % 2, 1):.3f}","{name}"')
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("names", "positive"),
+    [(("ill", "well"), "well"), (("yes", "no"), "yes"), (("0", "1"), "1"), (("9", "10"), "10")],
+)
+def test_the_file_names_the_positive_class_that_a_run_would_take(trellis, dags, names, positive):
+    two_classes(dags.parent / "two.csv", names, quoted=None)
+    assert trellis("new", "experiment", "two.csv", "--label", "y", "--owner", "ann") == 0
+    assert load(dags / "experiments/two.yaml").positive == positive
+
+
+def test_an_empty_text_is_no_class(trellis, dags, capsys):
+    two_classes(dags.parent / "two.csv", ("ill", "well"))
+    words = ("new", "experiment", "two.csv", "--owner", "ann")
+    assert trellis(*words) == 1
+    said = "".join(capsys.readouterr())
+    assert "'y' is an empty text in 12 rows" in said
+    assert "--missing ''" in said
+    assert trellis(*words, "--missing", "") == 0
+    assert "12 rows without a label are left out" in capsys.readouterr().out
+    assert load(dags / "experiments/two.yaml").positive == "well"

@@ -25,6 +25,7 @@ def test_a_task_that_is_cleared_alone_ends_as_before(google, ended, kind, stage)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("action", ["success", "failed", "skipped"])
 @pytest.mark.parametrize(("kind", "stage"), STAGES)
 def test_a_task_that_is_marked_and_then_run_again(google, ended, kind, stage, action, capsys):
