@@ -48,7 +48,7 @@ PAUSE_SECONDS = (8.0, 25.0)
 
 
 class Killer(threading.Thread):
-    """Kills until it is told to stop, or has killed so many."""
+    """Kills until it is stopped, or has killed so many."""
 
     def __init__(self, demo: Demo, chance: random.Random, most: int):
         super().__init__(daemon=True)

@@ -1,5 +1,5 @@
-"""The pages and their addresses. They only read; who may not see an experiment is told that there
-is none.
+"""The pages and their addresses. They only read; a user without the right to an experiment gets the
+answer that there is none.
 """
 
 import functools

@@ -1,8 +1,9 @@
 """JSON Schema of an experiment file, for editors: completion, hover texts, and most mistakes while
 they are typed.
 
-Made of the classes that check the file, and of what `trellis_contracts` declares. It leaves out
-what only a program can check; `trellis check` reports everything.
+The schema is built from the classes that check the file, and the declarations of
+`trellis_contracts`. It leaves out what only a program can check; `trellis check` reports
+everything.
 """
 
 import json
