@@ -1,4 +1,4 @@
-"""Whether an observation of local_gcp is what a fact of the real services says."""
+"""Compares observations of local_gcp with facts of the real services."""
 
 from __future__ import annotations
 

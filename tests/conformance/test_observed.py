@@ -1,4 +1,4 @@
-"""What notebooks, issues and pages show of the real Vertex AI and BigQuery ML is so here, too."""
+"""Facts of the real Vertex AI and BigQuery ML, from notebooks, issues and pages, hold here, too."""
 
 import collections
 import json

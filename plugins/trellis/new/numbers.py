@@ -84,7 +84,7 @@ def number_like(texts: Any) -> Any:
 
 
 def decorated(texts: Any) -> Any:
-    """Which of the texts are a number with a unit, sign or brackets, or in a spelling that is not
+    """Mark the texts that are a number with a unit, sign or brackets, or in a spelling that is not
     read: a pyarrow array of booleans.
     """
     from pyarrow import compute

@@ -122,7 +122,7 @@ def train(name: str, dataset: str, task: str, inputs: Any) -> Any:
 
 
 def inputs(target: str, kind: str) -> dict[str, Any]:
-    """What a client sends, with defaults."""
+    """Return a client's inputs, with defaults."""
     return {
         "target_column": target,
         "prediction_type": kind,

@@ -1,4 +1,4 @@
-"""What the programs that observe local_gcp share: clients, waits, and answers in one form.
+"""Shared parts of the programs that observe local_gcp: clients, waits, and answers in one form.
 
 Each program prints {observation: value} as JSON. What local_gcp refuses by name is {"refused": its
 message}, another error {"error": code, "message": ...}.

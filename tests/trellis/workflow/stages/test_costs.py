@@ -48,7 +48,9 @@ def test_reduction_servers_are_paid_too(digits, group):
 
 
 def test_the_hours_that_baselines_are_bounded_by_are_enforced(breast_cancer, group):
-    """What the limit supposes of AutoML's prediction and of external training, the jobs have."""
+    """The jobs have the bounds that the limit supposes of AutoML's prediction and of external
+    training.
+    """
     radius = Feature("radius", "radius", "FLOAT64", "numeric")
     key, label = Column("sample_id", "STRING"), Column("malignant", "STRING")
     table = Table(key, label, None, [radius], regression=False)
