@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from trellis_contracts.tasks import MULTILABEL, SEPARATOR, classes_in
+from trellis_contracts.tasks import SEPARATOR
 
 DECIDED_ABOVE = 0.5
 """A class is decided if its probability is greater."""
@@ -19,11 +19,6 @@ DECIDED_ABOVE = 0.5
 def of(indices: Iterable[int]) -> int:
     """The set of these class indices, 0 to 62."""
     return sum(1 << index for index in set(indices))
-
-
-def names(label: str) -> list[str]:
-    """The classes in a table's label, each once, in its order; none of an empty text."""
-    return classes_in(label, MULTILABEL)
 
 
 def members(labels: np.ndarray, classes: int) -> np.ndarray:

@@ -60,32 +60,46 @@ class Reuse:
         return found
 
 
-@dataclass(frozen=True)
-class PlanFile:
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """Fields that a plan.json and its reader on Airflow's side have in common.
+
+    created: when the run was triggered, ISO 8601, as are start and end of the data_interval.
+    baselines: their names. jobs: how many, by kind. rates: US dollars an hour. cost: the limit that
+    was checked against the budget.
+    """
+
+    run_id: str
+    created: str
+    data_interval: Mapping[str, str | None]
+    dataset: PlannedDataset
+    baselines: Sequence[str]
+    jobs: Mapping[str, int]
+    rates: Mapping[str, float]
+    cost: Mapping[str, Any]
+    reuse: Reuse = field(default_factory=Reuse)
+
+    @property
+    def planned(self) -> dict[str, Any]:
+        """These fields by name."""
+        return {name: getattr(self, name) for name in Planned.__dataclass_fields__}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFile(Planned):
     """The content of a plan.json.
 
-    run: folder of the run. created: when the run was triggered, ISO 8601, as are start and end of
-    the data_interval. configuration: the experiment file with its defaults filled in and the run's
-    parameters applied. model_file: the experiment's own model; None for one of the trainer's.
-    table: what the dataset is made of; None for images. baselines: their names. jobs: how many, by
-    kind. rates: US dollars an hour. cost: the limit that was checked against the budget.
+    run: folder of the run. configuration: the experiment file with its defaults filled in and the
+    run's parameters applied. model_file: the experiment's own model; None for one of the trainer's.
+    table: the columns of the dataset; None for images.
     """
 
     experiment: str
     description: str
     run: str
-    run_id: str
-    created: str
-    data_interval: Mapping[str, str | None]
     configuration: Mapping[str, Any]
     model_file: Mapping[str, Any] | None
-    dataset: PlannedDataset
     table: Mapping[str, Any] | None
-    baselines: Sequence[str]
-    jobs: Mapping[str, int]
-    rates: Mapping[str, float]
-    cost: Mapping[str, Any]
-    reuse: Reuse
 
     def to_json(self) -> dict[str, Any]:
         """The document."""
@@ -100,7 +114,7 @@ class PlanFile:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "PlanFile":
-        """Read a document that fits its schema."""
+        """From a document that fits its schema."""
         fields = {name: document[name] for name in cls.__dataclass_fields__}
         return cls(
             **{

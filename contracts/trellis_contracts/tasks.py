@@ -40,9 +40,9 @@ ONE_CLASS = (MULTICLASS, BINARY)
 """Tasks in which each example has one class."""
 
 
-def classes_in(label: str, task: str) -> list[str]:
+def classes_in(label: str, task: str | None) -> list[str]:
     """The names of the classes in a label's text: of a multi-label task those between separators,
-    each once, in their order.
+    each once, in their order. task: None for images of one class each.
     """
     if task != MULTILABEL:
         return [label]

@@ -30,7 +30,7 @@ from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import ImageModel, Model, ModelError
 from trainer.serving.rows import Field
 from trainer.storage import StorageError
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
 # Number of images that are read and decoded at once.
 _READERS = 16
@@ -66,15 +66,14 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
         all_keys = np.array(keys, dtype=object)
         if dataset.is_regression:
             return Values(all_keys, np.array(labels, np.float64), np.concatenate(answers))
-        several = dataset.is_multilabel
-        named = [label_sets.names(str(one)) if several else [str(one)] for one in labels]
+        named = [classes_in(str(one), dataset.task) for one in labels]
         places = {name: i for i, name in enumerate(dataset.classes)}
         if unknown := sorted({name for names in named for name in names} - set(places)):
             raise ScoreError(
                 f"the raw rows have the classes {listed(unknown)}, which are not in dataset.json: "
                 "the dataset was exported from other rows"
             )
-        if several:
+        if dataset.is_multilabel:
             sets = np.array([label_sets.of(map(places.__getitem__, names)) for names in named])
             return LabelSets(all_keys, sets, np.concatenate(answers), dataset.classes)
         indices = np.array([places[name] for (name,) in named], np.int32)

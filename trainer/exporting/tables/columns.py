@@ -30,14 +30,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from trainer import label_sets
 from trainer.dataset_description import GROUP_RULE, HASH_RULE, SPLITS, Split
 from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 from trellis_contracts import documents
 from trellis_contracts.documents import ContractError
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SPLIT_BY = "split_by"
@@ -138,7 +137,7 @@ class Columns:
 
     def classes_in(self, label: str) -> list[str]:
         """The names of a row's classes."""
-        return label_sets.names(label) if self.is_multilabel else [label]
+        return classes_in(label, self.task)
 
     @property
     def is_grouped(self) -> bool:

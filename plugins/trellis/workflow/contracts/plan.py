@@ -4,8 +4,7 @@ trellis_contracts.plan has the file; here its configuration is an Experiment aga
 Table.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trellis.workflow.contracts import layout
@@ -15,30 +14,19 @@ from trellis.workflow.contracts.table import from_json as table_from_json
 from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.validation.file import of_configuration
-from trellis_contracts.plan import PlanFile, PlannedDataset, Reuse
+from trellis_contracts.plan import PlanFile, Planned
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class Plan(Planned):
     """A plan.json, from which the stages make their jobs.
 
-    experiment: this run's Params applied. created: when the run was triggered, ISO 8601, as are
-    start and end of the data_interval. table: None for images. jobs: how many, by kind. rates: US
-    dollars an hour. cost: the limit that was checked against the budget.
+    experiment: this run's Params applied. table: None for images.
     """
 
     experiment: Experiment
     run: Run
-    run_id: str
-    created: str
-    data_interval: Mapping[str, str | None]
-    dataset: PlannedDataset
     table: Table | None
-    baselines: Sequence[str]
-    jobs: Mapping[str, int]
-    rates: Mapping[str, float]
-    cost: Mapping[str, Any]
-    reuse: Reuse = field(default_factory=Reuse)
 
     def of(self, model: str | None) -> "Plan":
         """The plan of one of the experiment's models, as Experiment.of has it."""
@@ -68,21 +56,8 @@ class Plan:
             configuration=self.experiment.configuration(),
             model_file=own_model.to_plan(self.experiment.own_model, self.model_address),
             table=self.table.to_json() if self.table else None,
-            **{name: getattr(self, name) for name in _AS_IN_THE_FILE},
+            **self.planned,
         ).to_json()
-
-
-_AS_IN_THE_FILE = (
-    "run_id",
-    "created",
-    "data_interval",
-    "dataset",
-    "baselines",
-    "jobs",
-    "rates",
-    "cost",
-    "reuse",
-)
 
 
 def from_json(content: dict[str, Any], run: Run) -> Plan:
@@ -102,5 +77,5 @@ def from_json(content: dict[str, Any], run: Run) -> Plan:
         experiment=experiment,
         run=run,
         table=table_from_json(file.table) if file.table else None,
-        **{name: getattr(file, name) for name in _AS_IN_THE_FILE},
+        **file.planned,
     )
