@@ -32,10 +32,10 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.trainer.training.helpers import arguments, write_dataset
 from tests.trainer.training.tables import write_table
-from trainer.dataset_features import NUMERIC, SEQUENCE
 from trainer.training import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trellis_contracts.dataset_features import NUMERIC, SEQUENCE
 
 OF_TABLES = {"dense": {}, "residual": {}, "wide_and_deep": {}}
 # 265 rows: what keeps a network from learning them by heart.

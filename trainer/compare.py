@@ -37,9 +37,9 @@ from trainer.comparison.run_folder import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.comparison.selection import selected_training
 from trainer.comparison.served import with_served
-from trainer.dataset_description import DatasetError
 from trainer.report.page import render
 from trainer.storage import StorageError
+from trellis_contracts.dataset import DatasetError
 
 
 class ComparisonError(ValueError):

@@ -1,7 +1,7 @@
 """Export a dataset: labelled images, or the rows of a table -> TFRecord files and dataset.json.
 
 Every image is decoded, turned upright, resized and written, with its key and class index, to a
-TFRecord file of its split; every row is encoded as trainer/dataset_description.py describes. The
+TFRecord file of its split; every row is encoded as trellis_contracts.dataset describes. The
 split is a pure function of the key, and so the same in every export, unless a manifest of images
 names it. Files:
 
@@ -45,15 +45,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainer import storage
-from trainer.dataset_description import (
-    FILE_NAME,
-    SPLITS,
-    DatasetDescription,
-    DatasetError,
-)
 from trainer.exporting import ExportError, vector_sort
 from trainer.exporting.flags import parse_flags
 from trainer.exporting.settings import ExportSettings, ImageExportSettings
+from trellis_contracts.dataset import FILE_NAME, SPLITS, DatasetDescription, DatasetError
 from trellis_contracts.tasks import REGRESSION
 
 if TYPE_CHECKING:

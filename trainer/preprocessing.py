@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import tensorflow as tf
 
-from trainer.dataset_features import Feature, Resize
 from trainer.images.scale import WHITE, Scale
+from trellis_contracts.dataset_features import Feature, Resize
 
 Size: TypeAlias = tf.Tensor | tuple[int, int]  # height, width
 

@@ -23,13 +23,20 @@ import sys
 from collections.abc import Sequence
 
 from trainer import dataset_description
-from trainer.dataset_description import DatasetDescription, DatasetError
-from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.models import ModelError
 from trainer.models.own import OwnModel, read
 from trainer.storage import StorageError
 from trainer.training.flags import add_hyperparameters
 from trellis_contracts import hyperparameters, job_image
+from trellis_contracts.dataset import DatasetDescription, DatasetError
+from trellis_contracts.dataset_features import (
+    BOOLEAN,
+    CATEGORICAL,
+    NUMERIC,
+    SEQUENCE,
+    TEXT,
+    TIMESTAMP,
+)
 from trellis_contracts.tasks import TASKS
 
 _KINDS = (NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT)

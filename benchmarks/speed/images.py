@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 from PIL import Image, ImageOps
 
-from trainer.dataset_features import Feature
 from trainer.exporting.images.convert import convert
+from trellis_contracts.dataset_features import Feature
 
 
 def scene(height, width):

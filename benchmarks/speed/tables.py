@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from trainer.dataset_description import SPLITS
 from trainer.exporting.splits import assign, ranges
 from trainer.exporting.tfrecord import tfrecords
+from trellis_contracts.dataset import SPLITS
 
 FEW_ROWS, ROWS, PEER_ROWS = 1_000_000, 4_000_000, 10_000
 FILE_ROWS = 250_000

@@ -1,8 +1,338 @@
-"""Declarations of a dataset in a bucket that both sides share."""
+"""dataset.json: what a dataset on disk holds. trainer.export writes it, training and compare read
+it.
+
+A dataset is a folder gs://BUCKET/EXPERIMENT/datasets/FINGERPRINT/ with
+
+    train-00000-of-00004.tfrecord ...   validation-..., test-...: uncompressed TFRecords
+    rejected.jsonl    {"line": 12, "uri": "gs://...", "label": "3", "reason": "..."} for each line
+                      of an image manifest that became no example; of a table every row becomes one
+    dataset.json      this description; written last, without it there is no dataset
+
+dataset_features.py describes the records. dataset.json, schema 2 (the values are examples):
+
+    {"schema": 2,
+     "fingerprint": "3f2a...",
+     "task":     null,                      of images of one class each; else one of TASKS
+     "source":   {"manifest": "gs://b/manifest.csv", "sha256": "...", "lines": 1797},   of images
+                 {"columns": "gs://b/columns.json", "sha256": "...",  of a table; the rest stands
+                  "table": "p.d.t", "query": null, "partition": ...,  in columns.json as the
+                  "snapshot": "p.d.snapshot_3f2a", "rows": 569},      dataset's `source`
+     "split":    {"rule": "FARM_FINGERPRINT(key) mod 100",    or "column ML_USE", without ranges
+                  "train": [0, 80], "validation": [80, 90], "test": [90, 100]},       half-open
+                 {"rule": "FARM_FINGERPRINT(group) mod 100", "by": "patient_id", ...}     of groups
+     "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
+                   "shape": [8, 8, 1],                               height, width, channels
+                   "resize": "stretch",                              or letterbox, crop
+                   "scale": "range:200,3900",                        absent: 8 bits; then uint16
+                   "rule": 2}],                                      IMAGE_RULE
+                 or, of a table, in the order of the researcher's file:
+                 [{"name": "radius mean", "kind": "numeric",         or "boolean"
+                   "dtype": "float32", "shape": [], "column": "radius_mean", "index": 0,
+                   "statistics": {"count": 450, "missing": 5, "mean": 14.1, "stddev": 3.5,
+                                  "min": 6.9, "max": 28.1, "quantiles": [6.9, 9.5, ..., 28.1]}},
+                  {"name": "site", "kind": "categorical", "dtype": "int64", "shape": [],
+                   "column": "site", "index": 0, "vocabulary": ["left", "right"],
+                   "statistics": {"count": 455, "missing": 0, "other": 3,
+                                  "frequencies": [300, 152]}},
+                  {"name": "taken", "kind": "timestamp", "dtype": "int64", "shape": [],
+                   "column": "taken", "index": 0, "statistics": {...}},  numeric's, in seconds
+                  {"name": "pulse", "kind": "sequence", "dtype": "float32", "shape": [null],
+                   "column": "pulse",
+                   "statistics": {..., "min_length": 0, "max_length": 80, "mean_length": 42.5}}],
+     "label":    {"name": "label", "dtype": "int64",                 or "float32": regression
+                  "column": "malignant",      the name in the source; absent: images
+                  "statistics": {...}},       numeric's; absent: classification
+     "weight":   {"name": "weight",                           absent: all rows count the same
+                  "column": "sampling_weight",                the name in the source
+                  "statistics": {...},                        numeric's
+                  "classes": {"0": 160.5, ...}},              train's sums; {} of a regression
+     "classes":  ["0", "1", ...],             class i is the i-th name; [] for regression
+                                              (of a multi-label task, see trainer.label_sets)
+     "counts":   {"train": {"examples": 1434, "classes": {"0": 142, ...}}, "validation": ...},
+     "files":    {"train": [{"name": "train-00000-of-00004.tfrecord", "examples": 359,
+                             "bytes": 60312}, ...], "validation": ...},
+     "bytes":    301200,                                             all TFRecord files together
+     "rejected": 2,                                                  lines of rejected.jsonl
+     "warnings": ["class '7' has no example in the test split, ..."]}
+
+Nothing in it depends on when or where it was written: the same source gives the same bytes.
+TensorFlow is not imported here, so that any program can read a description at little cost.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from trellis_contracts import documents
+from trellis_contracts.dataset_features import (
+    IMAGE,
+    Feature,
+    Label,
+    Statistics,
+    TermStatistics,
+    Weight,
+)
+from trellis_contracts.documents import ContractError
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
+
+SCHEMA_VERSION = 2
 
 IMAGE_RULE = 2
-"""Version of the rule by which image files become records. Raise it when the same file gives
-another record: after a change of trainer.images, or an upgrade of OpenCV or Pillow that changes
-pixels (a test fails then). It is part of the fingerprint, so that datasets of another rule are
-exported again.
+"""How image files become records. Raise it when the same file gives another record: after a change
+of trainer.images, or an upgrade of OpenCV or Pillow that changes pixels (a test fails then). It is
+part of the fingerprint, so that datasets of another rule are exported again.
 """
+
+FILE_NAME = "dataset.json"
+REJECTED_FILE_NAME = "rejected.jsonl"
+
+SPLITS = ("train", "validation", "test")
+
+HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
+GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
+COLUMN_RULE = "column ML_USE"
+
+# Families of tasks: an example's label is one class, any number of classes, or a number.
+CLASSIFICATION = "classification"
+FAMILIES = (CLASSIFICATION, MULTILABEL, REGRESSION)
+
+
+class DatasetError(ValueError):
+    """There is no dataset at the address, or its description cannot be understood."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The rule that assigns examples to splits.
+
+    rule: HASH_RULE, GROUP_RULE, COLUMN_RULE or another one, in words. ranges: with the first two,
+    half-open ranges of the key's or the group's bucket 0..99 by split name; else empty. by: with
+    GROUP_RULE, the column of the source whose values are the groups.
+    """
+
+    rule: str
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by: str | None = None
+
+    @property
+    def described(self) -> str:
+        """The rule, for people."""
+        return self.rule if self.by is None else f"{self.rule}, by {self.by}"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Examples of one split, in all and by class name (every class, 0 included; {}: regression).
+
+    Of a multi-label task an example counts for each of its classes.
+    """
+
+    examples: int
+    classes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One TFRecord file: name within the dataset's folder, records, size in bytes."""
+
+    name: str
+    examples: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DatasetDescription:
+    """dataset.json in memory; the module's docstring explains the fields."""
+
+    fingerprint: str
+    source: Mapping[str, object]
+    split: Split
+    features: tuple[Feature, ...]
+    classes: tuple[str, ...]
+    counts: Mapping[str, Counts]
+    files: Mapping[str, tuple[Shard, ...]]
+    rejected: int
+    warnings: tuple[str, ...] = ()
+    label: Label = field(default_factory=Label)
+    task: str | None = None
+    weight: Weight | None = None
+
+    @property
+    def kind(self) -> str:
+        """Kind of the examples: image or table."""
+        return "image" if any(feature.kind == IMAGE for feature in self.features) else "table"
+
+    @property
+    def family(self) -> str:
+        """One of FAMILIES."""
+        return self.task if self.task in (MULTILABEL, REGRESSION) else CLASSIFICATION
+
+    @property
+    def positive(self) -> str | None:
+        """The positive class of two classes, the second: the one that the experiment names, or else
+        the second in natural order. None for other tasks.
+        """
+        return self.classes[1] if self.family == CLASSIFICATION and len(self.classes) == 2 else None
+
+    @property
+    def is_regression(self) -> bool:
+        """True if the label is a number to predict, not a class."""
+        return self.task == REGRESSION
+
+    @property
+    def is_multilabel(self) -> bool:
+        """True if an example has any number of the classes (trainer.label_sets)."""
+        return self.task == MULTILABEL
+
+    @property
+    def outputs(self) -> int:
+        """Number of a model's outputs: a logit for each class, or the one value of a regression.
+
+        Of a multi-label task each is the logit of one class, whatever the others are.
+        """
+        return 1 if self.is_regression else len(self.classes)
+
+    def features_of(self, *kinds: str) -> tuple[Feature, ...]:
+        """The features of these kinds; of one vector's kinds (VECTORS) in the vector's order."""
+        return tuple(feature for feature in self.features if feature.kind in kinds)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all TFRecord files together."""
+        return sum(shard.bytes for shards in self.files.values() for shard in shards)
+
+    def examples(self, split: str) -> int:
+        """Number of examples of a split."""
+        return self.counts[split].examples
+
+    def uris(self, directory: str, split: str) -> list[str]:
+        """Addresses of a split's shards, in order, when the dataset lies in `directory`."""
+        return [f"{directory.rstrip('/')}/{shard.name}" for shard in self.files[split]]
+
+    def to_json(self) -> str:
+        """The text of dataset.json. Raises ContractError if it would not match its schema."""
+        document = {
+            "schema": SCHEMA_VERSION,
+            "fingerprint": self.fingerprint,
+            "task": self.task,
+            "source": dict(self.source),
+            "split": {
+                **_without_none({"rule": self.split.rule, "by": self.split.by}),
+                **self.split.ranges,
+            },
+            "features": [
+                _without_none(asdict(feature))
+                | ({"rule": IMAGE_RULE} if feature.kind == IMAGE else {})
+                for feature in self.features
+            ],
+            "label": _without_none(asdict(self.label)),
+            **({"weight": _without_none(asdict(self.weight))} if self.weight else {}),
+            "classes": self.classes,
+            "counts": {
+                split: {"examples": counts.examples, "classes": dict(counts.classes)}
+                for split, counts in self.counts.items()
+            },
+            "files": {
+                split: [asdict(shard) for shard in shards] for split, shards in self.files.items()
+            },
+            "bytes": self.bytes,
+            "rejected": self.rejected,
+            "warnings": self.warnings,
+        }
+        return documents.to_json("dataset", document, FILE_NAME)
+
+    @classmethod
+    def from_json(cls, text: str, where: str = FILE_NAME) -> "DatasetDescription":
+        """Read the text of a dataset.json. Raises DatasetError, naming `where`, if it is none."""
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise DatasetError(f"{where} is not JSON: {error}") from error
+        try:
+            documents.check("dataset", document, where)
+        except ContractError as error:
+            raise DatasetError(str(error)) from error
+        _check_rule(document, where)
+        return cls.from_document(document)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "DatasetDescription":
+        """From the content of a dataset.json that fits its schema, with images of any rule."""
+        return cls(
+            fingerprint=document["fingerprint"],
+            source=document["source"],
+            split=Split(
+                rule=document["split"]["rule"],
+                by=document["split"].get("by"),
+                ranges={
+                    split: _range(document["split"][split])
+                    for split in SPLITS
+                    if split in document["split"]
+                },
+            ),
+            features=tuple(_feature(feature) for feature in document["features"]),
+            label=Label(**_with_statistics(document["label"])),
+            classes=tuple(document["classes"]),
+            counts={split: Counts(**document["counts"][split]) for split in SPLITS},
+            files={
+                split: tuple(Shard(**shard) for shard in document["files"][split])
+                for split in SPLITS
+            },
+            rejected=document["rejected"],
+            warnings=tuple(document["warnings"]),
+            task=document["task"],
+            weight=Weight(**_with_statistics(document["weight"])) if "weight" in document else None,
+        )
+
+
+def _range(edges: list[int]) -> tuple[int, int]:
+    low, high = edges
+    return low, high
+
+
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the fields that do not apply. (None inside a shape is a value: any length.)"""
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in fields.items()
+        if value is not None
+    }
+
+
+def _check_rule(document: Mapping[str, Any], where: str) -> None:
+    for feature in document["features"]:
+        rule = feature.get("rule", 1)
+        if feature["kind"] == IMAGE and rule != IMAGE_RULE:
+            raise DatasetError(
+                f"{where} has images by rule {rule}; this trainer and its server make "
+                f"them by rule {IMAGE_RULE}. Export the dataset again (a new run does), or use the "
+                "trainer that wrote it"
+            )
+
+
+def _feature(document: Mapping[str, Any]) -> Feature:
+    fields = {**_with_statistics(document), "shape": tuple(document["shape"])}
+    fields.pop("rule", None)
+    if "vocabulary" in fields:
+        fields["vocabulary"] = tuple(fields["vocabulary"])
+    return Feature(**fields)
+
+
+def _with_statistics(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A feature's or label's fields, its statistics as the class that they are of."""
+    if "statistics" not in document:
+        return document
+    # Their only lists are quantiles and frequencies.
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in document["statistics"].items()
+    }
+    kind: type[TermStatistics | Statistics]
+    kind = TermStatistics if "frequencies" in values else Statistics
+    return {**document, "statistics": kind(**values)}
+
+
+def shard_name(split: str, index: int, count: int) -> str:
+    """File name of shard `index` (from 0) of `count`, e.g. train-00000-of-00004.tfrecord."""
+    return f"{split}-{index:05d}-of-{count:05d}.tfrecord"

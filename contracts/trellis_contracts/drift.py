@@ -9,7 +9,7 @@ need no correction for an empty bin. Two samples of one population differ too: a
 only if 99.9% of pairs of samples of these sizes are closer, by the normal and chi-squared
 approximations for independent rows.
 
-A dataset is the content of its dataset.json; a value is missing where it is NULL.
+A value is missing where it is NULL.
 """
 
 import bisect
@@ -17,7 +17,17 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import (
+    BOOLEAN,
+    CATEGORICAL,
+    TABLE_KINDS,
+    TIMESTAMP,
+    Feature,
+    Statistics,
+    TermStatistics,
+)
 
 LIMITS = {
     "examples": 2.0,
@@ -91,7 +101,7 @@ class Drift:
 LEVELS = ("within chance", "small", "large")
 
 
-def measure(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Drift]:
+def measure(before: DatasetDescription, now: DatasetDescription) -> list[Drift]:
     """The drift of the label, then that of each feature of either dataset; images have none."""
     rows = _rows(before), _rows(now)
     old, new = _features(before), _features(now)
@@ -103,14 +113,14 @@ def measure(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Drift]:
     return [_label(before, now, rows), *found]
 
 
-def _label(before: Mapping[str, Any], now: Mapping[str, Any], rows: tuple[int, int]) -> Drift:
-    name = now["label"].get("column", now["label"]["name"])
-    if before["task"] != now["task"]:
-        return Drift(name, "label", remark=f"was for {before['task'] or 'classification'} before")
-    if "statistics" in now["label"] and "statistics" in before["label"]:
-        one, two = before["label"]["statistics"], now["label"]["statistics"]
+def _label(before: DatasetDescription, now: DatasetDescription, rows: tuple[int, int]) -> Drift:
+    name = now.label.column or now.label.name
+    if before.task != now.task:
+        return Drift(name, "label", remark=f"was for {before.task or 'classification'} before")
+    one, two = before.label.statistics, now.label.statistics
+    if one is not None and two is not None:
         return Drift(name, "label", "numbers", _divergence(one, two, rows), _shift(one, two, rows))
-    old, new = (dict(dataset["counts"]["train"]["classes"]) for dataset in (before, now))
+    old, new = (dataset.counts["train"].classes for dataset in (before, now))
     shares = [(label, old[label], new[label]) for label in old if label in new]
     return Drift(
         name,
@@ -122,44 +132,48 @@ def _label(before: Mapping[str, Any], now: Mapping[str, Any], rows: tuple[int, i
     )
 
 
-def _feature(before: Mapping[str, Any], now: Mapping[str, Any], rows: tuple[int, int]) -> Drift:
-    name, kind = now["name"], now["kind"]
-    if before["kind"] != kind:
-        return _unmeasured(now, f"was {before['kind']} before")
-    one, two = before["statistics"], now["statistics"]
-    both = one["count"] + one["missing"], two["count"] + two["missing"]
-    missing = _share("missing values", one["missing"], two["missing"], *both)
-    if kind == "timestamp":
+def _feature(before: Feature, now: Feature, rows: tuple[int, int]) -> Drift:
+    name, kind = now.name, now.kind
+    if before.kind != kind:
+        return _unmeasured(now, f"was {before.kind} before")
+    if kind == CATEGORICAL:
+        return _categories(before, now)
+    one, two = before.number_statistics, now.number_statistics
+    missing = _missing(one, two)
+    if kind == TIMESTAMP:
         return Drift(name, kind, missing=missing, remark="moves with the calendar")
-    if kind == "categorical":
-        return _categories(before, now, missing)
-    if kind == "boolean":
-        counts = [statistics["count"] * statistics["mean"] for statistics in (one, two)]
-        true = _share("true", counts[0], counts[1], one["count"], two["count"])
+    if kind == BOOLEAN:
+        counts = [statistics.count * statistics.mean for statistics in (one, two)]
+        true = _share("true", counts[0], counts[1], one.count, two.count)
         return Drift(name, kind, "categories", true, missing=missing)
-    if not (one["count"] and two["count"]):
+    if not (one.count and two.count):
         return Drift(name, kind, missing=missing, remark="has no values in one of the datasets")
     return Drift(
         name, kind, "numbers", _divergence(one, two, rows), _shift(one, two, rows), missing
     )
 
 
-def _unmeasured(feature: Mapping[str, Any], remark: str) -> Drift:
-    return Drift(feature["name"], feature["kind"], remark=remark)
+def _unmeasured(feature: Feature, remark: str) -> Drift:
+    return Drift(feature.name, feature.kind, remark=remark)
 
 
-def _categories(before: Mapping[str, Any], now: Mapping[str, Any], missing: Share | None) -> Drift:
-    one, two = before["statistics"], now["statistics"]
+def _missing(one: Statistics | TermStatistics, two: Statistics | TermStatistics) -> Share | None:
+    both = one.count + one.missing, two.count + two.missing
+    return _share("missing values", one.missing, two.missing, *both)
+
+
+def _categories(before: Feature, now: Feature) -> Drift:
+    one, two = before.term_statistics, now.term_statistics
     old, new = (
-        dict(zip(f["vocabulary"], f["statistics"]["frequencies"], strict=True))
-        for f in (before, now)
+        dict(zip(feature.terms, feature.term_statistics.frequencies, strict=True))
+        for feature in (before, now)
     )
     counts = []
     for term in {**old, **new}:
         known = old.get(term), new.get(term)
         # A term that a full vocabulary left out is at most as frequent as the rarest that it kept.
-        first = min(min(old.values()), known[1] or 0) if one["other"] and old else 0
-        second = min(min(new.values()), known[0] or 0) if two["other"] and new else 0
+        first = min(min(old.values()), known[1] or 0) if one.other and old else 0
+        second = min(min(new.values()), known[0] or 0) if two.other and new else 0
         counts.append(
             (
                 term,
@@ -168,13 +182,13 @@ def _categories(before: Mapping[str, Any], now: Mapping[str, Any], missing: Shar
             )
         )
     return Drift(
-        now["name"],
-        "categorical",
+        now.name,
+        CATEGORICAL,
         "categories",
-        _most_moved(counts, one["count"], two["count"]),
-        missing=missing,
-        came=[] if one["other"] else [term for term in new if term not in old],
-        went=[] if two["other"] else [term for term in old if term not in new],
+        _most_moved(counts, one.count, two.count),
+        missing=_missing(one, two),
+        came=[] if one.other else [term for term in new if term not in old],
+        went=[] if two.other else [term for term in old if term not in new],
     )
 
 
@@ -197,21 +211,19 @@ def _share(name: str, first: float, second: float, old: float, new: float) -> Sh
     return Share(q - p, chance, name, p, q)
 
 
-def _shift(one: Mapping[str, Any], two: Mapping[str, Any], rows: tuple[int, int]) -> Difference:
+def _shift(one: Statistics, two: Statistics, rows: tuple[int, int]) -> Difference:
     n, m = _independent(one, two, rows)
-    difference, spread = two["mean"] - one["mean"], one["stddev"]
+    difference, spread = two.mean - one.mean, one.stddev
     if not spread:
-        same = math.isclose(two["mean"], one["mean"], rel_tol=1e-6)
+        same = math.isclose(two.mean, one.mean, rel_tol=1e-6)
         return Difference(0.0 if same else math.copysign(math.inf, difference), 0.0)
-    chance = _ERRORS * math.sqrt(spread**2 / n + two["stddev"] ** 2 / m)
+    chance = _ERRORS * math.sqrt(spread**2 / n + two.stddev**2 / m)
     return Difference(difference / spread, chance / spread)
 
 
-def _divergence(
-    one: Mapping[str, Any], two: Mapping[str, Any], rows: tuple[int, int]
-) -> Difference:
+def _divergence(one: Statistics, two: Statistics, rows: tuple[int, int]) -> Difference:
     n, m = _independent(one, two, rows)
-    value, bins = divergence(one["quantiles"], two["quantiles"])
+    value, bins = divergence(one.quantiles, two.quantiles)
     chance = _chi_squared(max(bins - 1, 1)) * (1 / n + 1 / m) / (8 * math.log(2))
     return Difference(value, chance)
 
@@ -255,16 +267,14 @@ def _chi_squared(freedom: int) -> float:
     return float(freedom * (1 - part + _QUANTILE * math.sqrt(part)) ** 3)
 
 
-def _independent(
-    one: Mapping[str, Any], two: Mapping[str, Any], rows: tuple[int, int]
-) -> tuple[int, int]:
+def _independent(one: Statistics, two: Statistics, rows: tuple[int, int]) -> tuple[int, int]:
     """Independent values of both datasets: those of one sequence are not, its row is."""
-    return min(one["count"], rows[0]), min(two["count"], rows[1])
+    return min(one.count, rows[0]), min(two.count, rows[1])
 
 
-def _features(dataset: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {f["name"]: f for f in dataset["features"] if f["kind"] != "image"}
+def _features(dataset: DatasetDescription) -> dict[str, Feature]:
+    return {feature.name: feature for feature in dataset.features_of(*TABLE_KINDS)}
 
 
-def _rows(dataset: Mapping[str, Any]) -> int:
-    return int(dataset["counts"]["train"]["examples"])
+def _rows(dataset: DatasetDescription) -> int:
+    return dataset.examples("train")

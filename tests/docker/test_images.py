@@ -30,7 +30,7 @@ CONTAINER = ROOT / "local_gcp/src/local_gcp/jobs/container.py"
 MAKE_TABLE = """
 import json, pathlib
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
-from trainer.dataset_description import SPLITS
+from trellis_contracts.dataset import SPLITS
 from trainer.exporting.splits import assign
 
 ranges = {"train": (0, 80), "validation": (80, 90), "test": (90, 100)}

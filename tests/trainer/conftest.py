@@ -11,11 +11,11 @@ import pytest
 from tests.trainer.training.helpers import originals
 from trainer import predictions
 from trainer.comparison.outcome import Outcome
-from trainer.dataset_description import Counts, DatasetDescription, Shard, Split, shard_name
-from trainer.dataset_features import Feature
 from trainer.exporting import tfrecord
 from trainer.predictions import Predictions
 from trellis_contracts import VERSION
+from trellis_contracts.dataset import Counts, DatasetDescription, Shard, Split, shard_name
+from trellis_contracts.dataset_features import Feature
 
 # On a busy machine, how long an example took says nothing about the code.
 hypothesis.settings.register_profile("trainer", deadline=None)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.trainer.training.tables import write_table
-from trainer.dataset_description import SPLITS
+from trellis_contracts.dataset import SPLITS
 
 _ARROW = {
     "timestamp": pa.timestamp("us", "UTC"),

@@ -8,7 +8,9 @@ import pyarrow.parquet as pq
 
 from tests.trainer.conftest import RunFolder
 from trainer import predictions
-from trainer.dataset_description import (
+from trainer.exporting import tfrecord
+from trainer.predictions import Values
+from trellis_contracts.dataset import (
     GROUP_RULE,
     HASH_RULE,
     Counts,
@@ -17,9 +19,7 @@ from trainer.dataset_description import (
     Split,
     shard_name,
 )
-from trainer.dataset_features import Feature, Label, Statistics, TermStatistics
-from trainer.exporting import tfrecord
-from trainer.predictions import Values
+from trellis_contracts.dataset_features import Feature, Label, Statistics, TermStatistics
 from trellis_contracts.tasks import REGRESSION
 
 RANGES = {"train": (0, 80), "validation": (80, 90), "test": (90, 100)}

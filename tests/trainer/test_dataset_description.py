@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from trainer import dataset_description, storage
-from trainer.dataset_description import (
+from trellis_contracts.dataset import (
     HASH_RULE,
     SPLITS,
     Counts,
@@ -18,7 +18,7 @@ from trainer.dataset_description import (
     Split,
     shard_name,
 )
-from trainer.dataset_features import Feature, Label, Statistics, TermStatistics
+from trellis_contracts.dataset_features import Feature, Label, Statistics, TermStatistics
 
 
 def some_description(**changed):

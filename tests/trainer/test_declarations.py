@@ -3,8 +3,8 @@
 import importlib
 
 from trainer.comparison.scoreboard import metrics_for
-from trainer.dataset_description import CLASSIFICATION, FAMILIES
 from trellis_contracts import metrics
+from trellis_contracts.dataset import CLASSIFICATION, FAMILIES
 from trellis_contracts.models import MODELS
 from trellis_contracts.tasks import TASKS
 

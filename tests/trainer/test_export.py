@@ -15,11 +15,11 @@ import pytest
 import tensorflow as tf
 
 from trainer import dataset_description, export
-from trainer.dataset_description import SPLITS
 from trainer.exporting import ExportError
 from trainer.exporting.flags import parse_flags
 from trainer.exporting.run import place
 from trainer.exporting.splits import buckets
+from trellis_contracts.dataset import SPLITS
 
 CLASSES = ("9", "10", "été")
 IMAGES = 150

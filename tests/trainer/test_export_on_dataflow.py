@@ -9,6 +9,7 @@ import pytest
 
 from tests.trainer.exporting.tables.helpers import feature, write_table
 from trainer import dataset_description, export
+from trellis_contracts.dataset import SPLITS
 
 ROOT = Path(__file__).parents[2]
 BUCKET = "export-on-dataflow"
@@ -82,7 +83,7 @@ def launch(local_gcp, tmp_path, source=IMAGES, **changed):
 def test_the_template_exports_a_dataset(local_gcp, bucket, tmp_path):
     assert launch(local_gcp, tmp_path).strip() == "JOB_STATE_DONE"
     description = dataset_description.load(f"gs://{BUCKET}/datasets/f/")
-    assert sum(description.examples(split) for split in dataset_description.SPLITS) == 100
+    assert sum(description.examples(split) for split in SPLITS) == 100
 
 
 @pytest.mark.slow
@@ -98,7 +99,7 @@ def test_the_template_exports_a_table(local_gcp, bucket, tmp_path):
     output = f"gs://{BUCKET}/datasets/table/"
     assert launch(local_gcp, tmp_path, TABLE, output=output).strip() == "JOB_STATE_DONE"
     description = dataset_description.load(output)
-    assert sum(description.examples(split) for split in dataset_description.SPLITS) == 200
+    assert sum(description.examples(split) for split in SPLITS) == 200
     assert description.features[1].vocabulary == ("red",)
     shards = {shard.name for split in description.files.values() for shard in split}
     written = {path.name for path in (bucket / "datasets/table").rglob("*")}

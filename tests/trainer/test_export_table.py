@@ -29,10 +29,10 @@ from tests.trainer.exporting.tables.helpers import (
 )
 from trainer import dataset_description
 from trainer.comparison.held_out_split import read_held_out_split
-from trainer.dataset_description import GROUP_RULE, SPLITS, Split
-from trainer.dataset_features import NULL_TIMESTAMP
 from trainer.exporting.splits import buckets, fingerprints
 from trainer.exporting.tables import layout
+from trellis_contracts.dataset import GROUP_RULE, SPLITS, Split
+from trellis_contracts.dataset_features import NULL_TIMESTAMP
 
 SITES = ("links", "rechts", None, "mitte")
 TAKEN = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in range(ROWS)]

@@ -16,8 +16,8 @@ import pytest
 from demo import breast_cancer_data, digits_data, heartbeats_data, patients_data
 from tests.trainer.exporting.tables.helpers import feature, run, write_table
 from trainer import dataset_description, export
-from trainer.dataset_description import SPLITS
 from trainer.exporting.splits import assign
+from trellis_contracts.dataset import SPLITS
 
 ROWS = 400
 HALF_OPEN = {"train": (0, 80), "validation": (80, 90), "test": (90, 100)}

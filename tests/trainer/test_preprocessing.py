@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import preprocessing
-from trainer.dataset_features import RESIZES, Feature
 from trainer.images import Scale, pixels, resize
+from trellis_contracts.dataset_features import RESIZES, Feature
 
 
 def noise(height, width, channels, seed=0):

@@ -22,8 +22,8 @@ from trainer.comparison.groups import Groups
 from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.regression import ValueOutcome
-from trainer.dataset_description import CLASSIFICATION, DatasetDescription
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
+from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _FAMILIES = {Predictions: CLASSIFICATION, LabelSets: MULTILABEL, Values: REGRESSION}
@@ -73,7 +73,7 @@ class HeldOutSplit:
 
     @property
     def family(self) -> str:
-        """Family of the task, one of dataset_description.FAMILIES."""
+        """Family of the task, one of trellis_contracts.dataset.FAMILIES."""
         if self.multilabel:
             return MULTILABEL
         return CLASSIFICATION if self.classes else REGRESSION

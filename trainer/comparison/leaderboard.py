@@ -23,8 +23,8 @@ from trainer.comparison.scoreboard import (
     Scoreboard,
     Standing,
 )
-from trainer.dataset_description import DatasetDescription
 from trellis_contracts import documents
+from trellis_contracts.dataset import DatasetDescription
 
 SCHEMA_VERSION = 5
 

@@ -11,7 +11,7 @@ import google_crc32c
 
 from trainer import label_sets, storage
 from trainer.comparison import held_out_split
-from trainer.dataset_description import DatasetDescription
+from trellis_contracts.dataset import DatasetDescription
 
 
 class OriginalError(ValueError):

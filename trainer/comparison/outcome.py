@@ -18,9 +18,9 @@ from scipy import sparse
 
 from trainer.comparison.groups import Groups
 from trainer.comparison.ranks import Ranking, placements
-from trainer.dataset_description import CLASSIFICATION
 from trainer.decision import Threshold, decide
 from trainer.metrics import brier_terms
+from trellis_contracts.dataset import CLASSIFICATION
 
 FLOOR = float(np.finfo(np.float32).eps)
 
@@ -28,7 +28,7 @@ FLOOR = float(np.finfo(np.float32).eps)
 class AnyOutcome(abc.ABC):
     """Interface that the outcomes of classes and of values share.
 
-    family: of the task, one of dataset_description.FAMILIES. labels: (n,) true classes, sets of
+    family: of the task, one of dataset.FAMILIES. labels: (n,) true classes, sets of
     them or values. groups: of examples that are not independent; None if all are.
     """
 

@@ -27,8 +27,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trainer import storage
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import (
+    BOOLEAN,
+    CATEGORICAL,
+    NUMERIC,
+    SEQUENCE,
+    TEXT,
+    TIMESTAMP,
+)
 
 _PATTERN = "rows-*.parquet"
 

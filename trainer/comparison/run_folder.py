@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainer import dataset_description, predictions, storage
-from trainer.dataset_description import DatasetDescription, DatasetError
 from trainer.predictions import AnyPredictions, PredictionsError
 from trellis_contracts import documents
+from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.documents import ContractError
 from trellis_contracts.plan import PlanFile
 

@@ -24,7 +24,7 @@ from trainer.comparison.multilabel import MULTILABEL_METRICS
 from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.samples import Samples
-from trainer.dataset_description import CLASSIFICATION
+from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 DECIMALS = 6
@@ -87,7 +87,7 @@ class Standing:
 
 
 def metrics_for(family: str, classes: Sequence[str] = ()) -> dict[str, Metric]:
-    """The metrics of a family of tasks, by name. family: of dataset_description.FAMILIES. classes:
+    """The metrics of a family of tasks, by name. family: of dataset.FAMILIES. classes:
     of the dataset; a classification of two has those of the positive class, too.
     """
     if family == CLASSIFICATION and len(classes) == 2:

@@ -20,8 +20,6 @@ from trainer.comparison import originals, raw_examples
 from trainer.comparison.held_out_split import HeldOutSplitError, listed
 from trainer.comparison.originals import HeldOutImage, OriginalError
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
-from trainer.dataset_description import CLASSIFICATION, DatasetDescription
-from trainer.dataset_features import Feature
 from trainer.decision import Threshold
 from trainer.images import ImageError
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
@@ -30,6 +28,8 @@ from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import ImageModel, Model, ModelError
 from trainer.serving.rows import Field
 from trainer.storage import StorageError
+from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
 # Number of images that are read and decoded at once.

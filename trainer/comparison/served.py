@@ -21,9 +21,9 @@ import dataclasses
 from trainer import dataset_description, predictions, storage
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_document
-from trainer.dataset_description import DatasetError, Split
 from trainer.predictions import AnyPredictions, PredictionsError
 from trainer.storage import StorageError
+from trellis_contracts.dataset import DatasetError, Split
 
 NAME = "served"
 # Characters of a reason: an error of TensorFlow may contain a whole graph.

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from trainer.dataset_description import Counts
 from trainer.exporting import ExportError
+from trellis_contracts.dataset import Counts
 from trellis_contracts.tasks import natural_order
 
 _NAMES_SHOWN = 10

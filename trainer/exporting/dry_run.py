@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from trainer import dataset_description
-from trainer.dataset_description import SPLITS
 from trainer.exporting import ExportError
 from trainer.exporting.images.steps import Steps as ImageSteps
 from trainer.exporting.objects import Objects
@@ -22,6 +21,7 @@ from trainer.exporting.tables import local as tables
 from trainer.exporting.tables.parquet import RowGroups
 from trainer.exporting.tables.steps import Steps as TableSteps
 from trainer.exporting.workers import Workers
+from trellis_contracts.dataset import SPLITS
 
 # Enough for a rate within some percent, in seconds.
 _IMAGES = 500

@@ -11,8 +11,6 @@ from datetime import date
 from typing import Any
 
 from trainer import storage
-from trainer.dataset_description import CLASSIFICATION, FAMILIES
-from trainer.dataset_features import IMAGE, RESIZES, Feature
 from trainer.exporting.settings import (
     CHANNELS,
     ENCODINGS,
@@ -20,6 +18,8 @@ from trainer.exporting.settings import (
     ExportSettings,
     ImageExportSettings,
 )
+from trellis_contracts.dataset import CLASSIFICATION, FAMILIES
+from trellis_contracts.dataset_features import IMAGE, RESIZES, Feature
 
 _MAX_SHARDS = 99_999  # file names have five digits
 

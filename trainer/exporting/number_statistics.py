@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trainer.dataset_features import QUANTILES, Statistics
 from trainer.exporting.quantiles import Quantiles
+from trellis_contracts.dataset_features import QUANTILES, Statistics
 
 
 @dataclass(frozen=True)

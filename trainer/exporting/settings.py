@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import date
 
-from trainer.dataset_description import CLASSIFICATION
-from trainer.dataset_features import Feature
+from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.dataset_features import Feature
 
 ENCODINGS = ("png", "jpeg")
 CHANNELS = (1, 3)
@@ -37,8 +37,8 @@ class ImageExportSettings(ExportSettings):
     split_by: what the lines' last fields are, groups or days, which then decide the split; None:
     the images' names do. days: the first ones (UTC) of validation and test, if split_by is a day.
     stratify: each class is divided by the fractions, exactly.
-    task: what labels are, one of dataset_description.FAMILIES. positive: of two classes the
-    positive one; None: the second in natural order.
+    task: what labels are, one of dataset.FAMILIES. positive: of two classes the positive one; None:
+    the second in natural order.
     """
 
     image: Feature

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 import farmhash
 import numpy as np
 
-from trainer.dataset_description import SPLITS
+from trellis_contracts.dataset import SPLITS
 
 BUCKETS = 100
 

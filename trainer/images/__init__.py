@@ -28,13 +28,13 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from trainer.dataset_features import Resize
 from trainer.images import decoding
 from trainer.images.errors import DeepImageError, ImageError
 from trainer.images.header import FORMATS, Header, read_header
 from trainer.images.losses import TEXTS, Loss
 from trainer.images.resizing import largest_within, resize
 from trainer.images.scale import Scale
+from trellis_contracts.dataset_features import Resize
 
 __all__ = [
     "FORMATS",

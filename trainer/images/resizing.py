@@ -10,7 +10,7 @@
 import cv2
 import numpy as np
 
-from trainer.dataset_features import Resize
+from trellis_contracts.dataset_features import Resize
 
 
 def resize(decoded: np.ndarray, height: int, width: int, how: Resize = "stretch") -> np.ndarray:

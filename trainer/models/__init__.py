@@ -6,7 +6,7 @@ trellis_contracts.models declares them. Keras is imported when a model is built.
 import importlib
 from typing import TYPE_CHECKING
 
-from trainer.dataset_description import DatasetDescription
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 if TYPE_CHECKING:

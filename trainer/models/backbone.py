@@ -24,8 +24,8 @@ import numpy as np
 from keras import layers
 
 from trainer import storage
-from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError, inputs
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 NO_WEIGHTS = "none"

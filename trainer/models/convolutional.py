@@ -8,8 +8,8 @@ of every step.
 import keras
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError, inputs
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 _MAX_GROUPS = 8

@@ -3,8 +3,8 @@
 import keras
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import inputs
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 

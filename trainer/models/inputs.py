@@ -28,8 +28,10 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import (
+from trainer.models.steps import Sequences, Steps
+from trainer.text import BUCKETS
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
@@ -41,8 +43,6 @@ from trainer.dataset_features import (
     Feature,
     Statistics,
 )
-from trainer.models.steps import Sequences, Steps
-from trainer.text import BUCKETS
 
 _SECOND = 1_000_000  # in microseconds
 _DAY = 24 * 3600 * _SECOND

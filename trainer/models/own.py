@@ -39,9 +39,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from trainer import storage
-from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError
 from trellis_contracts import hyperparameters, model_file
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
 from trellis_contracts.metrics import IN_TRAINING
 from trellis_contracts.model_file import Declaration, ModelFileError

@@ -11,9 +11,9 @@ by the layers of the dense model.
 import keras
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import inputs
 from trainer.models.dense import head
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 _CELLS = {"gru": layers.GRU, "lstm": layers.LSTM}

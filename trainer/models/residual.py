@@ -7,8 +7,8 @@ synchronize: each block is x + dense(dropout(relu(dense(normalized(x))))).
 import keras
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import dense, inputs
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 

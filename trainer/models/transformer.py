@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError, attention, inputs
 from trainer.models.dense import head
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS
 

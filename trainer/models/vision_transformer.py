@@ -9,8 +9,8 @@ import math
 import keras
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import attention, inputs
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import CATEGORICAL
 from trainer.models import ModelError, inputs
 from trainer.models.dense import head
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import CATEGORICAL
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS
 

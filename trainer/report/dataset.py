@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from trainer import storage
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Run
-from trainer.dataset_description import REJECTED_FILE_NAME
+from trellis_contracts.dataset import REJECTED_FILE_NAME
 
 _REASONS = 10
 _LINES = 100_000

@@ -1,11 +1,10 @@
 """The drift since the dataset that the experiment used before."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer.dataset_description import DatasetDescription
 from trellis_contracts import drift as science
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.drift import LEVELS, Drift
 
 _SHOWN = 25
@@ -31,8 +30,7 @@ def drift_section(
     limits: Mapping[str, float] = science.LIMITS,
 ) -> DriftSection:
     """Lay out the drift between the train splits of two datasets. limits: of `source.changes`."""
-    documents = (json.loads(dataset.to_json()) for dataset in (before, now))
-    label, *features = science.measure(*documents)
+    label, *features = science.measure(before, now)
     moved = sorted(
         (one for one in features if one.distance),
         key=lambda one: (-LEVELS.index(one.level(limits) or LEVELS[0]), -_size(one)),

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from trainer.comparison.baselines import importances
 from trainer.comparison.run_folder import Contender
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import (
+from trainer.report.charts import figure
+from trainer.report.moments import day
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     SEQUENCE,
@@ -16,8 +18,6 @@ from trainer.dataset_features import (
     Statistics,
     TermStatistics,
 )
-from trainer.report.charts import figure
-from trainer.report.moments import day
 
 _SHOWN = 40
 _MORE = 200

@@ -8,10 +8,10 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.outcome import Outcome
-from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.confusion import ConfusionMatrix, confusion_matrix, counts_and_shares
 from trainer.report.contenders import ContenderStyle
+from trellis_contracts.dataset_features import Feature
 
 _CONFUSIONS = 12
 # Examples shown, with pictures and without.

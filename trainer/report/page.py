@@ -17,7 +17,6 @@ from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
-from trainer.dataset_description import SPLITS
 from trainer.report import charts, forests, moments
 from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.dataset import dataset_section
@@ -33,6 +32,7 @@ from trainer.report.residuals import residual_section
 from trainer.report.scales import MINUS, text
 from trainer.report.sets import set_section
 from trainer.report.tuning import tuning_section
+from trellis_contracts.dataset import SPLITS
 from trellis_contracts.drift import LIMITS
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from trainer.dataset_features import IMAGE, Feature
+from trellis_contracts.dataset_features import IMAGE, Feature
 
 # Larger pictures are scaled down to this many pixels: 24 of them then stay under half a megabyte.
 _LARGEST_BYTES = 12_000

@@ -7,12 +7,12 @@ import numpy as np
 
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.regression import ValueOutcome
-from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.charts import BOTTOM, LEFT, RIGHT, TOP
 from trainer.report.contenders import ContenderStyle
 from trainer.report.planes import Line, Plane, axes, cloud, polyline
 from trainer.report.scales import Scale
+from trellis_contracts.dataset_features import Feature
 
 # More points than this hide each other; a sample shows the same.
 _POINTS = 1500

@@ -9,9 +9,9 @@ from sklearn import metrics as sklearn_metrics
 from trainer import label_sets
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.multilabel import SetOutcome
-from trainer.dataset_features import Feature
 from trainer.report import pictures
 from trainer.report.contenders import ContenderStyle
+from trellis_contracts.dataset_features import Feature
 
 # Examples shown, with pictures and without.
 _EXAMPLES = 24, 12

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
+from trellis_contracts.dataset_features import (
+    BOOLEAN,
+    CATEGORICAL,
+    NUMERIC,
+    SEQUENCE,
+    TEXT,
+    TIMESTAMP,
+)
 
 _TYPES = {
     NUMERIC: np.float64,

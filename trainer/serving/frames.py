@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trainer.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trainer.images import ImageError
 from trainer.serving.errors import MAX_VIOLATIONS, InvalidFieldError
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model
 from trainer.serving.rows import Field, Row, RowReader
+from trellis_contracts.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trellis_contracts.tasks import MULTILABEL
 
 Fetch = Callable[[str], bytes]

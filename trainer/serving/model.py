@@ -15,8 +15,6 @@ from typing import Any, cast
 import numpy as np
 
 from trainer import images
-from trainer.dataset_description import CLASSIFICATION
-from trainer.dataset_features import Resize
 from trainer.images import Scale
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
@@ -24,6 +22,8 @@ from trainer.serving.explanations import Explainer, Signature
 from trainer.serving.image_explanations import ImageExplainer
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
+from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.dataset_features import Resize
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _SIGNATURE = "serving_default"
@@ -87,7 +87,7 @@ class Model:
 
     rows: reads requests for a model of rows; None for a model of images. explainer: None if the
     SavedModel has no signatures for it, as one trained before there were explanations. family: of
-    its task, one of dataset_description.FAMILIES. threshold: by which it labels, as
+    its task, one of trellis_contracts.dataset.FAMILIES. threshold: by which it labels, as
     trainer.decision tells one; None: with the most probable class.
     """
 

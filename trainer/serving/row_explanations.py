@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from trainer.dataset_features import SEQUENCE
 from trainer.serving import shapley
 from trainer.serving.columns import column
 from trainer.serving.explanations import Signature, finite
 from trainer.serving.limits import MAX_EXPLAINED_VALUES
 from trainer.serving.parameters import Explain
 from trainer.serving.rows import Field, Row
+from trellis_contracts.dataset_features import SEQUENCE
 
 # Rows in one call of the model: bounds its memory.
 _ROWS = 256

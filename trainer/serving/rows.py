@@ -27,15 +27,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.dataset_features import (
-    BOOLEAN,
-    CATEGORICAL,
-    NULL_TIMESTAMP,
-    NUMERIC,
-    SEQUENCE,
-    TEXT,
-    TIMESTAMP,
-)
 from trainer.serving.errors import (
     MAX_VIOLATIONS,
     InvalidFieldError,
@@ -45,6 +36,15 @@ from trainer.serving.errors import (
 )
 from trainer.serving.instances import kind_of, unwrap
 from trainer.serving.parameters import OF_ROWS, Request
+from trellis_contracts.dataset_features import (
+    BOOLEAN,
+    CATEGORICAL,
+    NULL_TIMESTAMP,
+    NUMERIC,
+    SEQUENCE,
+    TEXT,
+    TIMESTAMP,
+)
 
 # Numbers that round to infinity in float32, which the model uses; the export refuses the same.
 _INFINITE = 2.0**128 - 2.0**103

@@ -14,11 +14,11 @@ import numpy as np
 from keras.callbacks import Callback, CallbackList, EarlyStopping, ReduceLROnPlateau
 from tensorboard.plugins.hparams import api as hparams
 
-from trainer.dataset_description import DatasetDescription
 from trainer.training import objectives
 from trainer.training.settings import Settings
 from trainer.training.soundness import FirstEpoch
 from trellis_contracts import metrics
+from trellis_contracts.dataset import DatasetDescription
 
 
 class BestEpoch(EarlyStopping):

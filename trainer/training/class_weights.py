@@ -11,8 +11,8 @@ Of a multi-label task each class and its absence are two classes, for which the 
 import json
 from collections.abc import Mapping
 
-from trainer.dataset_description import DatasetDescription
 from trainer.training import TrainingError
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
 
 _NONE, _BALANCED = "none", "balanced"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from trainer import dataset_description, storage
-from trainer.dataset_description import SPLITS, DatasetDescription, DatasetError
-from trainer.dataset_features import SEQUENCE, TEXT
 from trainer.training import TrainingError, class_weights
 from trainer.training.settings import Settings
 from trellis_contracts import hyperparameters
+from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
+from trellis_contracts.dataset_features import SEQUENCE, TEXT
 from trellis_contracts.models import MODELS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from trainer import storage
-from trainer.dataset_description import SPLITS, DatasetDescription
 from trainer.training import TrainingError
+from trellis_contracts.dataset import SPLITS, DatasetDescription
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # A record's length (8 bytes), the length's checksum (4), the record, its checksum (4):

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from trainer import storage
-from trainer.dataset_description import DatasetDescription, Shard
 from trainer.training import TrainingError, records
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
 from trainer.training.records import do_not_convert
+from trellis_contracts.dataset import DatasetDescription, Shard
 from trellis_contracts.hyperparameters import Common
 
 # Limit of parsed examples that a worker keeps in memory, per split; twice that while it reads them.

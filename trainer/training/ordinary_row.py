@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import (
+from trainer.training.raw_rows import NULL_TEXT
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NULL_TIMESTAMP,
@@ -26,7 +27,6 @@ from trainer.dataset_features import (
     TIMESTAMP,
     Feature,
 )
-from trainer.training.raw_rows import NULL_TEXT
 
 
 def ordinary_row(dataset: DatasetDescription) -> list[Any]:

@@ -20,8 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import tensorflow as tf
 
 from trainer import text
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import (
+from trainer.models.inputs import sequence_input, text_input
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
@@ -33,7 +34,6 @@ from trainer.dataset_features import (
     UNKNOWN_TERM,
     Feature,
 )
-from trainer.models.inputs import sequence_input, text_input
 
 NULL_TEXT = b"\xff"
 

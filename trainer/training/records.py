@@ -13,9 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import preprocessing, text
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import SEQUENCE, TEXT, VECTORS
 from trainer.models.inputs import sequence_input, text_input
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import SEQUENCE, TEXT, VECTORS
 
 # Records parsed per call, and their size: enough to hide the cost of a call.
 _PARSE_RECORDS = 4096

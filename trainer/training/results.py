@@ -40,13 +40,13 @@ import keras
 import numpy as np
 
 from trainer import decision, label_sets, metrics, storage
-from trainer.dataset_description import DatasetDescription
 from trainer.decision import Threshold
 from trainer.models.inputs import standard
 from trainer.training import saved_model
 from trainer.training.objectives.classification import of_order
 from trainer.training.settings import Settings
 from trellis_contracts import documents
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.metrics import BY_DECISION
 
 SCHEMA_VERSION = 1

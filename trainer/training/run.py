@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import models
-from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError
 from trainer.training import (
     TrainingError,
@@ -41,6 +40,7 @@ from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
 from trainer.training.training_state import TrainingState
 from trellis_contracts import hyperparameters
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 # os.EX_TEMPFAIL: "the user is invited to retry". 143 is what a shell reports of SIGTERM.

@@ -11,8 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import storage
-from trainer.dataset_description import Counts, DatasetDescription, Split
-from trainer.dataset_features import (
+from trainer.training.records import example, numbers
+from trellis_contracts.dataset import Counts, DatasetDescription, Split
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
@@ -29,7 +30,6 @@ from trainer.dataset_features import (
     Statistics,
     TermStatistics,
 )
-from trainer.training.records import example, numbers
 from trellis_contracts.tasks import REGRESSION
 
 _EXAMPLES = 4096

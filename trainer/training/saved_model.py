@@ -53,7 +53,6 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import preprocessing, storage
-from trainer.dataset_description import DatasetDescription
 from trainer.decision import Threshold
 from trainer.label_sets import DECIDED_ABOVE
 from trainer.models.inputs import from_floats, step_limit
@@ -61,6 +60,7 @@ from trainer.training.objectives import Regression
 from trainer.training.ordinary_row import ordinary_row
 from trainer.training.raw_rows import RawRows
 from trainer.training.records import TableRecords
+from trellis_contracts.dataset import DatasetDescription
 
 _BATCH = 256
 

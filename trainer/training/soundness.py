@@ -15,12 +15,12 @@ import numpy as np
 import tensorflow as tf
 from keras.callbacks import Callback
 
-from trainer.dataset_description import DatasetDescription
-from trainer.dataset_features import SEQUENCE, TEXT, VECTORS, Feature
 from trainer.models.endings import REMEDY
 from trainer.models.inputs import sequence_input, text_input
 from trainer.training import records, sample
 from trainer.training.objectives.objective import Objective
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import SEQUENCE, TEXT, VECTORS, Feature
 
 # Examples that are looked at.
 EXAMPLES = 64

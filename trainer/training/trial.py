@@ -11,7 +11,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import ModelError, endings
 from trainer.models.own import OwnModel
 from trainer.training import (
@@ -24,6 +23,7 @@ from trainer.training import (
     saved_model,
     soundness,
 )
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
 
 _STEPS = 20

@@ -11,8 +11,8 @@ from trainer.comparison.groups import Groups
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.proportions import difference_interval, share_interval
 from trainer.comparison.scoreboard import Scoreboard, metrics_for
-from trainer.dataset_description import CLASSIFICATION
 from trainer.decision import Threshold
+from trellis_contracts.dataset import CLASSIFICATION
 
 METRICS = binary.metrics()
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.trainer.raw_tables import write_rows
 from trainer.comparison import raw_examples
 from trainer.comparison.raw_examples import RawExamplesError
-from trainer.dataset_description import DatasetDescription, Split
-from trainer.dataset_features import Feature
 from trainer.serving.rows import Field, RowReader
+from trellis_contracts.dataset import DatasetDescription, Split
+from trellis_contracts.dataset_features import Feature
 
 KEYS = ["a", "b", "c"]
 

@@ -12,11 +12,13 @@ import pytest
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.conftest import CLASSES, brightness_model
 from tests.trainer.training.tables import mixed_rows
-from trainer import dataset_description, dataset_features, models
+from trainer import dataset_description, models
 from trainer.comparison.scoring import ScoreError, score
 from trainer.images import pixels
 from trainer.serving.model import Model
 from trainer.training import saved_model
+from trellis_contracts import dataset_features
+from trellis_contracts.dataset import DatasetDescription, Split
 from trellis_contracts.hyperparameters import Hyperparameters
 
 TEST = 100
@@ -69,10 +71,10 @@ def image_model(tmp_path_factory):
 def brightness(folder, resize):
     """A model that tells dark images from light ones; its classes are CLASSES."""
     images = dataset_features.Feature("image", "image", "uint8", "png", (8, 8, 1), resize=resize)
-    dataset = dataset_description.DatasetDescription(
+    dataset = DatasetDescription(
         fingerprint="f00d",
         source={},
-        split=dataset_description.Split("column ML_USE"),
+        split=Split("column ML_USE"),
         features=(images,),
         classes=CLASSES,
         counts={},

@@ -2,7 +2,7 @@
 
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.selection import selected_training
-from trainer.dataset_description import CLASSIFICATION
+from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.tasks import REGRESSION
 
 

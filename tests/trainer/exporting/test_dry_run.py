@@ -8,8 +8,8 @@ import pytest
 
 from tests.trainer.exporting.tables.helpers import SMALL, run, small, write_table
 from trainer import dataset_description, export
-from trainer.dataset_description import SPLITS
 from trainer.exporting import dry_run
+from trellis_contracts.dataset import SPLITS
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 from trainer import dataset_description
 from trainer.exporting.objects import Objects
+from trellis_contracts.dataset import SPLITS
 
 ROOT = Path(__file__).parents[3]
 
@@ -129,7 +130,7 @@ def test_an_export_from_bucket_to_bucket(gcp, manifest, monkeypatch):
     assert ended.returncode == 0, ended.stderr
     monkeypatch.setenv("GCS_ROOT", gcp["GCS_ROOT"])
     description = dataset_description.load("gs://data/digits/datasets/f/")
-    assert sum(description.examples(split) for split in dataset_description.SPLITS) == 100
+    assert sum(description.examples(split) for split in SPLITS) == 100
     assert description.source["manifest"] == manifest
 
 

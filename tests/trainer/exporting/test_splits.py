@@ -6,8 +6,8 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.dataset_description import SPLITS
 from trainer.exporting import splits
+from trellis_contracts.dataset import SPLITS
 
 text = st.text(st.characters(exclude_categories=["Cs"]))  # lone surrogates are no UTF-8
 

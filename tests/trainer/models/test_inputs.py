@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import models
-from trainer.dataset_description import Counts, DatasetDescription, Split
-from trainer.dataset_features import (
+from trainer.models.inputs import (
+    Calendar,
+    Elements,
+    OfSeen,
+    Standardization,
+    Summary,
+    Together,
+)
+from trellis_contracts.dataset import Counts, DatasetDescription, Split
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NULL_TIMESTAMP,
@@ -25,14 +33,6 @@ from trainer.dataset_features import (
     Label,
     Statistics,
     TermStatistics,
-)
-from trainer.models.inputs import (
-    Calendar,
-    Elements,
-    OfSeen,
-    Standardization,
-    Summary,
-    Together,
 )
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from trainer import models
-from trainer.dataset_features import Feature
 from trainer.models import ModelError
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from trainer import models
-from trainer.dataset_features import CATEGORICAL, Feature, TermStatistics
 from trainer.models import ModelError
 from trainer.models.wide_and_deep import Crosses
+from trellis_contracts.dataset_features import CATEGORICAL, Feature, TermStatistics
 from trellis_contracts.hyperparameters import Hyperparameters
 
 

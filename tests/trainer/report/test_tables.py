@@ -7,8 +7,8 @@ import pytest
 
 from tests.trainer.report.test_page import Page, report
 from tests.trainer.table_run import numeric, some_features
-from trainer import dataset_description
-from trainer.dataset_features import Statistics, Weight
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import Statistics, Weight
 
 LABELS = np.arange(80) % 2
 
@@ -70,7 +70,7 @@ def test_changes_beyond_the_limits_are_told_with_the_limits(run):
 
 def test_weights_are_told_with_what_they_leave_of_the_examples(run):
     path = run.dataset / "dataset.json"
-    known = dataset_description.DatasetDescription.from_json(path.read_text())
+    known = DatasetDescription.from_json(path.read_text())
     # Half of the rows weigh 1, half 3: (1 + 3)^2 / (2 (1 + 9)) of them are left.
     statistics = Statistics(640, 0, 2.0, 1.0, 1.0, 3.0, (1.0,) * 10 + (3.0,) * 11)
     weight = Weight("sampled", statistics, {"false": 640.0, "true": 640.0})

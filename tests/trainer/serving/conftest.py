@@ -6,10 +6,10 @@ import pytest
 
 from tests.trainer.training.tables import mixed_rows, write_table
 from trainer import dataset_description, models
-from trainer.dataset_description import Counts, DatasetDescription, Split
-from trainer.dataset_features import Feature
 from trainer.models import inputs
 from trainer.training import saved_model
+from trellis_contracts.dataset import Counts, DatasetDescription, Split
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
 
 CLASSES = ("dark", "light")

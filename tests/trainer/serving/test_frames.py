@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from tests.trainer.serving.conftest import brightness_model, exported
 from tests.trainer.serving.images import sent
-from trainer.dataset_features import Feature
 from trainer.serving import frames
 from trainer.serving.frames import FrameError
 from trainer.serving.model import Model
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import MULTILABEL
 
 

@@ -10,12 +10,12 @@ import tensorflow as tf
 from tests.trainer.serving.conftest import brightness_model, exported
 from tests.trainer.serving.images import image
 from trainer import images
-from trainer.dataset_features import Feature
 from trainer.exporting.images.convert import convert
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.images import inspect
 from trainer.serving.model import Model, ModelError
 from trainer.serving.parameters import Explain
+from trellis_contracts.dataset_features import Feature
 
 BLACK, WHITE = np.zeros((8, 8, 1), np.uint8), np.full((8, 8, 1), 255, np.uint8)
 

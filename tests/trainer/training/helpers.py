@@ -17,9 +17,9 @@ import cv2
 import google_crc32c
 import numpy as np
 
-from trainer.dataset_description import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
-from trainer.dataset_features import Feature
 from trainer.exporting.tfrecord import frame, serialize_examples
+from trellis_contracts.dataset import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
+from trellis_contracts.dataset_features import Feature
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -1,4 +1,4 @@
-"""Writes datasets of table rows by the description in trainer.dataset_description.
+"""Writes datasets of table rows by the description in trellis_contracts.dataset.
 
 From raw columns, so that a test knows what a client would send for a row of the dataset. Slow and
 plain: the export's own code is tested elsewhere, and against the same description.
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from trainer.dataset_description import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
-from trainer.dataset_features import (
+from trellis_contracts.dataset import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,

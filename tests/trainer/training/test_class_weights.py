@@ -10,10 +10,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from tests.trainer.training.helpers import arguments
 from tests.trainer.training.tables import write_table
 from trainer import dataset_description
-from trainer.dataset_features import NUMERIC
 from trainer.training import TrainingError, class_weights, run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trellis_contracts.dataset_features import NUMERIC
 from trellis_contracts.hyperparameters import Hyperparameters
 
 ROWS, RARE = 1000, 33

@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from tests.trainer.training.helpers import write_dataset
 from trainer import dataset_description
-from trainer.dataset_description import Shard
 from trainer.training import TrainingError
 from trainer.training import input_pipeline as input_module
 from trainer.training.cluster import Cluster
 from trainer.training.input_pipeline import Input, divide
+from trellis_contracts.dataset import Shard
 from trellis_contracts.hyperparameters import Hyperparameters
 
 TRAIN, VALIDATION = 103, 29

@@ -16,9 +16,9 @@ from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import Outcome
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import metric_named
-from trainer.dataset_features import Label, Statistics
 from trainer.metrics import auc, average_precision
 from trainer.training import TrainingError, objectives, results
+from trellis_contracts.dataset_features import Label, Statistics
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.trainer.table_run import categorical, numeric, statistics
-from trainer.dataset_description import DatasetDescription, Split
-from trainer.dataset_features import NULL_TIMESTAMP, Feature, Statistics
 from trainer.training.ordinary_row import ordinary_row
+from trellis_contracts.dataset import DatasetDescription, Split
+from trellis_contracts.dataset_features import NULL_TIMESTAMP, Feature, Statistics
 
 NOTHING = Statistics(0, 5, 0.0, 0.0, 0.0, 0.0, (0.0,) * 21)
 

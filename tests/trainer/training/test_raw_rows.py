@@ -13,11 +13,11 @@ from tests.trainer.exporting.tables.helpers import feature, write_table
 from tests.trainer.training.helpers import arguments
 from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, export, predictions
-from trainer.dataset_features import NULL_TIMESTAMP
 from trainer.training import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.raw_rows import NULL_TEXT, input_names
+from trellis_contracts.dataset_features import NULL_TIMESTAMP
 
 ROWS = 300
 

@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from tests.trainer.training.tables import write_table
 from trainer import dataset_description
-from trainer.dataset_description import Shard
-from trainer.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trainer.training import TrainingError
 from trainer.training import input_pipeline as input_module
 from trainer.training.input_pipeline import Input
+from trellis_contracts.dataset import Shard
+from trellis_contracts.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
 from trellis_contracts.hyperparameters import Hyperparameters
 
 TRAIN, VALIDATION = 103, 29

@@ -11,11 +11,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from tests.trainer.training.helpers import arguments, without_seconds
 from tests.trainer.training.tables import write_table
 from trainer import decision, predictions
-from trainer.dataset_features import NUMERIC, SEQUENCE, TEXT
 from trainer.serving.model import Model
 from trainer.training import TrainingError, callbacks, checkpoints, loop, results, run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trellis_contracts.dataset_features import NUMERIC, SEQUENCE, TEXT
 
 
 class Interruption(BaseException):

@@ -5,8 +5,14 @@ from collections.abc import Iterator
 
 from tests.airflow_side import ROOT
 
-PLACES = ("exporting", "training", "models", "dataset_description.py")
-"""Parts of trainer/ that run in the jobs which a run pays for."""
+PLACES = (
+    "trainer/exporting",
+    "trainer/training",
+    "trainer/models",
+    "trainer/dataset_description.py",
+    "contracts/trellis_contracts/dataset.py",
+)
+"""Parts that run in the jobs which a run pays for."""
 
 # Calls that refuse, beside `raise`: of rows, of a dataset's content.
 _CALLS = ("add", "refuse")
@@ -30,9 +36,9 @@ def messages() -> dict[str, list[str]]:
 
 def _all() -> Iterator[tuple[str, str, str]]:
     for place in PLACES:
-        root = ROOT / "trainer" / place
+        root = ROOT / place
         for file in sorted(root.rglob("*.py")) if root.is_dir() else [root] * root.exists():
-            module = str(file.relative_to(ROOT / "trainer").with_suffix("")).replace("/", ".")
+            module = ".".join(file.relative_to(ROOT).with_suffix("").parts[1:])
             for function, node in _functions(ast.parse(file.read_text())):
                 for text in _refusals(node):
                     yield module, function, text

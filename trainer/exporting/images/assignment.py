@@ -12,7 +12,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 from trainer import label_sets
-from trainer.dataset_description import (
+from trainer.exporting import ExportError
+from trainer.exporting.classes import in_order
+from trainer.exporting.images.manifest import Manifest, Row
+from trainer.exporting.settings import ImageExportSettings
+from trainer.exporting.sharding import shard_counts
+from trainer.exporting.splits import assign, fingerprints, ranges
+from trellis_contracts.dataset import (
     CLASSIFICATION,
     COLUMN_RULE,
     GROUP_RULE,
@@ -21,19 +27,13 @@ from trainer.dataset_description import (
     Split,
     shard_name,
 )
-from trainer.exporting import ExportError
-from trainer.exporting.classes import in_order
-from trainer.exporting.images.manifest import Manifest, Row
-from trainer.exporting.settings import ImageExportSettings
-from trainer.exporting.sharding import shard_counts
-from trainer.exporting.splits import assign, fingerprints, ranges
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 
 @dataclass(frozen=True)
 class Work:
     """One Beam element: the images of one shard. labels[i] is what rows[i] is labelled with, by
-    the task (one of dataset_description.FAMILIES): a class index, a set of them, or a number.
+    the task (one of trellis_contracts.dataset.FAMILIES): a class index, a set of them, or a number.
     """
 
     name: str

@@ -9,15 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from trainer import images
-from trainer.dataset_description import (
-    CLASSIFICATION,
-    FILE_NAME,
-    REJECTED_FILE_NAME,
-    SPLITS,
-    Counts,
-    DatasetDescription,
-)
-from trainer.dataset_features import Label
 from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
 from trainer.exporting.images.assignment import Plan
@@ -25,6 +16,15 @@ from trainer.exporting.images.manifest import Manifest, Rejection
 from trainer.exporting.images.shards import ShardResult
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ImageExportSettings
+from trellis_contracts.dataset import (
+    CLASSIFICATION,
+    FILE_NAME,
+    REJECTED_FILE_NAME,
+    SPLITS,
+    Counts,
+    DatasetDescription,
+)
+from trellis_contracts.dataset_features import Label
 from trellis_contracts.tasks import REGRESSION
 
 _REASONS_SHOWN = 5

@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 
 from trainer import images
-from trainer.dataset_features import Feature
 from trainer.images import ImageError, Loss, Scale
+from trellis_contracts.dataset_features import Feature
 
 _JPEG_QUALITY = 95
 

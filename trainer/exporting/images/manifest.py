@@ -34,8 +34,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainer.dataset_description import CLASSIFICATION
 from trainer.exporting import ExportError
+from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 # Vertex AI's words, and those of AutoML Vision, which public manifests have. UNASSIGNED is none.
@@ -110,7 +110,7 @@ def parse(
     """Parse the manifest read from `address`. Raises ExportError if the whole file is wrong.
 
     split_by: what the last field is, a group that stays together, or a day; None: there is none.
-    task: one of dataset_description.FAMILIES. days: the first ones of validation and test.
+    task: one of trellis_contracts.dataset.FAMILIES. days: the first ones of validation and test.
     """
     try:
         lines = _split_fields(content)

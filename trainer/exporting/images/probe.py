@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Row
 from trainer.images import DeepImageError, ImageError
+from trellis_contracts.dataset_features import Feature
 
 _IMAGES = 8
 

@@ -18,14 +18,14 @@ import google_crc32c
 import numpy as np
 
 from trainer import label_sets
-from trainer.dataset_description import Shard
-from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Rejection, Row
 from trainer.exporting.splits import fingerprints
 from trainer.exporting.tfrecord import Column, tfrecords
 from trainer.images import ImageError, Loss
+from trellis_contracts.dataset import Shard
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 _PROGRESS_SECONDS = 10

@@ -30,11 +30,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from trainer.dataset_description import GROUP_RULE, HASH_RULE, SPLITS, Split
-from trainer.dataset_features import BOOLEAN, CATEGORICAL, NUMERIC, SEQUENCE, TEXT, TIMESTAMP
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 from trellis_contracts import documents
+from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split
+from trellis_contracts.dataset_features import (
+    BOOLEAN,
+    CATEGORICAL,
+    NUMERIC,
+    SEQUENCE,
+    TEXT,
+    TIMESTAMP,
+)
 from trellis_contracts.documents import ContractError
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 

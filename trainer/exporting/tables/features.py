@@ -7,7 +7,15 @@ from which no model could learn.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from trainer.dataset_features import (
+from trainer.exporting import ExportError
+from trainer.exporting.classes import absent_classes
+from trainer.exporting.number_statistics import Numbers
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables.columns import Columns, TableFeature
+from trainer.exporting.tables.findings import listed
+from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
+from trainer.exporting.tables.survey import Survey
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NUMERIC,
@@ -20,14 +28,6 @@ from trainer.dataset_features import (
     TermStatistics,
     Weight,
 )
-from trainer.exporting import ExportError
-from trainer.exporting.classes import absent_classes
-from trainer.exporting.number_statistics import Numbers
-from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables.columns import Columns, TableFeature
-from trainer.exporting.tables.findings import listed
-from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
-from trainer.exporting.tables.survey import Survey
 
 _CONSTANT = "{} is {} wherever it is not NULL in the train split"
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.dataset_description import SPLITS, shard_name
 from trainer.exporting import ExportError
 from trainer.exporting.sharding import shard_counts
+from trellis_contracts.dataset import SPLITS, shard_name
 
 PARTIAL_FOLDER = "partial"
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trainer import storage
-from trainer.dataset_description import SPLITS
 from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
 from trainer.exporting.tables.columns import Columns
@@ -30,6 +29,7 @@ from trainer.exporting.tables.layout import (
     rows_at_once,
 )
 from trainer.exporting.tables.rows import convert
+from trellis_contracts.dataset import SPLITS
 
 PATTERN = "rows-*.parquet"
 

@@ -16,7 +16,6 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.pvalue import TaggedOutput
 
-from trainer.dataset_description import Shard
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.features import TablePlan
@@ -25,6 +24,7 @@ from trainer.exporting.tables.parquet import Report, RowGroups, Source
 from trainer.exporting.tables.steps import Steps
 from trainer.exporting.tables.summaries import RangeSummary, Tree
 from trainer.exporting.tables.survey import Survey
+from trellis_contracts.dataset import Shard
 
 _SOURCE: Final = "source"
 Header: TypeAlias = TaggedOutput[Literal["source"], Source]

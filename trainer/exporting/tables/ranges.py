@@ -6,7 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trainer.dataset_features import (
+from trainer.exporting.number_statistics import Numbers
+from trainer.exporting.tables.columns import Columns
+from trainer.exporting.tables.layout import Layout, Slice
+from trainer.exporting.tables.rows import block_schema, matrix
+from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
+from trellis_contracts.dataset_features import (
     CATEGORICAL,
     NULL_TIMESTAMP,
     NUMERIC,
@@ -14,11 +19,6 @@ from trainer.dataset_features import (
     TEXT,
     TIMESTAMP,
 )
-from trainer.exporting.number_statistics import Numbers
-from trainer.exporting.tables.columns import Columns
-from trainer.exporting.tables.layout import Layout, Slice
-from trainer.exporting.tables.rows import block_schema, matrix
-from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
 
 # The bytes of slices of temporary files, in order.
 ReadSlices = Callable[[Sequence[Slice]], Iterable[bytes]]

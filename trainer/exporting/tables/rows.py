@@ -24,8 +24,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trainer.dataset_description import SPLITS
-from trainer.dataset_features import (
+from trainer.exporting.arrow_values import one_by_one
+from trainer.exporting.splits import assign_fingerprints, fingerprints
+from trainer.exporting.tables.columns import SPLIT_BY, WEIGHT, Columns, TableFeature
+from trainer.exporting.tables.findings import Findings
+from trellis_contracts.dataset import SPLITS
+from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     NULL_TIMESTAMP,
@@ -34,10 +38,6 @@ from trainer.dataset_features import (
     TEXT,
     TIMESTAMP,
 )
-from trainer.exporting.arrow_values import one_by_one
-from trainer.exporting.splits import assign_fingerprints, fingerprints
-from trainer.exporting.tables.columns import SPLIT_BY, WEIGHT, Columns, TableFeature
-from trainer.exporting.tables.findings import Findings
 
 _STRING = pa.large_string()
 _FLOATS = pa.large_list(pa.float32())

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from trainer import storage
-from trainer.dataset_description import Shard
 from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
@@ -15,6 +14,7 @@ from trainer.exporting.tables.layout import PARTIAL_FOLDER, ShardWork, Slice
 from trainer.exporting.tables.parquet import Report, RowGroups, Source
 from trainer.exporting.tables.summaries import RangeSummary
 from trainer.exporting.tables.survey import Survey
+from trellis_contracts.dataset import Shard
 
 # Concurrent reads per step: Cloud Storage answers after some 50 ms, and a slice is small.
 _READERS = 16

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trainer.dataset_features import Statistics
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.tables.findings import Findings
+from trellis_contracts.dataset_features import Statistics
 
 # Distinct terms counted per categorical feature; beyond that, the rarest are dropped.
 MAX_TERMS = 1 << 16

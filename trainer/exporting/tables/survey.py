@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.dataset_description import SPLITS, Counts
 from trainer.exporting import ExportError
 from trainer.exporting.classes import in_order
 from trainer.exporting.settings import ExportSettings
@@ -17,6 +16,7 @@ from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.findings import Findings, listed
 from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
 from trainer.exporting.tables.parquet import Report, check_number_of_classes
+from trellis_contracts.dataset import SPLITS, Counts
 from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES, SEPARATOR
 
 

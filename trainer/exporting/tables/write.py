@@ -10,14 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer import label_sets
-from trainer.dataset_description import (
+from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables.features import TablePlan
+from trainer.exporting.tables.layout import ShardWork, pieces
+from trainer.exporting.tables.ranges import ReadSlices, read_rows
+from trainer.exporting.tables.rows import block_schema, matrix
+from trainer.exporting.tfrecord import Column, tfrecords
+from trellis_contracts.dataset import (
     FILE_NAME,
     REJECTED_FILE_NAME,
     SPLITS,
     DatasetDescription,
     Shard,
 )
-from trainer.dataset_features import (
+from trellis_contracts.dataset_features import (
     CATEGORICAL,
     FIRST_TERM,
     NULL_TERM,
@@ -27,12 +33,6 @@ from trainer.dataset_features import (
     TIMESTAMP,
     UNKNOWN_TERM,
 )
-from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables.features import TablePlan
-from trainer.exporting.tables.layout import ShardWork, pieces
-from trainer.exporting.tables.ranges import ReadSlices, read_rows
-from trainer.exporting.tables.rows import block_schema, matrix
-from trainer.exporting.tfrecord import Column, tfrecords
 
 Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 
@@ -67,7 +67,7 @@ def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Wri
 
 
 def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
-    """The record features of a block's rows, as trainer.dataset_description defines them."""
+    """The record features of a block's rows, as trellis_contracts.dataset_features defines them."""
     encoded = {
         "key": block.column("key").cast(pa.large_binary()),
         plan.label.name: _labels(block.column("label"), plan),

@@ -6,7 +6,6 @@ two classes, of a multi-label task and of a regression, that is a number for eac
 so it is done where such a metric decides.
 """
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models.own import OwnMetrics
 from trainer.training import TrainingError
 from trainer.training.objectives.classification import Classification
@@ -14,6 +13,7 @@ from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
 from trainer.training.objectives.own_metrics import WithOwnMetrics
 from trainer.training.objectives.regression import Regression
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
 
 

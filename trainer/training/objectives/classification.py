@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import metrics
-from trainer.dataset_description import DatasetDescription
 from trainer.training import class_weights
 from trainer.training.objectives.objective import ORDERING, Objective
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
 
 

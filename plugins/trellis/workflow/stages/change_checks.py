@@ -1,11 +1,11 @@
 """Finds changes between two datasets beyond the limits of `source.changes`, in words."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from trellis.workflow.spec.changes import Changes
 from trellis_contracts import drift
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.drift import Difference, Drift, Share
 
 _NAMED = 5
@@ -21,8 +21,8 @@ class Change:
     text: str
 
 
-def judge(before: Mapping[str, Any], now: Mapping[str, Any], limits: Changes) -> list[Change]:
-    """List the changes beyond the limits. before, now: the content of two dataset.json."""
+def judge(before: DatasetDescription, now: DatasetDescription, limits: Changes) -> list[Change]:
+    """List the changes beyond the limits."""
     label, *features = drift.measure(before, now)
     return [
         *_examples(before, now, limits.examples),
@@ -32,8 +32,10 @@ def judge(before: Mapping[str, Any], now: Mapping[str, Any], limits: Changes) ->
     ]
 
 
-def _examples(before: Mapping[str, Any], now: Mapping[str, Any], limit: float) -> Iterator[Change]:
-    old, new = (int(dataset["counts"]["train"]["examples"]) for dataset in (before, now))
+def _examples(
+    before: DatasetDescription, now: DatasetDescription, limit: float
+) -> Iterator[Change]:
+    old, new = (dataset.examples("train") for dataset in (before, now))
     ratio = max(old, new) / max(min(old, new), 1)
     if ratio > limit:
         more = "more" if new > old else "fewer"

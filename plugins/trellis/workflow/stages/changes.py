@@ -20,6 +20,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import change_checks
 from trellis.workflow.stages.change_checks import Change
 from trellis.workflow.stages.stage import Row, Stage
+from trellis_contracts.dataset import DatasetDescription
 
 SCHEMA = 1
 
@@ -79,7 +80,8 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
     if before is None:
         return [], f"{where} was deleted, or written by another version of Trellis"
     now = documents.read(platform, "dataset", layout.dataset_mark(plan.dataset.uri))
-    return change_checks.judge(before, now, plan.experiment.source.changes), None
+    datasets = map(DatasetDescription.from_document, (before, now))
+    return change_checks.judge(*datasets, plan.experiment.source.changes), None
 
 
 def refusal(plan: Plan, texts: list[str]) -> str:

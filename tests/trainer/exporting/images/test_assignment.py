@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.dataset_description import CLASSIFICATION, GROUP_RULE, SPLITS
-from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.assignment import make_plan
 from trainer.exporting.images.manifest import parse
 from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.splits import buckets
+from trellis_contracts.dataset import CLASSIFICATION, GROUP_RULE, SPLITS
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 

@@ -5,20 +5,14 @@ import json
 
 import pytest
 
-from trainer.dataset_description import (
-    CLASSIFICATION,
-    COLUMN_RULE,
-    DatasetDescription,
-    Shard,
-    Split,
-)
-from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.assignment import Plan
 from trainer.exporting.images.commit import commit
 from trainer.exporting.images.manifest import Manifest, Rejection
 from trainer.exporting.images.shards import ShardResult
 from trainer.exporting.settings import ImageExportSettings
+from trellis_contracts.dataset import CLASSIFICATION, COLUMN_RULE, DatasetDescription, Shard, Split
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import REGRESSION
 
 PLAN = Plan(("cat", "dog"), Split(COLUMN_RULE), ())

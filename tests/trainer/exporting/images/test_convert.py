@@ -10,10 +10,10 @@ from PIL import Image
 
 from tests.trainer.image_files import DEEP_KINDS, KINDS, image_files
 from trainer import images, preprocessing
-from trainer.dataset_description import SPLITS
-from trainer.dataset_features import Feature
 from trainer.exporting.images.convert import convert
 from trainer.images import ImageError, Scale
+from trellis_contracts.dataset import SPLITS
+from trellis_contracts.dataset_features import Feature
 
 FILES = list(image_files(len(KINDS)))
 DEEP_FILES = list(image_files(len(KINDS | DEEP_KINDS), deep=True))

@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
-from trainer.dataset_features import Feature
 from trainer.exporting import ExportError
 from trainer.exporting.images.manifest import parse
 from trainer.exporting.images.probe import refuse_deep
+from trellis_contracts.dataset_features import Feature
 
 FEATURE = Feature("image", "image", "uint8", "png", (4, 4, 1))
 SCALED = Feature("image", "image", "uint16", "png", (4, 4, 1), scale="full")

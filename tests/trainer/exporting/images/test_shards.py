@@ -11,11 +11,11 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from trainer.dataset_features import Feature
 from trainer.exporting.images.assignment import Work
 from trainer.exporting.images.manifest import Row
 from trainer.exporting.images.shards import write_shard
 from trainer.exporting.splits import fingerprints
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import MULTILABEL
 
 FEATURE = Feature("image", "image", "uint8", "png", (4, 4, 1))

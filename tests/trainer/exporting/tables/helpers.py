@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 from trainer import dataset_description, export
-from trainer.dataset_description import SPLITS
 from trainer.exporting.splits import assign
+from trellis_contracts.dataset import SPLITS
 
 ROWS = 300
 KEYS = [f"été/{number}" for number in range(ROWS)]

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from tests.trainer.exporting.tables.helpers import document, feature, split_of
-from trainer.dataset_features import NULL_TIMESTAMP
 from trainer.exporting.splits import fingerprints
 from trainer.exporting.tables.columns import parse
 from trainer.exporting.tables.rows import block_schema, convert, matrix
+from trellis_contracts.dataset_features import NULL_TIMESTAMP
 
 KEYS = ["a", "é", "猫"]
 

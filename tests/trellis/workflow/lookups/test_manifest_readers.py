@@ -6,13 +6,11 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.dataset_description import (
-    CLASSIFICATION,
-)
 from trainer.exporting import ExportError
 from trainer.exporting.images import manifest
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
+from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.tasks import MULTILABEL
 
 AT = "gs://bucket/manifest.csv"

@@ -6,12 +6,14 @@ from tests.contracts.datasets import IMAGE, categorical, dataset, numeric
 from trellis.workflow.spec.changes import Changes
 from trellis.workflow.stages.change_checks import judge
 from trellis_contracts import documents
+from trellis_contracts.dataset import DatasetDescription
 
 LIMITS = Changes()
 
 
 def told(before, now, limits=LIMITS):
-    return [(found.check, found.feature, found.text) for found in judge(before, now, limits)]
+    datasets = (DatasetDescription.from_document(content) for content in (before, now))
+    return [(found.check, found.feature, found.text) for found in judge(*datasets, limits)]
 
 
 def only(found, check, feature):

@@ -55,7 +55,7 @@ from typing import Literal, TypeVar, cast, get_args
 IMAGE = "image"
 # Kinds of table features, and the vectors of the record that hold them; a sequence and a text have
 # one of their own.
-NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT = (
+NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT = TABLE_KINDS = (
     "numeric",
     "boolean",
     "categorical",
