@@ -3,9 +3,9 @@
 import keras
 from keras import layers
 
-from trainer.dataset_description import DatasetDescription
 from trainer.models import inputs
 from trainer.models.dense import flat
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
 
