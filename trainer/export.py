@@ -19,7 +19,7 @@ A manifest is Vertex AI's image import CSV: one image per line, no header:
   gs://bucket/scans/0002.png,effusion,mass          several labels, or none: --task
                                                     multilabel_classification
 
-A table is a columns.json (trainer/exporting/tables/columns.py) with rows-*.parquet in the same
+A table is a columns.json (trellis_contracts.columns) with rows-*.parquet in the same
 folder. A source whose name ends in .json is a table, any other a manifest.
 
 Examples:

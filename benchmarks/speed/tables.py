@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from trainer.exporting.splits import assign, ranges
+from trainer.exporting.splits import assign
 from trainer.exporting.tfrecord import tfrecords
-from trellis_contracts.dataset import SPLITS
+from trellis_contracts.dataset import SPLITS, by_hash
 
 FEW_ROWS, ROWS, PEER_ROWS = 1_000_000, 4_000_000, 10_000
 FILE_ROWS = 250_000
@@ -104,7 +104,7 @@ def encoder_in_c(scratch):
 
 def write_table(folder, rows, columns):
     """Parquet files of FILE_ROWS rows each, as an extract of BigQuery writes them."""
-    split_ranges = ranges((80, 10, 10))
+    split_ranges = by_hash((80, 10, 10)).ranges
     names = [f"x{i}" for i in range(columns)]
     edges = [*range(0, rows, FILE_ROWS), rows]
     for number, (start, end) in enumerate(itertools.pairwise(edges)):

@@ -59,8 +59,9 @@ Nothing in it depends on when or where it was written: the same source gives the
 TensorFlow is not imported here, so that any program can read a description at little cost.
 """
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -119,6 +120,16 @@ class Split:
     def described(self) -> str:
         """The rule, for people."""
         return self.rule if self.by is None else f"{self.rule}, by {self.by}"
+
+
+def by_hash(shares: Iterable[int], by: str | None = None) -> Split:
+    """The rule by the hash of the key, or of the group in the column `by`.
+
+    shares: of SPLITS in percent, together 100: 80, 10, 10 are [0, 80), [80, 90), [90, 100).
+    """
+    edges = list(itertools.accumulate(shares, initial=0))
+    ranges = dict(zip(SPLITS, itertools.pairwise(edges), strict=True))
+    return Split(HASH_RULE if by is None else GROUP_RULE, ranges, by)
 
 
 @dataclass(frozen=True)
@@ -266,7 +277,7 @@ class DatasetDescription:
                 rule=document["split"]["rule"],
                 by=document["split"].get("by"),
                 ranges={
-                    split: _range(document["split"][split])
+                    split: bucket_range(document["split"][split])
                     for split in SPLITS
                     if split in document["split"]
                 },
@@ -286,7 +297,8 @@ class DatasetDescription:
         )
 
 
-def _range(edges: list[int]) -> tuple[int, int]:
+def bucket_range(edges: list[int]) -> tuple[int, int]:
+    """A range of buckets as a file has it: [low, high), a list of two."""
     low, high = edges
     return low, high
 

@@ -1,7 +1,7 @@
 """The test split's rows as clients send them to trainer.serve. (Of images: see `originals`.)
 
 They come from the rows that BigQuery wrote, DATASET/source/rows-*.parquet (see
-trainer.exporting.tables.columns). An instance has the format of trainer.serve: each feature under
+trellis_contracts.columns). An instance has the format of trainer.serve: each feature under
 its name in the source, with the values
 
     numeric      a number; NUMERIC and BIGNUMERIC become doubles, as in the export

@@ -31,16 +31,10 @@ def buckets(keys: Iterable[str]) -> np.ndarray:
     return _buckets(fingerprints(keys))
 
 
-def ranges(fractions: Iterable[int]) -> dict[str, tuple[int, int]]:
-    """Half-open bucket ranges by split: 80, 10, 10 percent are [0, 80), [80, 90), [90, 100)."""
-    edges = [0, *np.cumsum(list(fractions)).tolist()]
-    return {split: (edges[i], edges[i + 1]) for i, split in enumerate(SPLITS)}
-
-
 def assign(keys: Iterable[str], split_ranges: Mapping[str, tuple[int, int]]) -> np.ndarray:
     """(n,) indices into SPLITS: the split of each key.
 
-    split_ranges: half-open ranges of buckets by split, as `ranges` returns them.
+    split_ranges: half-open ranges of buckets by split, as `dataset.by_hash` has them.
     """
     return assign_fingerprints(fingerprints(keys), split_ranges)
 

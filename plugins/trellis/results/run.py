@@ -30,8 +30,8 @@ from trellis.results.files import RunFiles, each_blob, load_files, read
 from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout, roles
-from trellis.workflow.contracts.table import WEIGHT
 from trellis.workflow.lookups import image_manifest
+from trellis_contracts.columns import WEIGHT
 from trellis_contracts.documents import ContractError, check
 
 _ADDRESS = re.compile(r"gs://(?P<bucket>[^/]+)/(?P<experiment>[^/]+)/runs/(?P<folder>[^/]+)/?")

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.exporting import splits
-from trellis_contracts.dataset import SPLITS
+from trellis_contracts.dataset import SPLITS, by_hash
+
+
+def ranges_of(shares):
+    return by_hash(shares).ranges
+
 
 text = st.text(st.characters(exclude_categories=["Cs"]))  # lone surrogates are no UTF-8
 
@@ -53,7 +58,7 @@ def test_known_keys_keep_their_bucket_for_ever():
 
 @given(st.lists(text, unique=True), st.randoms())
 def test_a_split_depends_on_the_key_alone(keys, random):
-    ranges = splits.ranges((80, 10, 10))
+    ranges = ranges_of((80, 10, 10))
     together = dict(zip(keys, splits.assign(keys, ranges).tolist(), strict=True))
     random.shuffle(keys)
     assert {key: splits.assign([key], ranges).item() for key in keys} == together
@@ -63,14 +68,14 @@ def test_a_split_depends_on_the_key_alone(keys, random):
 def test_shares_are_as_asked(percents):
     fractions = (*percents, 100 - sum(percents))
     keys = [f"images/{i:05d}.png" for i in range(5000)]
-    assigned = splits.assign(keys, splits.ranges(fractions))
+    assigned = splits.assign(keys, ranges_of(fractions))
     shares = np.bincount(assigned, minlength=3) / len(keys)
     # Five standard deviations of a binomial share.
     assert np.abs(shares - np.array(fractions) / 100).max() < 5 * np.sqrt(0.25 / len(keys))
 
 
 def test_ranges_are_half_open_and_cover_all_buckets():
-    ranges = splits.ranges((70, 20, 10))
+    ranges = ranges_of((70, 20, 10))
     assert ranges == {"train": (0, 70), "validation": (70, 90), "test": (90, 100)}
     keys = [str(i) for i in range(1000)]
     for bucket, index in zip(splits.buckets(keys), splits.assign(keys, ranges), strict=True):

@@ -47,7 +47,7 @@ TABLE = {
     ("exporting.objects:Objects.require_bucket", "_no_bucket"): OURS,
     ("exporting.objects:_write_errors", "_no_bucket"): OURS,
     ("exporting.run:_ThisMachine.__init__", "unknown to this"): OURS,
-    ("exporting.tables.columns:Columns.check_schema", "does not match"): OURS,
+    ("exporting.tables.columns:SnapshotColumns.check_schema", "does not match"): OURS,
     ("exporting.tables.columns:parse", "str(error)"): OURS,
     ("exporting.tables.columns:parse", "{address}: {error}"): OURS,
     ("exporting.tables.columns:_check", "do not cover"): OURS,

@@ -17,14 +17,13 @@ from trainer.exporting.classes import in_order
 from trainer.exporting.images.manifest import Manifest, Row
 from trainer.exporting.settings import ImageExportSettings
 from trainer.exporting.sharding import shard_counts
-from trainer.exporting.splits import assign, fingerprints, ranges
+from trainer.exporting.splits import assign, fingerprints
 from trellis_contracts.dataset import (
     CLASSIFICATION,
     COLUMN_RULE,
-    GROUP_RULE,
-    HASH_RULE,
     SPLITS,
     Split,
+    by_hash,
     shard_name,
 )
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
@@ -78,7 +77,7 @@ def make_plan(manifest: Manifest, settings: ImageExportSettings) -> Plan:
         rows = _stratified(manifest, settings.fractions)
     else:
         by = settings.split_by
-        split = Split(HASH_RULE if by is None else GROUP_RULE, ranges(settings.fractions), by)
+        split = by_hash(settings.fractions, by)
         hashed = (row.key if row.group is None else row.group for row in manifest.rows)
         splits = assign(hashed, split.ranges)
         rows = {name: [] for name in SPLITS}

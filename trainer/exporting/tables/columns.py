@@ -1,31 +1,7 @@
-"""columns.json: describes the Parquet files of a table. The task `check` writes it beside them.
-
-columns.schema.json of trellis_contracts describes every field:
-
-    {"schema": 1,
-     "task": "binary_classification",            one of trellis_contracts.tasks
-     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100],   half-open, of 0..99
-               "by": "patient_id"},              only where groups, not keys, decide the split
-              or {"rule": "column fold"}         where no hash does: as the column `split` says
-     "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
-     "positive": "ill",             only where the experiment names the positive class
-     "weight": {"name": "sampling_weight"},      only where rows have weights
-     "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
-                   "kind": "numeric"}, ...],
-     "vocabulary": 1000,            maximum number of terms per categorical feature
-     "source": {"table", "query", "partition", "snapshot", "rows": 569},       as dataset.json's
-     "findings": [{"check": "group", "feature": "ward", "text": "..."}]}      its `warnings` too
-
-The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
-validation or test), `label` (STRING, of a multi-label task as trainer.label_sets has it in a table;
-FLOAT64 for a regression), one column per feature, and
-`split_by` (STRING), the group of each row, if groups decide the split, and `example_weight`
-(FLOAT64), if rows have weights.
-"""
+"""The description of a table's Parquet files, checked against the files and itself."""
 
 import hashlib
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,7 +9,8 @@ import pyarrow as pa
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 from trellis_contracts import documents
-from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split
+from trellis_contracts.columns import Columns
+from trellis_contracts.dataset import SPLITS
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
@@ -43,14 +20,8 @@ from trellis_contracts.dataset_features import (
     TIMESTAMP,
 )
 from trellis_contracts.documents import ContractError
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-SPLIT_BY = "split_by"
-"""Column of each row's group, where groups decide the split."""
-
-WEIGHT = "example_weight"
-"""Column of each row's weight, where rows have weights."""
 
 
 def _is_string(type_: pa.DataType) -> bool:
@@ -92,80 +63,11 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class TableFeature:
-    """A feature. name: in the experiment file; column: in the Parquet files."""
+@dataclass(frozen=True, kw_only=True)
+class SnapshotColumns(Columns):
+    """The columns.json of one export. sha256: of the file's bytes."""
 
-    name: str
-    column: str
-    type: str
-    kind: str
-
-    @property
-    def title(self) -> str:
-        """Name in messages."""
-        of = "" if self.column == self.name else f" (column {self.column})"
-        return f"feature {self.name!r}{of}"
-
-
-@dataclass(frozen=True)
-class Columns:
-    """columns.json; the module's docstring explains the fields.
-
-    sha256: of the file's bytes. findings: what the data checks found, in sentences. weight: None
-    where all rows count the same. positive: the positive class; None: the second in natural order.
-    """
-
-    task: str
-    split: Split
-    key: str
-    label: str
-    features: tuple[TableFeature, ...]
-    vocabulary: int
-    source: Mapping[str, object]
     sha256: str
-    findings: tuple[str, ...] = ()
-    weight: str | None = None
-    positive: str | None = None
-
-    def of(self, *kinds: str) -> list[TableFeature]:
-        """The features of these kinds, in order."""
-        return [feature for feature in self.features if feature.kind in kinds]
-
-    @property
-    def is_regression(self) -> bool:
-        """True if the label is a number to predict."""
-        return self.task == REGRESSION
-
-    @property
-    def is_multilabel(self) -> bool:
-        """True if a row has any number of classes."""
-        return self.task == MULTILABEL
-
-    def classes_in(self, label: str) -> list[str]:
-        """The names of a row's classes."""
-        return classes_in(label, self.task)
-
-    @property
-    def is_grouped(self) -> bool:
-        """True if groups decide the split: the column SPLIT_BY has each row's."""
-        return self.split.by is not None
-
-    @property
-    def names(self) -> list[str]:
-        """The columns to read from the Parquet files."""
-        return [*self.roles, *(feature.column for feature in self.features)]
-
-    @property
-    def roles(self) -> dict[str, str]:
-        """The columns other than features: BigQuery's type of each."""
-        return {
-            "key": "STRING",
-            "split": "STRING",
-            "label": "FLOAT64" if self.is_regression else "STRING",
-            **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
-            **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
-        }
 
     def check_schema(self, schema: pa.Schema, where: str) -> None:
         """Raise ExportError, naming the differences, unless a Parquet file has these columns."""
@@ -184,38 +86,18 @@ class Columns:
             )
 
 
-def parse(content: bytes, address: str) -> Columns:
+def parse(content: bytes, address: str) -> SnapshotColumns:
     """Parse the columns.json read from `address`. Raises ExportError if it is invalid."""
     try:
         document = documents.parse("columns", content, address)
     except ContractError as error:
         raise ExportError(str(error)) from error
-    columns = Columns(
-        task=document["task"],
-        split=_split(document["split"]),
-        key=document["key"]["name"],
-        label=document["label"]["name"],
-        features=tuple(TableFeature(**entry) for entry in document["features"]),
-        vocabulary=document["vocabulary"],
-        source=document["source"],
-        sha256=hashlib.sha256(content).hexdigest(),
-        findings=tuple(entry["text"] for entry in document.get("findings", ())),
-        weight=document["weight"]["name"] if "weight" in document else None,
-        positive=document.get("positive"),
-    )
+    columns = SnapshotColumns.from_document(document, sha256=hashlib.sha256(content).hexdigest())
     try:
         _check(columns)
     except ExportError as error:
         raise ExportError(f"{address}: {error}") from error
     return columns
-
-
-def _split(document: Mapping) -> Split:
-    if "rule" in document:
-        return Split(document["rule"])
-    by = document.get("by")
-    ranges = {name: tuple(document[name]) for name in SPLITS}
-    return Split(HASH_RULE if by is None else GROUP_RULE, ranges, by)
 
 
 def _check(columns: Columns) -> None:

@@ -11,10 +11,11 @@ from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables.columns import Columns, TableFeature
+from trainer.exporting.tables.columns import SnapshotColumns
 from trainer.exporting.tables.findings import listed
 from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
 from trainer.exporting.tables.survey import Survey
+from trellis_contracts.columns import Columns, TableFeature
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
@@ -39,7 +40,7 @@ _DTYPES = {CATEGORICAL: "int64", TIMESTAMP: "int64", TEXT: "string"}
 class TablePlan:
     """The content of dataset.json except the files' sizes, and the files to write."""
 
-    columns: Columns
+    columns: SnapshotColumns
     survey: Survey
     features: tuple[Feature, ...]
     label: Label
@@ -48,7 +49,7 @@ class TablePlan:
 
 
 def make_plan(
-    settings: ExportSettings, columns: Columns, surveyed: Survey, summary: RangeSummary
+    settings: ExportSettings, columns: SnapshotColumns, surveyed: Survey, summary: RangeSummary
 ) -> TablePlan:
     """Describe the features.
 
@@ -59,7 +60,7 @@ def make_plan(
     places = dict.fromkeys(_VECTOR_OF.values(), 0)
     features: list[Feature] = []
     empty: list[TableFeature] = []
-    warnings = list(columns.findings)
+    warnings = [finding.text for finding in columns.findings]
     for feature in columns.features:
         index = None
         if vector := _VECTOR_OF.get(feature.kind):

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from trainer import storage
 from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
-from trainer.exporting.tables.columns import Columns
+from trainer.exporting.tables.columns import SnapshotColumns
 from trainer.exporting.tables.findings import Findings
 from trainer.exporting.tables.layout import (
     PARTIAL_FOLDER,
@@ -29,6 +29,7 @@ from trainer.exporting.tables.layout import (
     rows_at_once,
 )
 from trainer.exporting.tables.rows import convert
+from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS
 
 PATTERN = "rows-*.parquet"
@@ -56,7 +57,7 @@ class Source:
     range_bits, rows_at_once: how trainer.exporting.tables.layout divides their rows.
     """
 
-    columns: Columns
+    columns: SnapshotColumns
     work: tuple[RowGroups, ...]
     rows: int
     range_bits: int
@@ -73,7 +74,7 @@ class Report:
     labels: dict[str, np.ndarray] = field(default_factory=dict)  # class name -> rows by split
 
 
-def list_source(columns: Columns, address: str, objects: Objects) -> Source:
+def list_source(columns: SnapshotColumns, address: str, objects: Objects) -> Source:
     """Find the Parquet files beside columns.json and read their footers.
 
     Raises ExportError if there are no files or rows, if columns are wrong, or if columns.json has

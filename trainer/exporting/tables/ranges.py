@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer.exporting.number_statistics import Numbers
-from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.layout import Layout, Slice
 from trainer.exporting.tables.rows import block_schema, matrix
 from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
+from trellis_contracts.columns import Columns
 from trellis_contracts.dataset_features import (
     CATEGORICAL,
     NULL_TIMESTAMP,

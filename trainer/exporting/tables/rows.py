@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 
 from trainer.exporting.arrow_values import one_by_one
 from trainer.exporting.splits import assign_fingerprints, fingerprints
-from trainer.exporting.tables.columns import SPLIT_BY, WEIGHT, Columns, TableFeature
 from trainer.exporting.tables.findings import Findings
+from trellis_contracts.columns import SPLIT_BY, WEIGHT, Columns, TableFeature
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.dataset_features import (
     BOOLEAN,

@@ -12,10 +12,10 @@ import numpy as np
 from trainer.exporting import ExportError
 from trainer.exporting.classes import in_order
 from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables.columns import Columns
 from trainer.exporting.tables.findings import Findings, listed
 from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
 from trainer.exporting.tables.parquet import Report, check_number_of_classes
+from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS, Counts
 from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES, SEPARATOR
 

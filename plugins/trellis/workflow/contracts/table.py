@@ -15,6 +15,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
+from trellis_contracts.columns import SPLIT_BY, WEIGHT, TableFeature
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 MOST_FEATURES = 1000
@@ -40,12 +41,6 @@ RESERVED = (
 )
 """Columns other than the features, of the dataset and of all that is made from it: a feature of one
 of these names has another one within Trellis."""
-
-SPLIT_BY = "split_by"
-"""Column with each row's split or group, in a dataset whose keys do not decide the split."""
-
-WEIGHT = "example_weight"
-"""Column with the weights of a dataset's rows, if they have any."""
 
 KINDS = {
     "INT64": "numeric",
@@ -99,13 +94,8 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Feature:
-    """One feature: `name` in the source, `column` and `type` in the dataset."""
-
-    name: str
-    column: str
-    type: str
-    kind: str
+class Feature(TableFeature):
+    """A feature with its SQL."""
 
     def expression(self, source: str) -> str:
         """SQL of the dataset's column; `source`: the quoted source column."""

@@ -8,10 +8,11 @@ from typing import Any
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.contracts.table import WEIGHT, Feature, Table
+from trellis.workflow.contracts.table import Feature, Table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
+from trellis_contracts.columns import WEIGHT
 
 # Documented with the classes of google.cloud.aiplatform.schema.
 _METADATA = "gs://google-cloud-aiplatform/schema/dataset/metadata/tabular_1.0.0.yaml"

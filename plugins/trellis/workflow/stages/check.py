@@ -1,22 +1,10 @@
 """check: one query on the snapshot finds what would make a training pointless or wrong.
 
 Only the snapshot has cost anything by then. A snapshot that passes gets its columns.json, which
-describes the rows and lets the export start:
-
-    {"schema": 1, "task": "binary_classification",
-     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100]},
-                                  also "by": "COLUMN"; of a rule without hashes only "rule": TEXT
-     "key": {"name": "sample_id"}, "label": {"name": "malignant"},
-     "weight": {"name": "sampling_weight"},         only of rows with weights
-     "features": [{"name": "radius mean", "column": "radius_mean", "type", "kind"}],
-     "vocabulary": 1000,
-     "source": {"table", "query", "partition": {"column", "from", "to"} or null, "snapshot",
-                "rows": 569},
-     "findings": [{"check": "group", "feature": "ward", "text": "..."}]}     of the data checks
+describes the rows and lets the export start: trellis_contracts.columns has it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from trellis.workflow import sql
@@ -36,15 +24,14 @@ from trellis.workflow.stages import (
     training_checks,
     weight_checks,
 )
-from trellis.workflow.stages.data_checks import Finding
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.snapshot import of_rows
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis.workflow.validation import group
+from trellis_contracts.columns import Columns, Finding
+from trellis_contracts.dataset import Split, by_hash
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, classes_in
-
-SCHEMA = 1
 
 MOST_CLASSES = 1000
 MOST_SETS = 100_000
@@ -207,42 +194,34 @@ def columns_json(
 ) -> dict[str, Any]:
     """The content of columns.json. findings: of the data checks, none of which refused the rows."""
     assert plan.table is not None
-    source, positive = plan.experiment.row_source, plan.experiment.positive
-    return {
-        "schema": SCHEMA,
-        "task": plan.experiment.task,
-        "split": _rule(source.split),
-        "key": {"name": plan.table.key.name},
-        "label": {"name": plan.table.label.name},
-        **({} if positive is None else {"positive": positive}),
-        **({"weight": {"name": plan.table.weight.name}} if plan.table.weight else {}),
-        "features": [asdict(feature) for feature in plan.table.features],
-        "vocabulary": source.vocabulary,
-        "source": {
+    source, table = plan.experiment.row_source, plan.table
+    return Columns(
+        task=plan.experiment.task,
+        split=_split(source.split),
+        key=table.key.name,
+        label=table.label.name,
+        positive=plan.experiment.positive,
+        weight=table.weight.name if table.weight else None,
+        features=tuple(table.features),
+        vocabulary=source.vocabulary,
+        source={
             "table": platform.table(source.bigquery) if isinstance(source, TableSource) else None,
             "query": source.query if isinstance(source, QuerySource) else None,
             "partition": plan.dataset.partition,
             "snapshot": job_messages.snapshot(plan, platform),
             "rows": rows,
         },
-        "findings": [asdict(finding) for finding in findings],
-    }
+        findings=tuple(findings),
+    ).to_document()
 
 
-def _rule(split: Any) -> dict[str, Any]:
-    """Describe the split: which part of the hundred belongs to which split, and the column that is
-    hashed if not the key; of a rule without hashes its description, as the rows' splits are then
+def _split(split: Any) -> Split:
+    """The rule as files have it: of one without hashes only its words, as the rows' splits are then
     those of the snapshot.
     """
-    if not isinstance(split, KeySplit | GroupSplit):
-        return {"rule": split.rule}
-    middle = split.train + split.validation
-    return {
-        "train": [0, split.train],
-        "validation": [split.train, middle],
-        "test": [middle, 100],
-        **({} if split.decided_by is None else {"by": split.decided_by}),
-    }
+    if isinstance(split, KeySplit | GroupSplit):
+        return by_hash(split.shares, split.decided_by)
+    return Split(split.rule)
 
 
 def _keys(row: Mapping[str, Any], table: Table) -> list[str]:

@@ -7,11 +7,11 @@ together.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from trellis.workflow.contracts.table import Feature, Table
 from trellis.workflow.stages import linear_checks
+from trellis_contracts.columns import Finding
 
 MOST_CELLS = 20_000_000
 """Values that the checks look at: of more, a sample of the rows."""
@@ -52,15 +52,6 @@ _LEAST = 40
 """Rows of the other splits below which nothing is said."""
 
 _REFUSABLE = ("label", "group", "identifier", "copies")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One sign. check: which, as columns.schema.json has it. feature: None of all together."""
-
-    check: str
-    feature: str | None
-    text: str
 
 
 def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:

@@ -1,0 +1,171 @@
+"""columns.json: describes the Parquet files of a table. The task `check` writes it beside them,
+the export reads it.
+
+columns.schema.json describes every field:
+
+    {"schema": 1,
+     "task": "binary_classification",            one of trellis_contracts.tasks
+     "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100],   half-open, of 0..99
+               "by": "patient_id"},              only where groups, not keys, decide the split
+              or {"rule": "column fold"}         where no hash does: as the column `split` says
+     "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
+     "positive": "ill",             only where the experiment names the positive class
+     "weight": {"name": "sampling_weight"},      only where rows have weights
+     "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
+                   "kind": "numeric"}, ...],
+     "vocabulary": 1000,            maximum number of terms per categorical feature
+     "source": {"table", "query", "partition", "snapshot", "rows": 569},       as dataset.json's
+     "findings": [{"check": "group", "feature": "ward", "text": "..."}]}      its `warnings` too
+
+The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
+validation or test), `label` (STRING, of a multi-label task as tasks.classes_in reads it; FLOAT64
+for a regression), one column per feature, and `split_by` (STRING), the group of each row, if groups
+decide the split, and `example_weight` (FLOAT64), if rows have weights.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split, bucket_range
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
+
+SCHEMA = 1
+
+SPLIT_BY = "split_by"
+"""Column of each row's group, where groups decide the split."""
+
+WEIGHT = "example_weight"
+"""Column of each row's weight, where rows have weights."""
+
+
+@dataclass(frozen=True)
+class TableFeature:
+    """A feature. name: in the experiment file; column, type: in the Parquet files."""
+
+    name: str
+    column: str
+    type: str
+    kind: str
+
+    @property
+    def title(self) -> str:
+        """Its name in messages."""
+        of = "" if self.column == self.name else f" (column {self.column})"
+        return f"feature {self.name!r}{of}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a data check found suspicious. check: which. feature: None of all together."""
+
+    check: str
+    feature: str | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """columns.json; the module's docstring explains the fields. weight: None where all rows count
+    the same. findings: of the data checks, none of which refused the rows. positive: the positive
+    class; None: the second in natural order.
+    """
+
+    task: str
+    split: Split
+    key: str
+    label: str
+    features: tuple[TableFeature, ...]
+    vocabulary: int
+    source: Mapping[str, object]
+    weight: str | None = None
+    findings: tuple[Finding, ...] = ()
+    positive: str | None = None
+
+    def of(self, *kinds: str) -> list[TableFeature]:
+        """The features of these kinds, in order."""
+        return [feature for feature in self.features if feature.kind in kinds]
+
+    @property
+    def is_regression(self) -> bool:
+        """True if the label is a number to predict."""
+        return self.task == REGRESSION
+
+    @property
+    def is_multilabel(self) -> bool:
+        """True if a row has any number of classes."""
+        return self.task == MULTILABEL
+
+    def classes_in(self, label: str) -> list[str]:
+        """The names of a row's classes."""
+        return classes_in(label, self.task)
+
+    @property
+    def is_grouped(self) -> bool:
+        """True if groups decide the split: the column SPLIT_BY has each row's."""
+        return self.split.by is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to read from the Parquet files."""
+        return [*self.roles, *(feature.column for feature in self.features)]
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The columns other than features: BigQuery's type of each."""
+        return {
+            "key": "STRING",
+            "split": "STRING",
+            "label": "FLOAT64" if self.is_regression else "STRING",
+            **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
+            **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
+        }
+
+    def to_document(self) -> dict[str, Any]:
+        """The content of the file."""
+        return {
+            "schema": SCHEMA,
+            "task": self.task,
+            "split": _rule(self.split),
+            "key": {"name": self.key},
+            "label": {"name": self.label},
+            **({} if self.positive is None else {"positive": self.positive}),
+            **({"weight": {"name": self.weight}} if self.weight is not None else {}),
+            "features": [asdict(feature) for feature in self.features],
+            "vocabulary": self.vocabulary,
+            "source": dict(self.source),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], **others: Any) -> Self:
+        """From content that fits the schema. others: fields of a subclass."""
+        return cls(
+            task=document["task"],
+            split=_split(document["split"]),
+            key=document["key"]["name"],
+            label=document["label"]["name"],
+            features=tuple(TableFeature(**entry) for entry in document["features"]),
+            vocabulary=document["vocabulary"],
+            source=document["source"],
+            weight=document["weight"]["name"] if "weight" in document else None,
+            positive=document.get("positive"),
+            findings=tuple(Finding(**entry) for entry in document.get("findings", ())),
+            **others,
+        )
+
+
+def _rule(split: Split) -> dict[str, Any]:
+    """The ranges of a rule by hashes, whose words follow from them; of another one, the words."""
+    if not split.ranges:
+        return {"rule": split.rule}
+    ranges = {name: list(split.ranges[name]) for name in SPLITS}
+    return ranges if split.by is None else {**ranges, "by": split.by}
+
+
+def _split(document: Mapping[str, Any]) -> Split:
+    if "rule" in document:
+        return Split(document["rule"])
+    by = document.get("by")
+    ranges = {name: bucket_range(document[name]) for name in SPLITS}
+    return Split(HASH_RULE if by is None else GROUP_RULE, ranges, by)
