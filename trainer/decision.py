@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from trainer import metrics
+from trellis_contracts.decision import NamedThreshold
 
 DEFAULT = 0.5
 
@@ -39,7 +40,11 @@ class Threshold:
 
     def to_json(self, classes: Sequence[str]) -> dict[str, Any]:
         """Return the threshold in the form of the files."""
-        return {"class": classes[self.positive], "above": self.above}
+        return self.named(classes).to_document()
+
+    def named(self, classes: Sequence[str]) -> NamedThreshold:
+        """Name the class; classes: in the order of the probabilities."""
+        return NamedThreshold(classes[self.positive], self.above)
 
     def text(self, classes: Sequence[str]) -> str:
         """Format the threshold for a reader: `malignant above 0.23`."""

@@ -1,17 +1,4 @@
-"""challenger.json: describes the selected training for its deployment.
-
-    {"schema": 1,
-     "contender": "training/1",
-     "model": "gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/",
-     "examples": [{"key": "4711",                     of the test split
-                   "instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve
-                   "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
-                                                      the expected prediction; for a
-                                                      regression {"value": 152.1}
-     "threshold": {"class": "1", "above": 0.23},      only if it labels by one: trainer.decision
-     "hyperparameters": {"learning_rate": 0.001, ...},
-     "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
-                    "code_sha256": "..."}}
+"""Makes challenger.json of the best training, for its deployment.
 
 The predictions come from predictions.parquet, and so from the dataset's records; the instances are
 what callers send: the raw rows, or the original image files, that the dataset was exported from.
@@ -38,8 +25,9 @@ from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
 from trellis_contracts import documents
+from trellis_contracts.challenger import Challenger, Example, Provenance
+from trellis_contracts.decision import NamedThreshold
 
-SCHEMA_VERSION = 1
 FILE_NAME = "challenger.json"
 
 # Fixed, so that comparing a run again selects the same examples.
@@ -67,20 +55,19 @@ def document(
     """
     largest = _LARGEST_PRIVATE if private else _LARGEST
     predicted = contender.scorable
-    return {
-        "schema": SCHEMA_VERSION,
-        "contender": contender.name,
-        "model": storage.join(contender.uri, "model") + "/",
-        "examples": _examples(run, predicted, examples, largest),
-        **_threshold(predicted),
-        "hyperparameters": dict(contender.parameters),
-        "provenance": {
-            "run": run.uri,
-            "dataset": run.dataset.fingerprint,
-            "versions": provenance.versions(),
-            "code_sha256": provenance.code_sha256(),
-        },
-    }
+    return Challenger(
+        contender=contender.name,
+        model=storage.join(contender.uri, "model") + "/",
+        examples=tuple(_examples(run, predicted, examples, largest)),
+        threshold=_threshold(predicted),
+        hyperparameters=dict(contender.parameters),
+        provenance=Provenance(
+            run=run.uri,
+            dataset=run.dataset.fingerprint,
+            versions=provenance.versions(),
+            code_sha256=provenance.code_sha256(),
+        ),
+    ).to_document()
 
 
 def to_json(challenger: dict[str, Any]) -> str:
@@ -88,9 +75,7 @@ def to_json(challenger: dict[str, Any]) -> str:
     return documents.to_json("challenger", challenger, FILE_NAME)
 
 
-def _examples(
-    run: Run, predicted: AnyPredictions, count: int, largest: int
-) -> list[dict[str, Any]]:
+def _examples(run: Run, predicted: AnyPredictions, count: int, largest: int) -> list[Example]:
     """A fixed random choice of examples, ordered by key."""
     order = np.argsort(predicted.keys)
     count = min(count, len(order))
@@ -99,7 +84,7 @@ def _examples(
     ask = _images if run.dataset.kind == "image" else _rows
     instances = ask(run, places.keys(), largest)
     return [
-        {"key": key, "instance": instances[key], "prediction": _prediction(predicted, place)}
+        Example(key, instances[key], _prediction(predicted, place))
         for key, place in places.items()
         if key in instances
     ]
@@ -155,10 +140,10 @@ def _images(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
     return instances
 
 
-def _threshold(predicted: AnyPredictions) -> dict[str, Any]:
+def _threshold(predicted: AnyPredictions) -> NamedThreshold | None:
     if not isinstance(predicted, Predictions) or predicted.threshold is None:
-        return {}
-    return {"threshold": predicted.threshold.to_json(predicted.classes)}
+        return None
+    return predicted.threshold.named(predicted.classes)
 
 
 def _prediction(predicted: AnyPredictions, place: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from trainer.comparison.run_folder import Contender, Run, RunError, Served, read
 from trainer.predictions import AnyPredictions, PredictionsError
 from trainer.storage import StorageError
 from trellis_contracts.dataset import DatasetError, Split
+from trellis_contracts.served import Served as ServedFile
 
 NAME = "served"
 # Characters of a reason: an error of TensorFlow may contain a whole graph.
@@ -39,7 +40,8 @@ def with_served(run: Run, split: HeldOutSplit) -> Run:
     document = read_document("served", where)
     if document is None:
         return run
-    model, endpoint, artifact = (document[key] for key in ("model", "endpoint", "artifact_uri"))
+    found = ServedFile.from_document(document)
+    model, endpoint, artifact = found.model, found.endpoint, found.artifact_uri
     if model is None:
         return dataclasses.replace(run, served=Served(None, endpoint))
     if own := _own(artifact, run):

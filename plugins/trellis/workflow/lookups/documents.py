@@ -1,6 +1,7 @@
 """A run's files in Cloud Storage, checked against their schemas when read and when written."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol, Self, TypeVar
 
 from airflow.sdk.exceptions import AirflowFailException
 from google.cloud.exceptions import NotFound
@@ -10,6 +11,16 @@ from trellis.workflow.lookups import storage
 from trellis.workflow.lookups.left import NothingLeftError
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.documents import ContractError, check
+
+
+class File(Protocol):
+    """A class of trellis_contracts with the content of one kind of file."""
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self: ...
+
+
+F = TypeVar("F", bound=File)
 
 
 def write(platform: Platform, kind: str, uri: str, content: Any) -> None:
@@ -61,3 +72,14 @@ def read(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any:
     if content is None:
         raise NothingLeftError(_WRITERS[kind], uri)
     return content
+
+
+def find_file(platform: Platform, kind: type[F], uri: str) -> F | None:
+    """`find` the content of a file in its class."""
+    content = find(platform, kind.__name__.lower(), uri)
+    return None if content is None else kind.from_document(content)
+
+
+def read_file(platform: Platform, kind: type[F], uri: str) -> F:
+    """`read` the content of a file into its class."""
+    return kind.from_document(read(platform, kind.__name__.lower(), uri))

@@ -1,10 +1,5 @@
 """served: records which model the experiment's endpoint serves, for the comparison to score.
 
-served.json, schema 1:
-    {"schema": 1, "endpoint": resource name | null,
-     "model": "projects/P/locations/R/models/ID@VERSION" | null, "artifact_uri": "gs://..." | null,
-     "traffic": percent of the requests that it gets}
-
 Of several models, that with most of the requests. If a run is cleared after its own model was
 deployed, the file does not change: it has what was served before.
 """
@@ -15,8 +10,7 @@ from trellis.workflow.contracts import layout
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.stage import Stage
-
-SCHEMA = 1
+from trellis_contracts.served import Served
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -33,15 +27,15 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         deploy = plan.experiment.deploy
         if deploy is None:
             raise AirflowSkipException(f"This run deploys nothing: {NOT_DEPLOYED}.")
-        content = record(platform, plan.run, deploy.private)
-        print(describe(content))
-        return content
+        now = record(platform, plan.run, deploy.private)
+        print(describe(now))
+        return now.to_document()
 
     return served()
 
 
-def record(platform: Platform, run: layout.Run, private: bool = False) -> dict[str, Any]:
-    """Write served.json, unless only the run's own model is served. Returns its content.
+def record(platform: Platform, run: layout.Run, private: bool = False) -> Served:
+    """Write served.json, unless only the run's own model is served. Returns it.
 
     private: deploy.private. Raises AirflowFailException if the endpoint is of the other kind.
     """
@@ -59,27 +53,25 @@ def record(platform: Platform, run: layout.Run, private: bool = False) -> dict[s
         )
     before = found.before if found else None
     if before is None and found is not None and found.versions:
-        if written := documents.find(platform, "served", run.served):
+        if written := documents.find_file(platform, Served, run.served):
             return written
         print(f"This run's own model is served, and {run.served} is gone.")
-    content = {
-        "schema": SCHEMA,
-        "endpoint": found.name if found else None,
-        "model": before.name if before else None,
-        "artifact_uri": before.artifact_uri if before else None,
-        "traffic": before.traffic if before else 0,
-    }
-    documents.write(platform, "served", run.served, content)
-    return content
+    now = Served(
+        endpoint=found.name if found else None,
+        model=before.name if before else None,
+        artifact_uri=before.artifact_uri if before else None,
+        traffic=before.traffic if before else 0,
+    )
+    documents.write(platform, "served", run.served, now.to_document())
+    return now
 
 
-def describe(content: dict[str, Any]) -> str:
+def describe(now: Served) -> str:
     """The content in one line."""
-    if content["model"] is None:
-        return f"Nothing is served: {content['endpoint'] or 'there is no endpoint yet'}"
-    gone = "" if content["artifact_uri"] else "; its files are missing: someone deleted the version"
-    served = f"{content['endpoint']} serves {content['model']}"
-    return f"{served} ({content['traffic']}% of the requests){gone}"
+    if now.model is None:
+        return f"Nothing is served: {now.endpoint or 'there is no endpoint yet'}"
+    gone = "" if now.artifact_uri else "; its files are missing: someone deleted the version"
+    return f"{now.endpoint} serves {now.model} ({now.traffic}% of the requests){gone}"
 
 
 STAGE = Stage(

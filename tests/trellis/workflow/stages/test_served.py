@@ -9,6 +9,7 @@ from tests.trellis.vertex import deploying
 from trellis.workflow.contracts import layout
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import promote, served
+from trellis_contracts.served import Served
 
 NAME = "served-tests"
 BUCKET = "served-tests"
@@ -47,15 +48,9 @@ def decision(scored):
 
 def test_before_the_first_deployment_nothing_is_served(platform, google):
     content = served.record(platform, run("first", "served-by-none"))
-    assert content == {
-        "schema": 1,
-        "endpoint": None,
-        "model": None,
-        "artifact_uri": None,
-        "traffic": 0,
-    }
+    assert content == Served()
     file = google.buckets / BUCKET / "served-by-none/runs/first/served.json"
-    assert json.loads(file.read_text()) == content
+    assert json.loads(file.read_text()) == content.to_document()
     assert served.describe(content) == "Nothing is served: there is no endpoint yet"
     promote.check_served(platform, run("first", "served-by-none"), decision(None))
 
@@ -63,13 +58,13 @@ def test_before_the_first_deployment_nothing_is_served(platform, google):
 def test_the_model_with_most_requests_is_compared_with(platform, halfway):
     first, second = halfway
     content = served.record(platform, run("third"))
-    assert (content["model"], content["traffic"]) == (first, 60)
-    assert content["artifact_uri"] == f"gs://{deploying.BUCKET}/model"
+    assert (content.model, content.traffic) == (first, 60)
+    assert content.artifact_uri == f"gs://{deploying.BUCKET}/model"
     assert f"serves {first} (60% of the requests)" in served.describe(content)
 
     # The run whose model is on its way is not compared with itself.
     own = served.record(platform, run("second"))
-    assert own["model"] == first
+    assert own.model == first
     promote.check_served(platform, run("second"), decision(first))
 
     # Decided anew: what is on its way must not stay there, unseen.
@@ -78,10 +73,10 @@ def test_the_model_with_most_requests_is_compared_with(platform, halfway):
     promote.check_none_halfway(platform, run("third"))
 
     # All the way: what the run wrote down then stays, whatever is cleared.
-    deploying.shift(own["endpoint"], second, 100)
+    deploying.shift(own.endpoint, second, 100)
     assert served.record(platform, run("second")) == own
     promote.check_served(platform, run("second"), decision(first))
-    assert served.record(platform, run("third"))["model"] == second
+    assert served.record(platform, run("third")).model == second
     models, _ = deploying.clients()
     models.merge_version_aliases(name=second, version_aliases=["champion"])
     promote.check_none_halfway(platform, run("second"))

@@ -13,6 +13,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.deploy.record import DEPLOYING, RETREATED, SERVING, Record
+from trellis_contracts.challenger import Challenger
 
 
 class DeploymentHooks:
@@ -28,9 +29,9 @@ class DeploymentHooks:
     def begin(self, context: Any, result: Any) -> None:
         """Record the start of the deployment, after `endpoint`."""
         model = left.returned(context["ti"], "deploy.register", "version")["name"]
-        challenger = documents.read(self._platform, "challenger", self._run(context).challenger)
+        challenger = documents.read_file(self._platform, Challenger, self._run(context).challenger)
         before = self._before(model)
-        self.record(context).begin(challenger["contender"], result["endpoint"], model, before)
+        self.record(context).begin(challenger.contender, result["endpoint"], model, before)
 
     def unchanged(self, context: Any) -> None:
         """Check, before a step and after its hold, that no person and no other DAG has changed the

@@ -15,18 +15,15 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis_contracts import job_image
+from trellis_contracts.challenger import Challenger
 
 _PORT = 8080
 _MAX_DESCRIPTION = 2000
 _MAX_DISPLAY_NAME = 128
 
 
-def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[str, Any]:
-    """The Model to upload: the challenger's SavedModel in the serve image.
-
-    challenger: the content of challenger.json.
-    """
-    provenance = challenger["provenance"]
+def model(plan: Plan, platform: Platform, challenger: Challenger) -> dict[str, Any]:
+    """The Model to upload: the challenger's SavedModel in the serve image."""
     limits = platform.serving.image_uris
     return {
         "display_name": plan.experiment.name,
@@ -35,10 +32,10 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
         "labels": {
             **_labels(plan.experiment, platform),
             RUN_LABEL: label_value(plan.run.folder),
-            "trellis-dataset": label_value(provenance["dataset"]),
+            "trellis-dataset": label_value(challenger.provenance.dataset),
             "trellis-trainer": label_value(job_image.TAG.replace(".", "-")),
         },
-        "artifact_uri": challenger["model"].rstrip("/"),
+        "artifact_uri": challenger.model.rstrip("/"),
         "container_spec": {
             "image_uri": platform.image("serve", _tag(plan.experiment)),
             "command": job_image.COMMANDS["serve"].argv,
@@ -51,29 +48,30 @@ def model(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> dict[st
     }
 
 
-def generation(plan: Plan, platform: Platform, challenger: dict[str, Any]) -> str:
+def generation(plan: Plan, platform: Platform, challenger: Challenger) -> str:
     """The `generation` with which the challenger is registered.
 
     Another challenger of the same run, as after a cleared training, becomes another version; the
     same challenger keeps its version.
     """
-    digest = hashlib.sha256(json.dumps(challenger, sort_keys=True).encode()).hexdigest()[:12]
+    text = json.dumps(challenger.to_document(), sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     return f"{plan.experiment.generation}-{digest}"
 
 
-def description(challenger: dict[str, Any]) -> str:
+def description(challenger: Challenger) -> str:
     """A version's description: the run it comes from, as JSON of at most 2,000 characters.
 
     If it is longer, the longest fields are left out and named under "left_out".
     """
-    provenance = challenger["provenance"]
-    content = {
-        "run": provenance["run"],
-        "contender": challenger["contender"],
-        "dataset": provenance["dataset"],
-        "versions": provenance["versions"],
-        "code_sha256": provenance["code_sha256"],
-        "hyperparameters": challenger["hyperparameters"],
+    provenance = challenger.provenance
+    content: dict[str, Any] = {
+        "run": provenance.run,
+        "contender": challenger.contender,
+        "dataset": provenance.dataset,
+        "versions": provenance.versions,
+        "code_sha256": provenance.code_sha256,
+        "hyperparameters": challenger.hyperparameters,
     }
     text = json.dumps(content, ensure_ascii=False)
     while len(text) > _MAX_DESCRIPTION:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trellis_contracts.decision import NamedThreshold
+
 TOLERANCE = 1e-4
 """Absolute for probabilities; for a regression's value relative to max(1, |value|)."""
 
@@ -31,16 +33,16 @@ class Difference:
 
 
 def compare(
-    key: str, offline: dict[str, Any], served: Any, threshold: Mapping[str, Any] | None = None
+    key: str, offline: Mapping[str, Any], served: Any, threshold: NamedThreshold | None = None
 ) -> list[Difference]:
     """Every field of a prediction with its difference, within the tolerance or not.
 
     A prediction is {"label", "probabilities": {class: number}} or {"value"}; of a multi-label task
-    it has "labels". threshold: what the model labels by, {"class", "above"}; None: the most
-    probable class. Labels may differ if the offline probability is within the tolerance of the
-    threshold, or, without one, if their two tie within twice the tolerance; a class may be in one
-    of two "labels" alone if its offline probability is within the tolerance of a half. Extra
-    fields in the served prediction count as differences: the contract is exact.
+    it has "labels". threshold: by which the model labels; None: the most probable class. Labels
+    may differ if the offline probability is within the tolerance of the threshold, or, without one,
+    if their two tie within twice the tolerance; a class may be in one of two "labels" alone if its
+    offline probability is within the tolerance of a half. Extra fields in the served prediction
+    count as differences: the contract is exact.
     """
     if not isinstance(served, dict) or served.keys() != offline.keys():
         return [Difference(key, "the prediction", offline, served, math.inf)]
@@ -106,7 +108,7 @@ def _number(key: str, field: str, offline: float, served: Any, scale: float = 1.
     return Difference(key, field, offline, served, math.inf if math.isnan(size) else size)
 
 
-def _same_labels(offline: dict[str, Any], labels: Any) -> bool:
+def _same_labels(offline: Mapping[str, Any], labels: Any) -> bool:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         return False
     differing = set(labels) ^ set(offline["labels"])
@@ -114,13 +116,13 @@ def _same_labels(offline: dict[str, Any], labels: Any) -> bool:
     return all(name in shares and abs(shares[name] - 0.5) <= TOLERANCE for name in differing)
 
 
-def _same_label(offline: dict[str, Any], label: Any, threshold: Mapping[str, Any] | None) -> bool:
+def _same_label(offline: Mapping[str, Any], label: Any, threshold: NamedThreshold | None) -> bool:
     if label == offline["label"]:
         return True
     probabilities = offline["probabilities"]
     if label not in probabilities:
         return False
     if threshold is not None:
-        return abs(probabilities[threshold["class"]] - threshold["above"]) <= TOLERANCE
+        return abs(probabilities[threshold.name] - threshold.above) <= TOLERANCE
     gap = abs(probabilities[label] - probabilities[offline["label"]])
     return gap <= 2 * TOLERANCE

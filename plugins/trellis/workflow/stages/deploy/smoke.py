@@ -11,6 +11,7 @@ from trellis.vertex.endpoints import DeployModelOperator
 from trellis.workflow.lookups import documents
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy import private, smoke_requests
+from trellis_contracts.challenger import Challenger
 
 
 class SmokeOperator(DeployModelOperator):
@@ -54,12 +55,12 @@ class SmokeOperator(DeployModelOperator):
             client = private.PrivateClient(private.address(endpoint), hook.get_credentials())
         else:
             client = hook.get_prediction_service_client(self.region)
-        challenger = documents.read(self.platform, "challenger", self.examples)
+        challenger = documents.read_file(self.platform, Challenger, self.examples)
         examples = [
             example
-            for example in challenger["examples"]
-            if list(example["instance"]) != ["image_uri"]
-            or self.platform.serving.reads(example["instance"]["image_uri"])
+            for example in challenger.examples
+            if list(example.instance) != ["image_uri"]
+            or self.platform.serving.reads(example.instance["image_uri"])
         ]
         if not examples:
             raise AirflowFailException(
@@ -75,7 +76,7 @@ class SmokeOperator(DeployModelOperator):
                 share,
                 examples,
                 self.latency,
-                challenger.get("threshold"),
+                challenger.threshold,
             )
         except smoke_requests.SmokeTestError as error:
             raise AirflowFailException(str(error)) from error

@@ -6,7 +6,7 @@ request has one example, as most callers send them, so that the latency is repre
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from google.api_core import exceptions, retry
 from google.protobuf import json_format, struct_pb2
 
 from trellis.workflow.stages.deploy import skew
+from trellis_contracts.challenger import Example
+from trellis_contracts.decision import NamedThreshold
 
 CALL_TIMEOUT_SECONDS = 60.0
 
@@ -65,9 +67,9 @@ def ask(
     endpoint: str,
     deployed: str,
     share: int,
-    examples: Sequence[dict[str, Any]],
+    examples: Sequence[Example],
     slowest_ms: float,
-    threshold: Mapping[str, Any] | None = None,
+    threshold: NamedThreshold | None = None,
 ) -> Findings:
     """Send each example, and check the challenger's answers. Raises SmokeTestError.
 
@@ -84,7 +86,7 @@ def ask(
     latencies: list[float] = []
     requests = 0
     for number, example in enumerate(examples):
-        instance = json_format.ParseDict(example["instance"], struct_pb2.Value())
+        instance = json_format.ParseDict(example.instance, struct_pb2.Value())
         for _ in range(limit):
             if time.monotonic() > deadline:
                 raise SmokeTestError(
@@ -93,14 +95,12 @@ def ask(
                     "Fewer examples, a larger first share, or a faster model finish in time."
                 )
             predict = _predict_with_retries if not latencies else _predict
-            answer, seconds = predict(client, endpoint, instance, example["key"])
+            answer, seconds = predict(client, endpoint, instance, example.key)
             requests += 1
             if answer.deployed_model_id == deployed:
                 latencies.append(seconds * 1000)
                 served = _plain(answer)
-                differences += skew.compare(
-                    example["key"], example["prediction"], served, threshold
-                )
+                differences += skew.compare(example.key, example.prediction, served, threshold)
                 break
         else:
             raise SmokeTestError(

@@ -41,6 +41,7 @@ from trellis.workflow.stages.deploy.take_back import TakeBackOperator
 from trellis.workflow.stages.deploy.undeploy_previous import TriggerUndeployPreviousOperator
 from trellis.workflow.stages.planned import planned, returned
 from trellis.workflow.stages.short_source import short
+from trellis_contracts.challenger import Challenger
 
 GROUP = "deploy"
 
@@ -88,7 +89,7 @@ def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], Non
     def promoted(context: Any) -> Any:
         """Read challenger.json, the comparison's facts about the challenger."""
         run = Run.of(experiment, platform, context["run_id"])
-        return documents.read(platform, "challenger", run.challenger)
+        return documents.read_file(platform, Challenger, run.challenger)
 
     with TaskGroup(GROUP, tooltip="The promoted training, into service step by step") as group:
         register = RegisterOperator(

@@ -1,6 +1,7 @@
 """Messages that register and deploy a model, field by field; Google's own classes take them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint, Model
@@ -12,21 +13,21 @@ from trellis.workflow.contracts.plan import from_json
 from trellis.workflow.spec.platform import Serving
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts.challenger import Challenger, Provenance
 
 RUN = layout.Run("trellis-local", "digits", "scheduled__2026-01-01")
-CHALLENGER = {
-    "schema": 1,
-    "contender": "training/1",
-    "model": "gs://trellis-local/digits/runs/r/training/1/model/",
-    "examples": [],
-    "hyperparameters": {"learning_rate": 0.001, "units": 64},
-    "provenance": {
-        "run": "gs://trellis-local/digits/runs/r/",
-        "dataset": "3f2a",
-        "versions": {"tensorflow": "2.21.0"},
-        "code_sha256": "c0de" * 16,
-    },
-}
+CHALLENGER = Challenger(
+    contender="training/1",
+    model="gs://trellis-local/digits/runs/r/training/1/model/",
+    examples=(),
+    hyperparameters={"learning_rate": 0.001, "units": 64},
+    provenance=Provenance(
+        run="gs://trellis-local/digits/runs/r/",
+        dataset="3f2a",
+        versions={"tensorflow": "2.21.0"},
+        code_sha256="c0de" * 16,
+    ),
+)
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_a_version_leads_back_to_its_run(plan, group):
 
 def test_a_description_that_is_too_long_loses_its_longest_part():
     many = {f"parameter_{n}": 0.1 for n in range(200)}
-    text = messages.description({**CHALLENGER, "hyperparameters": many})
+    text = messages.description(replace(CHALLENGER, hyperparameters=many))
     assert len(text) <= 2000
     assert json.loads(text)["left_out"] == ["hyperparameters"]
     assert json.loads(text)["versions"] == {"tensorflow": "2.21.0"}

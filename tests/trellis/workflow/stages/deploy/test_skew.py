@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.workflow.stages.deploy import skew
+from trellis_contracts.decision import NamedThreshold
 
 SEVEN = {"label": "7", "probabilities": {"1": 0.25, "7": 0.75}}
 
@@ -49,7 +50,7 @@ def test_another_label_is_none_where_two_classes_tie():
     assert skew.skew(skew.compare("a", offline, served)) is None
 
 
-RARE = {"class": "yes", "above": 0.1}
+RARE = NamedThreshold("yes", 0.1)
 
 
 @pytest.mark.parametrize(

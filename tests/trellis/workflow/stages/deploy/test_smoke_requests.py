@@ -5,12 +5,14 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import PredictResponse
 
 from trellis.workflow.stages.deploy import smoke_requests
+from trellis_contracts.challenger import Example
+from trellis_contracts.decision import NamedThreshold
 
 
 def test_traffic_that_was_taken_away_meanwhile_is_reported():
     """A rollback takes it between the look before the test and the test."""
     with pytest.raises(smoke_requests.SmokeTestError, match="no longer gets requests"):
-        smoke_requests.ask(None, "projects/1/locations/r/endpoints/e", "7", 0, [{"key": "a"}], 1000)
+        smoke_requests.ask(None, "projects/1/locations/r/endpoints/e", "7", 0, EXAMPLES, 1000)
 
 
 class Busy:
@@ -29,7 +31,7 @@ class Busy:
         return answer
 
 
-EXAMPLES = [{"key": str(n), "instance": {"x": 1.0}, "prediction": {"value": 0.5}} for n in range(2)]
+EXAMPLES = [Example(str(n), {"x": 1.0}, {"value": 0.5}) for n in range(2)]
 
 
 def test_a_busy_service_is_asked_again(monkeypatch):
@@ -56,8 +58,8 @@ def test_a_label_may_differ_near_the_models_own_threshold_alone():
     shares = {"no": 0.9, "yes": 0.1}
     other = Busy(prediction={"label": "no", "probabilities": shares})
     expected = {"label": "yes", "probabilities": shares}
-    examples = [{"key": "a", "instance": {"x": 1.0}, "prediction": expected}]
-    near = {"class": "yes", "above": 0.09999}
+    examples = [Example("a", {"x": 1.0}, expected)]
+    near = NamedThreshold("yes", 0.09999)
     assert smoke_requests.ask(other, "e", "1", 100, examples, 1000, near).examples == 1
     with pytest.raises(smoke_requests.SmokeTestError, match="label is 'no', offline 'yes'"):
-        smoke_requests.ask(other, "e", "1", 100, examples, 1000, near | {"above": 0.05})
+        smoke_requests.ask(other, "e", "1", 100, examples, 1000, NamedThreshold("yes", 0.05))
