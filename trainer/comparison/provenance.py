@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
+import trellis_contracts
+
 _LIBRARIES = ("keras", "numpy", "scipy", "scikit-learn", "pyarrow")
 # The same library with CUDA (the GPU image) and for CPUs only.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu")
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGES = (Path(__file__).parent.parent, Path(trellis_contracts.__file__).parent)
 
 
 def versions() -> dict[str, str]:
@@ -34,12 +36,13 @@ def _first_version(distributions: Sequence[str]) -> str:
 
 
 def code_sha256() -> str:
-    """SHA-256 of the paths and contents of the trainer's Python files.
+    """SHA-256 of the paths and contents of the Python files of trainer and trellis_contracts.
 
     A hash of the files rather than a commit: the job image holds no repository.
     """
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for package in _PACKAGES:
+        for path in sorted(package.rglob("*.py")):
+            digest.update(path.relative_to(package.parent).as_posix().encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
