@@ -195,7 +195,7 @@ def fingerprint(
         "versions": versions,
         "partition": partition.to_json() if partition else None,
         "task": experiment.task,
-        "table": described.to_json(),
+        "table": _identity(described),
         "split": recorded(wanted.split),
         "vocabulary": wanted.vocabulary,
         "shards": wanted.shards,
@@ -203,6 +203,15 @@ def fingerprint(
         **({} if experiment.positive is None else {"positive": experiment.positive}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _identity(described: table.Table) -> dict[str, Any]:
+    """The table as part of a fingerprint. Roles that no column has are left out: fingerprints of
+    tables without them are frozen.
+    """
+    optional = ("split_by", "weight", "kept")
+    content = described.to_json()
+    return {name: part for name, part in content.items() if part or name not in optional}
 
 
 def create_dataset(platform: Platform) -> None:
