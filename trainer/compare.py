@@ -1,4 +1,4 @@
-"""Compare the contenders of a run; writes leaderboard.json, report.html and challenger.json.
+"""Compare the contenders of a run; writes the folder leaderboard/.
 
     python -m trainer.compare --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric accuracy
 
@@ -10,8 +10,9 @@ other keys than the test split's has failed. The comparison ends with exit code 
 if a training's predictions are for other keys, labels or classes than the test split's, or if there
 is no contender to score.
 
-If the experiment has a deploy section, its gate decides whether that training is promoted;
-challenger.json describes that training for the deployment.
+leaderboard.json has the scores, report.html is for people, figures.json has the specifications of
+its figures. If the experiment has a deploy section, its gate decides whether that training is
+promoted; challenger.json describes that training for the deployment.
 """
 
 import argparse
@@ -39,6 +40,7 @@ from trainer.comparison.selection import selected_training
 from trainer.comparison.served import with_served
 from trainer.report.page import render
 from trainer.storage import StorageError
+from trellis_contracts import documents
 from trellis_contracts.dataset import DatasetError
 
 
@@ -68,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
 def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     """Compare the contenders in the folder `run_uri`; returns the text to print.
 
-    Writes leaderboard.json, report.html and, for an experiment with a deploy section,
+    Writes leaderboard.json, report.html, figures.json and, for an experiment with a deploy section,
     challenger.json to `output`, by default RUN/leaderboard/. Raises the errors that `main` catches.
     """
     run = read_run(run_uri)
@@ -95,9 +97,11 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         run, outcomes, scores, selected, failures, promotion, repeats, permuted
     )
     folder = output or storage.join(run_uri, "leaderboard")
-    page = render(run, board, outcomes, split)
+    page, figures = render(run, board, outcomes, split)
     # Before leaderboard.json, whose presence means that the other files exist.
     storage.write_text(storage.join(folder, "report.html"), page)
+    where = storage.join(folder, "figures.json")
+    storage.write_text(where, documents.to_json("figures", figures, where))
     if challenging:
         text = challenger.to_json(challenging)
         storage.write_text(storage.join(folder, challenger.FILE_NAME), text)

@@ -1,6 +1,7 @@
 """One validator for the files that pass between stages, each with a JSON Schema.
 
-    dataset, metrics, predictions, leaderboard, challenger   the trainer writes them
+    dataset, metrics, predictions, leaderboard, figures,
+    challenger                                               the trainer writes them
     columns, plan, changes, trials, baseline, served         the trainer reads them
     deployment, prediction_plan, prediction_result, rollback stay on Airflow's side
 

@@ -72,6 +72,7 @@ def test_the_run_may_be_a_gs_address(run, tmp_path, monkeypatch, capsys):
 def test_the_output_may_lie_elsewhere(run, tmp_path):
     compare.main(["--run", run.uri, "--metric", "accuracy", "--output", f"{tmp_path}/elsewhere/"])
     assert sorted(p.name for p in (tmp_path / "elsewhere").iterdir()) == [
+        "figures.json",
         "leaderboard.json",
         "report.html",
     ]
@@ -85,7 +86,12 @@ def test_the_same_run_gives_the_same_bytes(deploying):
         folder = deploying.path / "leaderboard"
         contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert contents[0] == contents[1]
-    assert set(contents[0]) == {"challenger.json", "leaderboard.json", "report.html"}
+    assert set(contents[0]) == {
+        "challenger.json",
+        "figures.json",
+        "leaderboard.json",
+        "report.html",
+    }
 
 
 def test_the_ranking_follows_the_metric(run, classifier):
@@ -215,6 +221,7 @@ def test_the_leaderboard_is_written_last(deploying, monkeypatch):
     compare.main(["--run", deploying.uri, "--metric", "accuracy"])
     assert [uri.rpartition("/")[2] for uri in written] == [
         "report.html",
+        "figures.json",
         "challenger.json",
         "leaderboard.json",
     ]

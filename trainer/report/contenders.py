@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainer.comparison.run_folder import Contender
-from trainer.report.charts import colour
-
-_COLOURS = 6
+from trellis_contracts.charts import INK, PALETTE
 
 
 @dataclass(frozen=True)
@@ -16,6 +14,16 @@ class ContenderStyle:
     name: str
     style: str
     winner: bool
+
+    @property
+    def colour(self) -> str:
+        """Its colour in charts."""
+        return INK if self.style == "served" else PALETTE[int(self.style.split()[0][1:]) - 1]
+
+    @property
+    def again(self) -> bool:
+        """Whether its curves are dashed: another contender has the same colour."""
+        return self.style.endswith("again")
 
 
 def contender_styles(
@@ -34,7 +42,12 @@ def contender_styles(
 
 
 def _style(place: int) -> str:
-    return colour(place) + (" again" if place > _COLOURS else "")
+    return f"s{(place - 1) % len(PALETTE) + 1}" + (" again" if place > len(PALETTE) else "")
+
+
+def colour(place: int) -> str:
+    """The n-th colour, from 1. A full training and the trial it came from share it."""
+    return PALETTE[(place - 1) % len(PALETTE)]
 
 
 def shortened(name: str, letters: int) -> str:

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.outcome import ClassOutcome
 from trainer.report.contenders import ContenderStyle
-from trainer.report.planes import Line, Plane, axes, polyline
-from trainer.report.scales import Scale
+from trainer.report.curves import Curve, curve_chart
 from trellis_contracts.tasks import MULTILABEL
 
-WIDTH, HEIGHT = 490, 400
 # False positive rates at which the curves of many classes are averaged.
 _GRID = np.linspace(0, 1, 201)
 # Above this AUC, all differences are in the upper left corner.
@@ -25,19 +24,17 @@ _AFFORDED = 2**24
 
 @dataclass(frozen=True)
 class Roc:
-    """left: one curve per contender. right: its upper left corner, or the winner's classes.
+    """Charts by name: roc has one curve per contender, roc_corner enlarges its upper left corner,
+    roc_by_class has the winner's classes.
 
-    many: curves are means over the classes. sets: of a multi-label task. shown, left_out: styles of
-    the contenders with a curve, and the number of those without.
+    many: curves are means over the classes. sets: of a multi-label task. left_out: number of
+    contenders without a curve.
     """
 
-    left: Plane
-    right: Plane | None
-    right_title: str
+    figures: Mapping[str, dict[str, Any]]
     many: bool
     sets: bool
     positive: str
-    shown: Sequence[ContenderStyle]
     left_out: int
 
 
@@ -53,19 +50,16 @@ def roc_section(
     shown = affordable(styles, first)
     curves = {contender.name: _curve(outcomes[contender.name]) for contender in shown}
     areas = {name: float(np.trapezoid(ys, xs)) for name, (xs, ys) in curves.items()}
-    right, title = None, ""
+    figures = {"roc": _contenders(curves, areas, shown, 1.0)}
     if many and len(classes) <= CLASSES_APART:
-        right, title = _classes(first, classes), "The winner, by class"
+        figures["roc_by_class"] = _classes(first, classes)
     elif max(areas.values()) > _CORNER_FROM:
-        right, title = _plane(curves, areas, shown, _CORNER), "Upper left corner"
+        figures["roc_corner"] = _contenders(curves, areas, shown, _CORNER)
     return Roc(
-        left=_plane(curves, areas, shown, 1.0),
-        right=right,
-        right_title=title,
+        figures=figures,
         many=many,
         sets=sets,
         positive=classes[1] if not many else "",
-        shown=shown,
         left_out=len(styles) - len(shown),
     )
 
@@ -93,21 +87,20 @@ def _curve(outcome: ClassOutcome) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([[0], _GRID]), np.concatenate([[0], mean])
 
 
-def _plane(
-    curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
+def _contenders(
+    curves: Mapping[str, Curve],
     areas: Mapping[str, float],
     styles: Sequence[ContenderStyle],
     side: float,
-) -> Plane:
+) -> dict[str, Any]:
     """The square of that side in the upper left corner."""
-    x, y = axes(WIDTH, HEIGHT, (0, side), (1 - side, 1))
-    lines = []
+    shown = {}
     for contender in reversed(styles):  # the winner over the others
         xs, ys = _within(*curves[contender.name], side)
         if len(xs):
-            title = f"{contender.name}: area {areas[contender.name]:.4f}"
-            lines.append(Line(polyline(xs, ys, x, y), contender.style, title))
-    return _roc(x, y, lines, polyline([0, 1], [0, 1], x, y) if side == 1 else "")
+            shown[contender.name] = xs, ys
+    part = "" if side == 1 else ", upper left corner"
+    return _roc(shown, f"ROC curve of every contender{part}", areas, side, styles)
 
 
 def _within(xs: np.ndarray, ys: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
@@ -133,25 +126,28 @@ def _within(xs: np.ndarray, ys: np.ndarray, side: float) -> tuple[np.ndarray, np
     )
 
 
-def _classes(outcome: ClassOutcome, classes: Sequence[str]) -> Plane:
-    x, y = axes(WIDTH, HEIGHT, (0, 1), (0, 1))
-    lines = []
+def _classes(outcome: ClassOutcome, classes: Sequence[str]) -> dict[str, Any]:
+    curves = {}
     for c in mixed_classes(outcome):
         fpr, tpr, _ = sklearn_metrics.roc_curve(outcome.examples_of(c), outcome.probabilities[:, c])
-        title = f"{classes[c]}: area {sklearn_metrics.auc(fpr, tpr):.4f}"
-        lines.append(Line(polyline(fpr, tpr, x, y), "plain", title))
-    return _roc(x, y, lines, polyline([0, 1], [0, 1], x, y))
+        curves[classes[c]] = fpr, tpr
+    areas = {name: float(sklearn_metrics.auc(*curve)) for name, curve in curves.items()}
+    return _roc(curves, "ROC curve of the winner, by class", areas)
 
 
-def _roc(x: Scale, y: Scale, lines: list[Line], guide: str) -> Plane:
-    """Curves over two axes of rates. guide: what chance alone would draw."""
-    return Plane(
-        width=WIDTH,
-        height=HEIGHT,
-        x_ticks=x.ticks(5),
-        y_ticks=y.ticks(5),
-        x_title="false positive rate",
-        y_title="true positive rate",
-        guide=guide,
-        lines=lines,
+def _roc(
+    curves: Mapping[str, Curve],
+    what: str,
+    areas: Mapping[str, float],
+    side: float = 1.0,
+    styles: Sequence[ContenderStyle] = (),
+) -> dict[str, Any]:
+    listed = "; ".join(f"{name}: area {areas[name]:.4f}" for name in curves)
+    return curve_chart(
+        curves,
+        f"{what}: {listed}",
+        titles=("false positive rate", "true positive rate"),
+        ranges=((0, side), (1 - side, 1)),
+        styles=styles,
+        guide=((0, 0), (1, 1)) if side == 1 else None,
     )

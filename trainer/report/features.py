@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from trainer.comparison.baselines import importances
 from trainer.comparison.run_folder import Contender
-from trainer.report.charts import figure
 from trainer.report.moments import day
+from trainer.report.numbers import figure
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -23,18 +23,17 @@ _SHOWN = 40
 _MORE = 200
 _TERMS = 4
 _IMPORTANCES = 15
-_BOX_WIDTH = 130
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box plot in pixels: 5% to 95% as a line, 25% to 75% as a box, the median as a mark."""
+    """A box plot that reaches from the 5% quantile to that of 95%: places of the 25%, 50% and 75%
+    quantiles on it, from 0 to 1.
+    """
 
-    low: float
     left: float
     middle: float
     right: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,7 @@ def _box(quantiles: Sequence[float]) -> Box | None:
     low, left, middle, right, high = (quantiles[i] for i in (1, 5, 10, 15, 19))
     if not high > low:
         return None
-    scale = (_BOX_WIDTH - 4) / (high - low)
-    return Box(*(round(2 + (value - low) * scale, 1) for value in (low, left, middle, right, high)))
+    return Box(*(round((value - low) / (high - low), 3) for value in (left, middle, right)))
 
 
 def importance_section(contenders: Sequence[Contender]) -> list[Importance]:

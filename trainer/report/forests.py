@@ -1,125 +1,95 @@
-"""Estimates with their intervals on one axis, as positions for templates/charts.html.j2."""
+"""Estimates with their intervals under each other on one axis, the way meta-analyses draw them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from trainer.comparison.leaderboard import shown_decimals
-from trainer.report.charts import score
 from trainer.report.contenders import shortened
-from trainer.report.scales import Scale, Tick
+from trainer.report.numbers import interval, score
+from trellis_contracts.charts import ACCENT, GUIDE, INK, MUTED, chart, layer, name, number
 
-# Letters of a contender's name, and the width of one in pixels.
+# Letters of a contender's name. In pixels: a letter in a name, a value and a remark; gaps.
 _LONGEST = 40
-_LETTER = 7.3
+_LETTER, _VALUE, _REMARK = 7.6, 8.6, 6.8
+_GAP = 20
+_WIDTH, _STEP = 1000, 38
 
 
-@dataclass(frozen=True)
-class ForestRow:
-    """One estimate with its interval. y, value, low, high in pixels; texts go to its right.
-
-    name: shortened if it is very long.
-    """
-
-    name: str
-    full_name: str
-    y: float
-    value: float
-    low: float
-    high: float
-    text: str
-    remark: str
-    winner: bool
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Estimates with intervals under each other on one axis, the way meta-analyses draw them.
-
-    guide: pixel of a vertical line to compare with. remarks: pixel where the remarks begin.
-    """
-
-    width: int
-    height: int
-    left: float
-    right: float
-    bottom: float
-    guide: float
-    remarks: float
-    ticks: Sequence[Tick]
-    rows: Sequence[ForestRow]
-
-
-def ranking_forest(board: Mapping, metric: str) -> Forest:
+def ranking_forest(board: Mapping, metric: str) -> dict[str, Any]:
     """The ranking by one metric, from leaderboard.json's content, without the failed."""
     scored = [(c, c["metrics"][metric]) for c in board["contenders"] if metric in c["metrics"]]
     places = shown_decimals(board["metrics"][metric])
+    title = board["metrics"][metric]["title"]
     return _forest(
-        [(c["name"], one, interval(one, places), c["rank"] == 1) for c, one in scored],
+        [_row(c["name"], one, places, interval(one, places), c["rank"] == 1) for c, one in scored],
+        f"{title} of every contender with its interval",
         guide=scored[0][1]["value"],
-        places=places,
     )
 
 
-def difference_forest(board: Mapping, metric: str) -> Forest | None:
+def difference_forest(board: Mapping, metric: str) -> dict[str, Any] | None:
     """Differences to the winner by one metric; None if no other was scored."""
     won = "right alone" if board["dataset"]["classes"] else "closer"
+    places = shown_decimals(board["metrics"][metric])
     rows = []
     for contender in board["contenders"]:
         if difference := contender["difference"]:
             remark = (
                 f"{won}: winner {difference['won_by_winner']:,}, this {difference['won_by_this']:,}"
             )
-            rows.append((contender["name"], difference["metrics"][metric], remark, False))
-    if not rows:
-        return None
-    places = shown_decimals(board["metrics"][metric])
-    return _forest(rows, guide=0.0, places=places, signed=True)
+            estimate = difference["metrics"][metric]
+            rows.append(_row(contender["name"], estimate, places, remark, False, signed=True))
+    title = f"difference of every contender from the winner in {board['metrics'][metric]['title']}"
+    return _forest(rows, title, guide=0.0) if rows else None
 
 
-def _forest(
-    estimates: Sequence[tuple[str, Mapping, str, bool]],
-    guide: float,
-    places: int,
-    signed: bool = False,
-) -> Forest:
-    width, row_height, top = 1000, 38, 10.0
-    names = [shortened(name, _LONGEST) for name, _, _, _ in estimates]
-    texts = [score(estimate["value"], places, signed) for _, estimate, _, _ in estimates]
-    left = max(180.0, max(map(len, names)) * _LETTER + 30)
-    right = 660.0
-    bottom = top + row_height * len(estimates)
-    shown = [guide]
-    for _, estimate, _, _ in estimates:
-        shown += [estimate["value"], *estimate["interval"]]
-    scale = Scale.around(shown, left, right, padding=0.06, logarithmic=False)
-    rows = [
-        ForestRow(
-            name=names[index],
-            full_name=name,
-            y=top + row_height * (index + 0.5),
-            value=scale(estimate["value"]),
-            low=scale(estimate["interval"][0]),
-            high=scale(estimate["interval"][1]),
-            text=texts[index],
-            remark=remark,
-            winner=winner,
-        )
-        for index, (name, estimate, remark, winner) in enumerate(estimates)
-    ]
-    return Forest(
+def _row(
+    contender: str, estimate: Mapping, places: int, remark: str, winner: bool, signed: bool = False
+) -> dict[str, Any]:
+    low, high = estimate["interval"]
+    return {
+        "contender": contender,
+        "name": shortened(contender, _LONGEST),
+        "value": estimate["value"],
+        "low": low,
+        "high": high,
+        "text": score(estimate["value"], places, signed),
+        "remark": remark,
+        "winner": winner,
+    }
+
+
+def _forest(rows: Sequence[Mapping[str, Any]], description: str, guide: float) -> dict[str, Any]:
+    longest = {field: max(len(row[field]) for row in rows) for field in ("name", "text", "remark")}
+    left = max(150.0, longest["name"] * _LETTER) + _GAP
+    value, remark = longest["text"] * _VALUE + _GAP, longest["remark"] * _REMARK
+    width = int(_WIDTH - left - value - remark - 2 * _GAP)
+    x = number(
+        "value",
+        axis={"grid": True, "ticks": False, "labelFontSize": 12, "tickCount": 6},
+        padding=20,
+    )
+    y = name("contender", axis=None)
+    colour = {"condition": {"test": "datum.winner", "value": ACCENT}, "value": MUTED}
+    whisker = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour}
+
+    weight = "datum.winner ? 'bold' : 'normal'"
+
+    def words(field: str, at: float, **look: Any) -> dict[str, Any]:
+        encoding = {"x": {"value": at}, "y": y, "text": {"field": field}}
+        return layer("text", encoding, align="left", **look)
+
+    return chart(
+        [
+            layer("rule", {"x": {**x, "field": "guide"}}, [{"guide": guide}], **GUIDE),
+            layer("rule", whisker, strokeWidth=2.5, strokeCap="round"),
+            layer("circle", {"x": x, "y": y, "color": colour}, size=130, opacity=1),
+            words("name", -left, fontSize=14, fontWeight={"expr": weight}, color=INK),
+            words("text", width + _GAP, fontSize=14, fontWeight="bold", color=INK),
+            words("remark", width + _GAP + value, fontSize=12, color=MUTED),
+        ],
+        description,
         width=width,
-        height=int(bottom + 34),
-        left=left,
-        right=right,
-        bottom=bottom,
-        guide=scale(guide),
-        remarks=right + 44 + max(map(len, texts)) * 8.4,
-        ticks=scale.ticks(6 if right - left > 400 else 4),
+        height={"step": _STEP},
         rows=rows,
     )
-
-
-def interval(estimate: Mapping, places: int = 4, signed: bool = False) -> str:
-    """An estimate's interval as text: [0.9364, 0.9909]."""
-    low, high = estimate["interval"]
-    return f"[{score(low, places, signed)}, {score(high, places, signed)}]"

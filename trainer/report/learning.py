@@ -5,19 +5,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainer.comparison.run_folder import Contender
-from trainer.report.charts import CurveChart, Series, colour, curve_chart, finite_points
+from trainer.report.axes import axis, scale
+from trainer.report.contenders import colour
+from trainer.report.numbers import finite_points
+from trellis_contracts.charts import GUIDE, chart, layer, number
 
-_WIDTH, _HEIGHT = 490, 260
+_WIDTH, _HEIGHT = 430, 210
 
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """One training's charts: the loss, and the metric it was tuned for unless that is the loss."""
+    """One training's charts by name: loss/TRAINING, and METRIC/TRAINING of the metric it was tuned
+    for unless that is the loss. measures: the metric of each, in the same order.
+    """
 
-    name: str
+    training: str
     best_epoch: int
-    loss: CurveChart | None
-    metric: CurveChart | None
+    figures: Mapping[str, dict[str, Any]]
+    measures: Sequence[str]
 
 
 def learning_curves(contenders: Sequence[Contender]) -> list[LearningCurves]:
@@ -30,17 +35,14 @@ def learning_curves(contenders: Sequence[Contender]) -> list[LearningCurves]:
     ranges = {name: _values(histories, name) for name in names}
     curves = []
     for contender, place, training in trained:
-        charts = {
-            name: _chart(training, name, colour(place), ranges[name], longest) for name in names
-        }
-        curves.append(
-            LearningCurves(
-                name=contender,
-                best_epoch=training["best_epoch"],
-                loss=charts["loss"],
-                metric=charts[metric] if metric != "loss" else None,
+        measures = [name for name in names if _values([training["history"]], name)]
+        figures = {
+            f"{name}/{contender}": _chart(
+                training, name, f"{contender}: {name}", colour(place), ranges[name], longest
             )
-        )
+            for name in measures
+        }
+        curves.append(LearningCurves(contender, training["best_epoch"], figures, measures))
     return curves
 
 
@@ -54,18 +56,40 @@ def _values(histories: Sequence[Sequence[Mapping[str, float]]], name: str) -> li
 
 
 def _chart(
-    training: Mapping[str, Any], name: str, style: str, values: Sequence[float], epochs: int
-) -> CurveChart | None:
+    training: Mapping[str, Any],
+    name: str,
+    what: str,
+    tint: str,
+    values: Sequence[float],
+    epochs: int,
+) -> dict[str, Any]:
     history, best = training["history"], training["best_epoch"]
-    return curve_chart(
-        [
-            Series(finite_points(history, name), f"{style} dashed", f"train {name}"),
-            Series(finite_points(history, f"val_{name}"), style, f"validation {name}"),
-        ],
-        width=_WIDTH,
-        height=_HEIGHT,
-        y_title=name,
-        x_values=[1, epochs],
-        y_values=values,
-        markers={best: f"best epoch {best}"},
+    splits = {"train": name, "validation": f"val_{name}"}
+    rows = [
+        {"split": split, "epoch": epoch, "value": value}
+        for split, key in splits.items()
+        for epoch, value in finite_points(history, key)
+    ]
+    shown = scale(values)
+    logarithmic = " (log scale)" if shown.get("type") == "log" else ""
+    x = number(
+        "epoch",
+        "epoch",
+        axis=axis({}, 8, whole=True),
+        **scale([1, epochs], logarithmic=False, room=3),
     )
+    y = number("value", name + logarithmic, axis=axis(shown, 5), **shown)
+    dash = {
+        "field": "split",
+        "type": "nominal",
+        "legend": None,
+        "scale": {"domain": list(splits), "range": [[2, 4], [1, 0]]},
+    }
+    width = {**dash, "scale": {"domain": list(splits), "range": [1.5, 2]}}
+    layers = [layer("line", {"x": x, "y": y, "strokeDash": dash, "strokeWidth": width}, color=tint)]
+    ending = ""
+    if best:
+        layers.insert(0, layer("rule", {"x": x}, [{"epoch": best}], **GUIDE))
+        ending = f", best epoch {best}"
+    description = f"{what} by epoch{ending}"
+    return chart(layers, description, width=_WIDTH, height=_HEIGHT, rows=rows)

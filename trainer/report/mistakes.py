@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
@@ -74,6 +75,11 @@ class MistakeSection:
     others: Sequence[ConfusionMatrix]
     left_out: int
 
+    @property
+    def figures(self) -> Mapping[str, dict[str, Any]]:
+        """confusion/CONTENDER of each matrix."""
+        return {f"confusion/{one.contender}": one.figure for one in (self.matrix, *self.others)}
+
 
 def mistake_section(
     outcomes: Mapping[str, Outcome],
@@ -89,15 +95,13 @@ def mistake_section(
         errors=int(np.count_nonzero(~outcome.correct)),
         examples_total=len(split),
         threshold=outcome.threshold.text(split.classes) if outcome.threshold else "",
-        matrix=confusion_matrix(outcome, split.classes),
+        matrix=confusion_matrix(outcome, split.classes, styles[0].name),
         confusions=_confusions(counts, shares, split.classes),
         classes=_class_scores(outcome, counts, split.classes),
         examples=_examples(outcome, split, image),
         pixelated=image is not None and pictures.is_small(image),
         others=[
-            confusion_matrix(
-                outcomes[contender.name], split.classes, small=True, name=contender.name
-            )
+            confusion_matrix(outcomes[contender.name], split.classes, contender.name, small=True)
             for contender in styles[1 : _OTHERS + 1]
         ],
         left_out=max(0, len(styles) - 1 - _OTHERS),

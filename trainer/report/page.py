@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import vl_convert
 import yaml
 from markupsafe import Markup
 
@@ -17,21 +18,23 @@ from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
-from trainer.report import charts, forests, moments
+from trainer.report import moments, numbers
 from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.dataset import dataset_section
 from trainer.report.discrimination import roc_section
 from trainer.report.drift import DriftSection, drift_section
 from trainer.report.features import feature_section, importance_section
+from trainer.report.forests import difference_forest, ranking_forest
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
 from trainer.report.mistakes import mistake_section
+from trainer.report.numbers import MINUS, text
 from trainer.report.precision_recall import precision_recall_section
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
-from trainer.report.scales import MINUS, text
 from trainer.report.sets import set_section
 from trainer.report.tuning import tuning_section
+from trellis_contracts.charts import VERSION, inlined
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.drift import LIMITS
 
@@ -43,8 +46,8 @@ def render(
     board: Mapping,
     outcomes: Mapping[str, AnyOutcome],
     split: HeldOutSplit,
-) -> str:
-    """report.html as text.
+) -> tuple[str, dict[str, Any]]:
+    """report.html as text, and the content of figures.json.
 
     board: the content of leaderboard.json. outcomes: by name of the scored contenders. The page
     needs nothing from outside itself, and its Content-Security-Policy forbids the browser to ask
@@ -61,7 +64,22 @@ def render(
             for name, one in configuration.get("other_models", {}).items()
         },
     }
-    return (
+    metric = board["primary_metric"]
+    trainings = learning_curves(run.contenders)
+    searches = [
+        (model, tuning_section(model, tuning), hyperparameter_section(model, tuning, search[model]))
+        for model, tuning in run.tunings.items()
+    ]
+    predictions = _predictions(outcomes, ranked, split, run)
+    figures = {"ranking": ranking_forest(board, metric)}
+    if differences := difference_forest(board, metric):
+        figures["differences"] = differences
+    for section in (*predictions.values(), *trainings, *(tuning for _, tuning, _ in searches)):
+        figures |= getattr(section, "figures", {})
+    for _, _, hyperparameters in searches:
+        if hyperparameters:
+            figures |= {**hyperparameters.parallel, **hyperparameters.slices}
+    page = (
         _environment()
         .get_template("page.html.j2")
         .render(
@@ -70,10 +88,9 @@ def render(
             dataset=run.dataset,
             card=dataset_section(run, split),
             splits=SPLITS,
-            styles=ranked,
-            ranking=forests.ranking_forest(board, board["primary_metric"]),
-            differences=forests.difference_forest(board, board["primary_metric"]),
-            trainings=learning_curves(run.contenders),
+            figures=figures,
+            draw=lambda name: _drawn(figures[name]),
+            trainings=trainings,
             several=bool(configuration.get("other_models")),
             searched={
                 name
@@ -81,11 +98,8 @@ def render(
                 for trial in tuning.trials
                 for name in trial.parameters
             },
-            searches=[
-                (model, tuning_section(tuning), hyperparameter_section(tuning, search[model]))
-                for model, tuning in run.tunings.items()
-            ],
-            **_predictions(outcomes, ranked, split, run),
+            searches=searches,
+            **predictions,
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),
             previous=run.plan.dataset.previous,
@@ -105,6 +119,13 @@ def render(
             selected=next((c for c in board["contenders"] if c["name"] == selected), None),
         )
     )
+    return page, {"schema": 1, "figures": figures}
+
+
+def _drawn(figure: Mapping[str, Any]) -> Markup:
+    """A figure as an element of the page. Vega escapes the texts, `inlined` the description."""
+    svg = vl_convert.vegalite_to_svg(dict(figure), vl_version=VERSION, allowed_base_urls=[])
+    return Markup(inlined(svg, figure["description"]))
 
 
 def _drift(run: Run) -> DriftSection | None:
@@ -156,13 +177,13 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "score": charts.score,
-        "interval": forests.interval,
+        "score": numbers.score,
+        "interval": numbers.interval,
         "places": shown_decimals,
         "breakable": _breakable,
         "setting": _setting,
         "typeset": lambda sentence: re.sub(r"(?<!\w)-(?=\d)", MINUS, sentence),
-        "figure": charts.figure,
+        "figure": numbers.figure,
         "usd": lambda cost: f"{cost:,.2f}" if cost >= 0.01 or cost == 0 else "< 0.01",
         "moment": moments.moment,
         "sentence": lambda title: title[:1].upper() + title[1:],

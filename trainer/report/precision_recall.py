@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
@@ -9,8 +10,8 @@ from sklearn import metrics as sklearn_metrics
 from trainer.comparison import chance
 from trainer.comparison.outcome import ClassOutcome
 from trainer.report.contenders import ContenderStyle
-from trainer.report.discrimination import CLASSES_APART, HEIGHT, WIDTH, affordable, mixed_classes
-from trainer.report.planes import Line, Plane, axes, polyline
+from trainer.report.curves import Curve, curve_chart
+from trainer.report.discrimination import CLASSES_APART, affordable, mixed_classes
 from trellis_contracts.tasks import MULTILABEL
 
 # Recalls at which the curves of many classes are averaged.
@@ -19,14 +20,14 @@ _GRID = np.linspace(0, 1, 201)[1:]
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """left: one curve per contender. right: the winner's classes, if there are many.
+    """Charts by name: precision_recall has one curve per contender, precision_recall_by_class, if
+    there are many, the winner's classes.
 
     chance: precision of an order at random, the dashed line: the share of the positive class; of
     many classes their mean. positive: of two classes the one that is meant.
     """
 
-    left: Plane
-    right: Plane | None
+    figures: Mapping[str, dict[str, Any]]
     chance: float
     positive: str
     sets: bool
@@ -42,18 +43,18 @@ def precision_recall_section(
     sets = first.family == MULTILABEL
     many = len(classes) > 2 or sets
     at_random = chance.mean_share(first)
-    lines = []
-    for contender in reversed(affordable(styles, first)):  # the winner over the others
-        recall, precision = _curve(outcomes[contender.name])
-        lines.append(((recall, precision), contender.style, contender.name))
-    right = None
+    shown = affordable(styles, first)
+    curves = {
+        k.name: _curve(outcomes[k.name]) for k in reversed(shown)
+    }  # the winner over the others
+    chart = _chart(curves, "precision-recall curve of every contender", shown, at_random)
+    figures = {"precision_recall": chart}
     if many and len(classes) <= CLASSES_APART:
-        right = _plane(
-            [(_steps(first, c), "plain", classes[c]) for c in mixed_classes(first)], None
-        )
+        of_classes = {classes[c]: _steps(first, c) for c in mixed_classes(first)}
+        chart = _chart(of_classes, "precision-recall curve of the winner, by class")
+        figures["precision_recall_by_class"] = chart
     return PrecisionRecall(
-        left=_plane(lines, at_random),
-        right=right,
+        figures=figures,
         chance=at_random,
         positive="" if many else classes[1],
         sets=sets,
@@ -79,24 +80,20 @@ def _curve(outcome: ClassOutcome) -> tuple[np.ndarray, np.ndarray]:
     return _GRID, np.mean(at, axis=0)
 
 
-def _plane(
-    curves: Sequence[tuple[tuple[np.ndarray, np.ndarray], str, str]], at_random: float | None
-) -> Plane:
-    x, y = axes(WIDTH, HEIGHT, (0, 1), (0, 1))
-    return Plane(
-        width=WIDTH,
-        height=HEIGHT,
-        x_ticks=x.ticks(5),
-        y_ticks=y.ticks(5),
-        x_title="recall",
-        y_title="precision",
-        guide="" if at_random is None else polyline([0, 1], [at_random, at_random], x, y),
-        lines=[
-            Line(
-                polyline(recall, precision, x, y),
-                style,
-                f"{name}: area {np.trapezoid(precision, recall):.4f}",
-            )
-            for (recall, precision), style, name in curves
-        ],
+def _chart(
+    curves: Mapping[str, Curve],
+    what: str,
+    styles: Sequence[ContenderStyle] = (),
+    at_random: float | None = None,
+) -> dict[str, Any]:
+    listed = "; ".join(
+        f"{name}: area {np.trapezoid(precision, recall):.4f}"
+        for name, (recall, precision) in curves.items()
+    )
+    return curve_chart(
+        curves,
+        f"{what}: {listed}",
+        titles=("recall", "precision"),
+        styles=styles,
+        guide=None if at_random is None else ((0, at_random), (1, at_random)),
     )

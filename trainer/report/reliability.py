@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,22 +13,25 @@ from trainer.comparison.outcome import Outcome
 from trainer.comparison.proportions import share_interval
 from trainer.decision import Threshold
 from trainer.report.contenders import ContenderStyle
-from trainer.report.planes import Bar, Dot, Plane, axes, polyline
+from trellis_contracts.charts import GRID, GUIDE, PAPER, chart, layer, number
 
-_WIDTH, _HEIGHT = 320, 320
+_SIDE = 256
 _BINS = 10
 _SHOWN = 9
-# The tallest bar of the counts below the curve, in pixels, and the widest dot's radius.
-_BAR, _DOT = 46, 6.0
+# The tallest bar of the counts below the curve, as a share of the axis; dots' areas in pixels.
+_BAR = 0.17
+_DOTS = [12, 113]
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """One chart per contender. positive: of two classes the one whose probability is meant. sets:
-    of a multi-label task. thresholds: whether a contender decides by one, which its chart names.
+    """One chart per contender, named calibration/CONTENDER. shown: contenders with a chart, and
+    remarks on them. positive: of two classes the one whose probability is meant. sets: of a
+    multi-label task. thresholds: whether a contender decides by one, which its remark names.
     """
 
-    charts: Sequence[Plane]
+    figures: Mapping[str, dict[str, Any]]
+    shown: Sequence[tuple[ContenderStyle, str]]
     positive: str
     sets: bool
     thresholds: bool
@@ -43,14 +47,14 @@ def reliability_section(
     second's, of more classes the most probable one's, of a multi-label task those of all classes.
     """
     sets = isinstance(outcomes[styles[0].name], SetOutcome)
+    shown = styles[:_SHOWN]
     return Reliability(
-        charts=[
-            _chart(outcomes[contender.name], contender, classes) for contender in styles[:_SHOWN]
-        ],
-        thresholds=any(_threshold(outcomes[contender.name]) for contender in styles[:_SHOWN]),
+        figures={f"calibration/{k.name}": _chart(outcomes[k.name], k) for k in shown},
+        shown=[(k, _remark(outcomes[k.name], k, classes)) for k in shown],
+        thresholds=any(_threshold(outcomes[k.name]) for k in shown),
         positive=classes[1] if len(classes) == 2 and not sets else "",
         sets=sets,
-        left_out=max(0, len(styles) - _SHOWN),
+        left_out=len(styles) - len(shown),
     )
 
 
@@ -70,39 +74,69 @@ def _claims(outcome: Outcome | SetOutcome) -> tuple[np.ndarray, np.ndarray, Grou
     return outcome.confidence, outcome.expected, outcome.groups
 
 
-def _chart(
+def _remark(
     outcome: Outcome | SetOutcome, contender: ContenderStyle, classes: Sequence[str]
-) -> Plane:
-    remarks = ["winner"] if contender.winner else []
+) -> str:
     threshold = _threshold(outcome)
-    remarks += [threshold.text(classes)] if threshold else []
+    remarks = ["winner"] if contender.winner else []
+    return ", ".join(remarks + ([threshold.text(classes)] if threshold else []))
+
+
+def _chart(outcome: Outcome | SetOutcome, contender: ContenderStyle) -> dict[str, Any]:
     claimed, happened, groups = _claims(outcome)
-    x, y = axes(_WIDTH, _HEIGHT, (0, 1), (0, 1))
     bins = np.clip(np.ceil(claimed * _BINS).astype(int) - 1, 0, _BINS - 1)
     counts = np.bincount(bins, minlength=_BINS)
-    dots, bars = [], []
+    rows = []
     for i in np.flatnonzero(counts):
-        rows = bins == i
-        mean, share = float(claimed[rows].mean()), float(happened[rows].mean())
-        of_bin = groups.subset(rows) if groups else None
-        low, high = share_interval(happened[rows], LEVEL, of_bin)
-        title = f"{counts[i]:,} examples around {mean:.2f}: {share:.2f} came true"
-        size = float(np.sqrt(counts[i] / counts.max()))
-        dots.append(Dot(x(mean), y(share), round(2 + size * (_DOT - 2), 1), y(low), y(high), title))
-        tall = round(_BAR * counts[i] / counts.max(), 1)
-        left, width = x(i / _BINS), x((i + 1) / _BINS) - x(i / _BINS)
-        bars.append(Bar(left + 1, y(0) - tall, width - 2, tall, title))
-    return Plane(
-        width=_WIDTH,
-        height=_HEIGHT,
-        x_ticks=x.ticks(5),
-        y_ticks=y.ticks(5),
-        x_title="predicted probability",
-        y_title="observed share",
-        name=contender.name,
-        remark=", ".join(remarks),
-        style=contender.style,
-        guide=polyline([0, 1], [0, 1], x, y),
-        dots=dots,
-        bars=bars,
+        chosen = bins == i
+        of_bin = groups.subset(chosen) if groups else None
+        low, high = share_interval(happened[chosen], LEVEL, of_bin)
+        rows.append(
+            {
+                "predicted": float(claimed[chosen].mean()),
+                "observed": float(happened[chosen].mean()),
+                "low": float(low),
+                "high": float(high),
+                "examples": int(counts[i]),
+                "from": i / _BINS + 0.003,
+                "to": (i + 1) / _BINS - 0.003,
+                "bar": round(_BAR * counts[i] / counts.max(), 4),
+            }
+        )
+    ticks = {"tickCount": 5}
+    x = number("predicted", "predicted probability", domain=[0, 1], axis=ticks)
+    y = number("observed", "observed share", domain=[0, 1], axis=ticks)
+    size = {
+        "field": "examples",
+        "type": "quantitative",
+        "legend": None,
+        "scale": {"domain": [0, int(counts.max())], "range": _DOTS},
+    }
+    bars = {
+        "x": {**x, "field": "from"},
+        "x2": {"field": "to"},
+        "y": {**y, "field": "bar"},
+        "y2": {"datum": 0},
+    }
+    whiskers = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    ends = [{"predicted": end, "observed": end} for end in (0, 1)]
+    colour = contender.colour
+    return chart(
+        [
+            layer("bar", bars, color=GRID),
+            layer("line", {"x": x, "y": y}, ends, **GUIDE),
+            layer("rule", whiskers, color=colour, strokeWidth=1.5, opacity=0.6),
+            layer(
+                "circle",
+                {"x": x, "y": y, "size": size},
+                color=colour,
+                opacity=1,
+                stroke=PAPER,
+                strokeWidth=1.2,
+            ),
+        ],
+        f"calibration of {contender.name}",
+        width=_SIDE,
+        height=_SIDE,
+        rows=rows,
     )

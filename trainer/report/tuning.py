@@ -1,25 +1,16 @@
 """The tuning section: every trial with its state, and the best values found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from trainer.comparison.run_folder import Trial, Tuning
-from trainer.report.charts import (
-    BOTTOM,
-    LEFT,
-    RIGHT,
-    TOP,
-    CurveChart,
-    Mark,
-    Points,
-    Scatter,
-    Series,
-    colour,
-    curve_chart,
-    finite_points,
-    sparklines,
-)
-from trainer.report.scales import Scale, is_number, text
+from trainer.report.axes import axis, scale
+from trainer.report.contenders import colour
+from trainer.report.numbers import finite_points, is_number, text
+from trellis_contracts.charts import BAD, MUTED, PAPER, chart, given, layer, number
+
+_WIDTH, _HEIGHT = 430, 230
 
 # Vertex AI's trial states (Trial.State), in words.
 _STATES = {
@@ -41,13 +32,16 @@ class Row:
     value: float | None
     step: int | None
     epochs: int
-    sparkline: str
     best: bool
 
 
 @dataclass(frozen=True)
 class TuningSection:
-    """The template's data on a tuning job."""
+    """The template's data on a tuning job.
+
+    figures: by name, if a trial has anything to draw. trials/MODEL: every trial by epoch;
+    search/MODEL: value of each trial, and the best so far.
+    """
 
     metric: str
     goal: str
@@ -55,12 +49,11 @@ class TuningSection:
     varied: Sequence[str]
     fixed: Sequence[tuple[str, str]]
     rows: Sequence[Row]
-    curves: CurveChart | None
-    history: Scatter | None
+    figures: Mapping[str, dict[str, Any]]
 
 
-def tuning_section(tuning: Tuning) -> TuningSection:
-    """Lay out a tuning job's trials."""
+def tuning_section(model: str, tuning: Tuning) -> TuningSection:
+    """Lay out the trials of a model's tuning job."""
     trials = tuning.trials
     varied, fixed = hyperparameters(trials)
     states = [_state(trial) for trial in trials]
@@ -73,17 +66,16 @@ def tuning_section(tuning: Tuning) -> TuningSection:
         varied=varied,
         fixed=[(name, text(value)) for name, value in fixed.items()],
         rows=_rows(tuning, varied, best),
-        curves=_curves(tuning),
-        history=_history(tuning),
+        figures={
+            f"{name}/{model}": figure
+            for name, figure in (("trials", _curves(tuning)), ("search", _history(tuning)))
+            if figure
+        },
     )
 
 
 def _state(trial: Trial) -> str:
     return _STATES.get(trial.state, trial.state.lower())
-
-
-def _points(tuning: Tuning, trial: Trial) -> Points:
-    return finite_points(trial.history, f"val_{tuning.metric}")
 
 
 def hyperparameters(trials: Sequence[Trial]) -> tuple[list[str], dict[str, object]]:
@@ -99,18 +91,22 @@ def measured(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if is_number(trial.value)]
 
 
-def style(trial: Trial) -> str:
-    """CSS classes of a trial; a chosen one has the colour of its full training's curves."""
+def look(trial: Trial) -> dict[str, str]:
+    """Colours of a trial's dot; a chosen one has the colour of its full training's curves."""
     if trial.rank is not None:
-        return f"chosen {colour(trial.rank)}"
-    return {"failed": "bad", "stopped early": "stopped"}.get(_state(trial), "plain")
+        return {"fill": colour(trial.rank), "stroke": PAPER}
+    return {"fill": PAPER, "stroke": MUTED} if _stopped(trial) else {"fill": MUTED, "stroke": PAPER}
 
 
-def title(trial: Trial) -> str:
-    """A trial in one line, shown on hover."""
-    settings = ", ".join(f"{name} {text(value)}" for name, value in trial.parameters.items())
-    value = f"{trial.value:.4f}" if is_number(trial.value) else "no value"
-    return f"trial {trial.id}: {value} ({_state(trial)}); {settings}"
+def _stopped(trial: Trial) -> bool:
+    return _state(trial) == _STATES["STOPPED"]
+
+
+def dots(x: Any, y: Any, where: str = "") -> dict[str, Any]:
+    """The layer of trials as dots, whose rows have their colours as `look` gives them."""
+    encoding = {"x": x, "y": y, "fill": given("fill"), "stroke": given("stroke")}
+    look: dict[str, Any] = {"shape": "circle", "size": 80, "strokeWidth": 1.5, "opacity": 1}
+    return layer("point", encoding, where=where, **look)
 
 
 def chosen_last(trials: Sequence[Trial]) -> list[Trial]:
@@ -119,7 +115,6 @@ def chosen_last(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _rows(tuning: Tuning, varied: Sequence[str], best: Trial | None) -> list[Row]:
-    paths = sparklines([_points(tuning, trial) for trial in tuning.trials])
     return [
         Row(
             id=trial.id,
@@ -129,64 +124,76 @@ def _rows(tuning: Tuning, varied: Sequence[str], best: Trial | None) -> list[Row
             value=trial.value,
             step=trial.step,
             epochs=len(trial.history),
-            sparkline=path,
             best=trial is best,
         )
-        for trial, path in zip(tuning.trials, paths, strict=True)
+        for trial in tuning.trials
     ]
 
 
-def _curves(tuning: Tuning) -> CurveChart | None:
-    return curve_chart(
-        [
-            Series(
-                _points(tuning, trial),
-                style(trial),
-                title(trial),
-                f"trial {trial.id}" if trial.rank is not None else "",
-            )
-            for trial in chosen_last(tuning.trials)
-        ],
-        width=490,
-        height=290,
-        y_title=f"validation {tuning.metric}",
-        room_for_names=46,
-    )
+def _curves(tuning: Tuning) -> dict[str, Any] | None:
+    points = {t.id: finite_points(t.history, f"val_{tuning.metric}") for t in tuning.trials}
+    drawn = [trial for trial in chosen_last(tuning.trials) if points[trial.id]]
+    if not drawn:
+        return None
+    rows: list[dict[str, Any]] = [
+        {
+            "trial": f"trial {trial.id}",
+            "chosen": trial.rank is not None,
+            "epoch": epoch,
+            "value": value,
+        }
+        for trial in drawn
+        for epoch, value in points[trial.id]
+    ]
+    shown = scale([row["value"] for row in rows])
+    logarithmic = " (log scale)" if shown.get("type") == "log" else ""
+    epochs = scale([row["epoch"] for row in rows], logarithmic=False, room=3)
+    x = number("epoch", "epoch", axis=axis({}, 8, whole=True), **epochs)
+    title = f"validation {tuning.metric}{logarithmic}"
+    y = number("value", title, axis=axis(shown, 5), **shown)
+    chosen = sorted((t for t in drawn if t.rank is not None), key=lambda trial: trial.rank or 0)
+    colours = {f"trial {trial.id}": colour(trial.rank or 1) for trial in chosen}
+    scales = {"domain": list(colours), "range": list(colours.values())}
+    by_trial = {"field": "trial", "type": "nominal"}
+    faint: dict[str, Any] = {"color": MUTED, "strokeWidth": 1.3, "opacity": 0.55}
+    place = {"x": x, "y": y}
+    layers = [layer("line", {**place, "detail": by_trial}, where="!datum.chosen", **faint)]
+    if chosen:
+        tinted = {**place, "color": {**by_trial, "scale": scales}}
+        layers.append(layer("line", tinted, where="datum.chosen"))
+    description = f"validation {tuning.metric} of every trial by epoch"
+    return chart(layers, description, width=_WIDTH, height=_HEIGHT, rows=rows)
 
 
-def _history(tuning: Tuning) -> Scatter | None:
+def _history(tuning: Tuning) -> dict[str, Any] | None:
     """Value by trial, with the best so far as a staircase; failed trials sit on the floor."""
     valued = measured(tuning.trials)
     if not valued:
         return None
-    width, height = 490, 290
-    number = {trial.id: index for index, trial in enumerate(tuning.trials, start=1)}
-    x = Scale(0.4, len(number) + 0.6, LEFT, width - RIGHT)
-    y = Scale.around([t.score for t in valued], height - BOTTOM - 14, TOP, logarithmic=False)
     sign = 1 if tuning.goal == "maximize" else -1
     best: float | None = None
-    steps: list[str] = []
-    for trial in valued:
-        at = x(number[trial.id])
-        if best is None or sign * trial.score > sign * best:
-            best = trial.score
-            steps.append(f"{'H' if steps else 'M'}{at:g}{'V' if steps else ' '}{y(best):g}")
-    marks = [
-        Mark(
-            x(number[trial.id]),
-            y(trial.value) if is_number(trial.value) else height - BOTTOM - 6,
-            style(trial) if is_number(trial.value) else "bad",
-            title(trial),
+    rows: list[dict[str, Any]] = []
+    for place, trial in enumerate(tuning.trials, start=1):
+        if is_number(trial.value) and (best is None or sign * trial.value > sign * best):
+            best = trial.value
+        value = trial.value if is_number(trial.value) else None
+        rows.append(
+            {"place": place, "value": value, "best": best, "trial": trial.id, **look(trial)}
         )
-        for trial in tuning.trials
+    shown = scale([trial.score for trial in valued], logarithmic=False, room=16)
+    x = number("place", "trial", domain=[0.4, len(rows) + 0.6], axis=axis({}, 8, whole=True))
+    y = number("value", f"validation {tuning.metric}", axis={"tickCount": 5}, **shown)
+    steps = {"x": x, "y": {**y, "field": "best"}}
+    stairs: dict[str, Any] = {"color": MUTED, "strokeWidth": 1.3, "interpolate": "step-after"}
+    layers = [
+        layer("line", steps, where="isValid(datum.best)", **stairs),
+        dots(x, y, where="isValid(datum.value)"),
     ]
-    return Scatter(
-        width=width,
-        height=height,
-        x_ticks=x.ticks(8, integer=True),
-        y_ticks=y.ticks(5),
-        x_title="trial",
-        y_title=f"validation {tuning.metric}",
-        marks=marks,
-        line="".join(steps) + f"H{x.end:g}",
-    )
+    if len(valued) < len(rows):
+        shape = "M-1,-1L1,1M1,-1L-1,1"
+        cross: dict[str, Any] = {"shape": shape, "filled": False, "stroke": BAD, "strokeWidth": 2}
+        floor = {"x": x, "y": {"value": _HEIGHT - 6}}
+        none = "!isValid(datum.value)"
+        layers.append(layer("point", floor, where=none, size=16, opacity=1, **cross))
+    description = "value of every trial and the best so far"
+    return chart(layers, description, width=_WIDTH, height=_HEIGHT, rows=rows)

@@ -5,6 +5,7 @@
     run = trellis.load_run("gs://bucket/digits/runs/manual__2026-05-01/")
     run.leaderboard()                          # the contenders
     run.predictions().join(run.rows())         # what the winner said of which row or image
+    run.figure("roc").save("roc.pdf")          # a figure of the report, for a paper
     model = run.model("training/1")            # needs TensorFlow; nothing else here does
     model.predict(run.rows())                  # as the endpoint answers
 
@@ -26,6 +27,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from trellis.results.figure import Figure
 from trellis.results.files import RunFiles, each_blob, load_files, read
 from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
@@ -224,6 +226,24 @@ class LoadedRun:
             raise NoRunError(f"{self.uri} has no training that ended")
         joined = pd.concat(frames, ignore_index=True)
         return joined[["name", *joined.columns.drop("name")]]
+
+    @property
+    def figures(self) -> list[str]:
+        """Names of the report's figures, in its order."""
+        return list(self._document("figures", self._files.run.figures)["figures"])
+
+    def figure(self, name: str) -> Figure:
+        """One of the report's figures with its data: a Vega-Lite specification.
+
+        name: one of `figures`: ranking, differences, roc, precision_recall, calibration/CONTENDER,
+        confusion/CONTENDER, loss/TRAINING, trials/MODEL, ... Raises KeyError for another name, and
+        NoRunError where there are none: the run's comparison has not ended, or its image is older
+        than figures.json.
+        """
+        found = self._document("figures", self._files.run.figures)["figures"]
+        if name not in found:
+            raise KeyError(f"{self.uri} has no figure {name!r}; it has {', '.join(found)}")
+        return Figure(name, found[name])
 
     def predictions(self, contender: str | None = None) -> pd.DataFrame:
         """Predictions of a contender for each example of the test split, by the example's key.

@@ -1,153 +1,158 @@
-"""Drawings of numbers, as coordinates for the templates."""
+"""Charts of the pages: an experiment's scores over time, and learning curves side by side."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
-from trellis.results.curves import Curve, Curves
-from trellis.results.scores import places, score
+from trellis.results.curves import Curves
+from trellis.results.scores import score
 from trellis.workflow.contracts.record import Result, RunRecord, Scored
+from trellis_contracts.charts import (
+    ACCENT,
+    GUIDE,
+    PALETTE,
+    PAPER,
+    VERSION,
+    chart,
+    inlined,
+    layer,
+    number,
+)
 
-WIDTH, HEIGHT = 720, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 28
+WIDTH, HEIGHT = 720, 200
 MOST = 100
-"""Points that are drawn; older ones are in the list."""
-
-
-@dataclass(frozen=True)
-class Tick:
-    """A line across the drawing. y: in pixels from the top."""
-
-    y: float
-    label: str
-
-
-@dataclass(frozen=True)
-class Point:
-    """The score of a run's winner or, if served, of what it put into service, which may
-    be another one. x, y, low, high: in pixels from the left or the top.
-    """
-
-    x: float
-    y: float
-    low: float
-    high: float
-    served: bool
-    label: str
+"""Runs that are drawn; older ones are in the list."""
 
 
 @dataclass(frozen=True)
 class History:
-    """Scores of an experiment's winners and served models, oldest first. runs: how many are drawn.
+    """Scores of an experiment's winners and served models, oldest first, as a Vega-Lite figure.
 
-    changes: where, in pixels from the left, a run has another dataset than the one before. left
-    out: runs whose primary metric is another one, or that are too old.
+    changes: how often a run has another dataset than the one before. left_out: runs whose primary
+    metric is another one, or that are too old.
     """
 
+    figure: Mapping[str, Any]
     metric: str
     goal: str
-    runs: int
-    points: tuple[Point, ...]
-    ticks: tuple[Tick, ...]
-    changes: tuple[float, ...]
+    changes: int
     left_out: int
-    first: str
-    last: str
 
 
 def history(runs: Sequence[RunRecord]) -> History | None:
-    """Draw the scores of runs of one experiment, newest first; None if none has a result."""
+    """Chart of runs of one experiment, newest first; None if none has a result."""
     ended = [(run, run.result) for run in reversed(runs) if run.result]
     if not ended:
         return None
     newest = ended[-1][1]
     shown = [one for one in ended if one[1].metric == newest.metric][-MOST:]
-    # An interval need not enclose the value that it belongs to.
-    values = [value for _, r in shown for s in _drawn(r) for value in (s.low, s.value, s.high)]
-    ticks = _ticks(min(values), max(values))
-    low, high = ticks[0], ticks[-1]
-
-    def y(value: float) -> float:
-        return round(_TOP + (high - value) / (high - low) * (HEIGHT - _TOP - _BOTTOM), 1)
-
-    step = (WIDTH - _LEFT - _RIGHT) / len(shown)
-    xs = [round(_LEFT + (i + 0.5) * step, 1) for i in range(len(shown))]
-    digits = _digits(ticks, newest)
+    rows = [
+        {
+            "place": place,
+            "run": run.folder,
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+            "served": found == result.served,
+            "label": _label(run, result, found),
+        }
+        for place, (run, result) in enumerate(shown, start=1)
+        for found in _drawn(result)
+    ]
+    changes = [
+        {"place": place - 0.5}
+        for place, ((before, _), (run, _)) in enumerate(pairwise(shown), 2)
+        if run.dataset != before.dataset
+    ]
+    first, last = (run.created[:10] for run in (shown[0][0], shown[-1][0]))
+    described = (
+        f"{newest.title} of the winners of {len(shown)} runs, and of what they put into service, "
+        f"from {first} to {last}; the list of runs has the numbers"
+    )
     return History(
+        figure=_history(rows, changes, len(shown), f"runs, {first} to {last}", described),
         metric=newest.title,
         goal=newest.goal,
-        runs=len(shown),
-        points=tuple(
-            Point(x, y(s.value), y(s.low), y(s.high), s == r.served, _label(run, r, s))
-            for x, (run, r) in zip(xs, shown, strict=True)
-            for s in _drawn(r)
-        ),
-        ticks=tuple(Tick(y(tick), f"{tick:.{digits}f}") for tick in ticks),
-        changes=tuple(
-            round(x - step / 2, 1)
-            for x, (run, _), (before, _) in zip(xs[1:], shown[1:], shown, strict=False)
-            if run.dataset != before.dataset
-        ),
+        changes=len(changes),
         left_out=len(ended) - len(shown),
-        first=shown[0][0].created[:10],
-        last=shown[-1][0].created[:10],
     )
 
 
-@dataclass(frozen=True)
-class Line:
-    """A training's curve.
+def _history(
+    rows: Sequence[Mapping[str, Any]],
+    changes: Sequence[Mapping[str, float]],
+    count: int,
+    title: str,
+    description: str,
+) -> dict[str, Any]:
+    x = number("place", title, domain=[0.5, count + 0.5], axis={"labels": False, "ticks": False})
+    # The axis encloses every interval, in round numbers.
+    y = number("value", axis={"tickCount": 5}, nice=True)
+    whisker = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    point = {"x": x, "y": y}
+    look: dict[str, Any] = {
+        "shape": "circle",
+        "size": 55,
+        "stroke": ACCENT,
+        "strokeWidth": 1.5,
+        "opacity": 1,
+    }
+    layers = [
+        layer("rule", whisker, color=ACCENT, strokeWidth=1.5, opacity=0.45),
+        layer("point", point, where="!datum.served", fill=PAPER, **look),
+        layer("point", point, where="datum.served", fill=ACCENT, **look),
+    ]
+    if changes:
+        layers.insert(0, layer("rule", {"x": x}, changes, **GUIDE))
+    return chart(layers, description, width=WIDTH, height=HEIGHT, rows=rows)
 
-    place: of its run, from 1. points: as an SVG polyline has them. best: where, in pixels, the kept
-    epoch is; None if its value is not finite.
-    """
 
-    place: int
-    points: str
-    best: tuple[float, float] | None
-    label: str
-
-
-@dataclass(frozen=True)
-class Learning:
-    """Learning curves on common axes. epochs: of the longest."""
-
-    metric: str
-    lines: tuple[Line, ...]
-    ticks: tuple[Tick, ...]
-    epochs: int
-
-
-def learning(curves: Curves) -> Learning:
-    """Draw the learning curves of the runs that have one."""
+def learning(curves: Curves) -> dict[str, Any]:
+    """Learning curves on common axes, of the runs that have one."""
     drawn = [(place, curve) for place, curve in enumerate(curves.curves, 1) if curve]
-    values = [value for _, curve in drawn for _, value in curve.points]
-    epochs = max(epoch for _, curve in drawn for epoch, _ in curve.points)
-    ticks = _ticks(min(values), max(values))
-    low, high = ticks[0], ticks[-1]
-
-    def at(epoch: int, value: float) -> tuple[float, float]:
-        x = _LEFT + (epoch - 1) / max(epochs - 1, 1) * (WIDTH - _LEFT - _RIGHT)
-        y = _TOP + (high - value) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
-        return round(x, 1), round(y, 1)
-
-    def line(place: int, curve: Curve) -> Line:
+    rows, kept, names = [], [], []
+    for place, curve in drawn:
         best = dict(curve.points).get(curve.best)
-        kept = "" if best is None else f": {best:.4g} in epoch {curve.best}, which was kept"
-        return Line(
-            place,
-            " ".join(f"{x},{y}" for x, y in (at(*point) for point in curve.points)),
-            None if best is None else at(curve.best, best),
-            f"run {place}, {curve.training}{kept}",
-        )
-
-    digits = max(0, -math.floor(math.log10(ticks[1] - ticks[0])))
-    return Learning(
-        curves.metric,
-        tuple(line(place, curve) for place, curve in drawn),
-        tuple(Tick(at(1, tick)[1], f"{tick:.{digits}f}") for tick in ticks),
-        epochs,
+        ending = "" if best is None else f": {best:.4g} in epoch {curve.best}, which was kept"
+        names.append(f"run {place}, {curve.training}{ending}")
+        rows += [{"run": names[-1], "epoch": epoch, "value": at} for epoch, at in curve.points]
+        if best is not None:
+            kept.append({"run": names[-1], "epoch": curve.best, "value": best})
+    # A run has the colour of its place; of two with one colour, the later is dashed.
+    places = [place - 1 for place, _ in drawn]
+    colours = [PALETTE[place % 4] for place in places]
+    dashes = [[6, 4] if place >= 4 else [1, 0] for place in places]
+    by_run = {"field": "run", "type": "nominal"}
+    colour = {**by_run, "scale": {"domain": names, "range": colours}}
+    dash = {**by_run, "scale": {"domain": names, "range": dashes}}
+    epochs = max(row["epoch"] for row in rows)
+    whole = {"tickMinStep": 1, "format": "d"}
+    x = number("epoch", "epoch", domain=[1, max(epochs, 2)], padding=6, axis=whole)
+    y = number("value", curves.metric, axis={"tickCount": 5}, nice=True)
+    colour["legend"] = dash["legend"] = {"columns": 1, "labelLimit": WIDTH}
+    return chart(
+        [
+            layer("line", {"x": x, "y": y, "color": colour, "strokeDash": dash}),
+            layer("circle", {"x": x, "y": y, "color": colour}, kept, size=60, opacity=1),
+        ],
+        f"{curves.metric} on the validation split by epoch, of {len(drawn)} trainings",
+        width=WIDTH,
+        height=HEIGHT,
+        rows=rows,
     )
+
+
+def drawn(figure: Mapping[str, Any]) -> str:
+    """An SVG element of the page. Vega escapes the texts, `inlined` the description."""
+    # Where a page is shown, not where a DAG file is read: it takes memory, and time.
+    try:
+        import vl_convert
+    except ImportError:  # in a plugins folder whose environment lacks it, the page goes on
+        return '<p class="quiet">No drawing: vl-convert-python is not installed here.</p>'
+
+    svg = vl_convert.vegalite_to_svg(dict(figure), vl_version=VERSION, allowed_base_urls=[])
+    return inlined(svg, figure["description"])
 
 
 def _drawn(result: Result) -> list[Scored]:
@@ -162,20 +167,3 @@ def _label(run: RunRecord, result: Result, shown: Scored) -> str:
     what = ["the winner"] if shown == result.first else []
     what += ["put into service"] if shown == result.served else []
     return f"{run.folder}: {shown.name} {score(shown, result.decimals)}, {' and '.join(what)}"
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Three to seven round numbers, of which the first and last enclose the values."""
-    # Less than floating point tells apart, or nothing at all.
-    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-3):
-        low, high = low - 0.5, high + 0.5
-    raw = (high - low) / 4
-    magnitude = 10.0 ** math.floor(math.log10(raw))
-    step = next(magnitude * m for m in (1, 2, 5, 10) if magnitude * m >= raw)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    return [step * n for n in range(first, last + 1)]
-
-
-def _digits(ticks: Sequence[float], result: Result) -> int:
-    needed = -math.floor(math.log10(ticks[1] - ticks[0]))
-    return max(0, min(needed, places(result.decimals)))

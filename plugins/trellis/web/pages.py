@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 
 import jinja2
 from fastapi import Request
+from markupsafe import Markup
 
 from trellis import console
 from trellis.results import Index
@@ -131,8 +132,16 @@ def comparison(
     curves: Curves | None,
 ) -> str:
     """Runs side by side. chosen: DAG and folder of each."""
-    learning = charts.learning(curves) if curves else None
-    return _render(request, "compare", chosen=chosen, files=files, found=found, learning=learning)
+    return _render(
+        request,
+        "compare",
+        chosen=chosen,
+        files=files,
+        found=found,
+        learning=charts.learning(curves) if curves else None,
+        metric=curves.metric if curves else None,
+        learned=sum(curve is not None for curve in curves.curves) if curves else 0,
+    )
 
 
 def message(request: Request, text: str, login: str | None) -> str:
@@ -205,8 +214,8 @@ def _environment() -> jinja2.Environment:
         "console": console.vertex,
         "bucket": console.bucket,
         "tensorboard": _tensorboard,
+        "drawn": lambda figure: Markup(charts.drawn(figure)),
     }
-    environment.globals |= {"width": charts.WIDTH, "height": charts.HEIGHT}
     return environment
 
 

@@ -27,33 +27,32 @@ def section(classes, *skills, classifier, n=400):
     return roc_section(outcomes, shown, names), reliability_section(outcomes, shown, names)
 
 
-def places(path):
-    return [tuple(map(float, pair.split())) for pair in path[1:].split("L")]
+def curves(figure):
+    """Points of each curve by its name, in the order in which they are drawn."""
+    found = {}
+    for row in figure["data"]["values"]:
+        found.setdefault(row["curve"], []).append((row["x"], row["y"]))
+    return found
 
 
 @pytest.mark.parametrize("classes", [2, 5, 30])
 def test_every_contender_has_a_curve_from_corner_to_corner(classifier, classes):
     roc, _ = section(classes, 3, 1, classifier=classifier)
-    assert len(roc.left.lines) == 2
-    corners = places(roc.left.guide)
-    for line in roc.left.lines:
-        points = places(line.path)
-        assert points[0] == pytest.approx(corners[0], abs=0.6)
-        assert points[-1] == pytest.approx(corners[-1], abs=0.6)
-        assert all(a[0] <= b[0] and a[1] >= b[1] for a, b in itertools.pairwise(points))
-    assert roc.left.lines[-1].style == "s1"  # the winner over the others
+    drawn = curves(roc.figures["roc"])
+    assert list(drawn) == ["training/2", "training/1"]  # the winner over the others
+    for points in drawn.values():
+        assert (points[0], points[-1]) == ((0, 0), (1, 1))
+        assert all(a[0] <= b[0] and a[1] <= b[1] for a, b in itertools.pairwise(points))
 
 
 def test_of_few_classes_the_winners_are_drawn_apart(classifier):
     roc, _ = section(5, 3, classifier=classifier)
-    assert [line.title.split(":")[0] for line in roc.right.lines] == [
-        f"class {i}" for i in range(5)
-    ]
+    assert list(curves(roc.figures["roc_by_class"])) == [f"class {i}" for i in range(5)]
 
 
 def test_of_two_classes_a_good_contenders_corner_is_enlarged(classifier):
-    assert section(2, 3, classifier=classifier)[0].right is not None
-    assert section(2, 0, classifier=classifier)[0].right is None
+    assert "roc_corner" in section(2, 3, classifier=classifier)[0].figures
+    assert "roc_corner" not in section(2, 0, classifier=classifier)[0].figures
 
 
 def test_the_corner_holds_the_same_curve():
@@ -73,11 +72,14 @@ def test_one_class_alone_has_no_curve():
 
 def test_calibration_of_two_classes_is_that_of_the_second(classifier):
     _, reliability = section(2, 2, classifier=classifier)
-    (chart,) = reliability.charts
+    (chart,) = reliability.figures.values()
     assert reliability.positive == "class 1"
-    assert len(chart.dots) == len(chart.bars) <= 10
-    for dot in chart.dots:
-        assert dot.high <= dot.y <= dot.low  # pixels grow downwards
+    rows = chart["data"]["values"]
+    assert 0 < len(rows) <= 10
+    assert sum(row["examples"] for row in rows) == 400
+    for row in rows:
+        assert row["low"] <= row["observed"] <= row["high"]
+        assert row["from"] < row["predicted"] < row["to"]
 
 
 def test_the_seventh_contender_has_the_first_colour_dashed():

@@ -53,12 +53,13 @@ def test_scores_by_class_are_undefined_where_nothing_is_there(section):
 
 
 def test_cells_hold_counts_and_shares_of_the_true_class(section):
-    cells = {cell.title.split(":")[0]: (cell.count, cell.share) for cell in section.matrix.cells}
+    rows = section.matrix.figure["data"]["values"]
+    cells = {(row["true"], row["predicted"]): (row["count"], row["share"]) for row in rows}
     assert cells == {
-        "true cat, predicted cat": (1, 0.333),
-        "true cat, predicted dog": (2, 0.667),
-        "true dog, predicted cat": (1, 0.333),
-        "true dog, predicted dog": (2, 0.667),
+        ("cat", "cat"): (1, 0.3333),
+        ("cat", "dog"): (2, 0.6667),
+        ("dog", "cat"): (1, 0.3333),
+        ("dog", "dog"): (2, 0.6667),
     }
 
 

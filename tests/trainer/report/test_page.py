@@ -67,7 +67,8 @@ def test_nothing_is_fetched_from_outside(digits):
     page = Page(html)
     assert not {"script", "link", "iframe", "object", "embed", "base"} & set(page.tags)
     assert all(value.startswith("data:image/") for value in page.values("src"))
-    assert all(value.startswith(("#", "data:image/png")) for value in page.values("href"))
+    assert all(value.startswith("#") for value in page.values("href"))
+    assert all(value.startswith("data:image/png") for value in page.values("xlink:href"))
     assert "http:" not in html
     assert "https:" not in html
     assert "@import" not in html
@@ -210,3 +211,26 @@ def test_a_training_that_diverged_leaves_gaps_in_its_curves(digits, classifier):
     digits.training(1, history=history, best_epoch=1)
     html = report(digits)
     assert "nan" not in "".join(Page(html).values("d")).lower()
+    # JSON has no NaN: a notebook reads the figures' data.
+    figures = json.loads((digits.path / "leaderboard" / "figures.json").read_text())["figures"]
+    rows = figures["loss/training/1"]["data"]["values"]
+    assert [row["epoch"] for row in rows if row["split"] == "validation"] == [1]
+
+
+def test_every_figure_of_the_page_can_be_taken_out(digits):
+    page = Page(report(digits))
+    figures = json.loads((digits.path / "leaderboard" / "figures.json").read_text())["figures"]
+    labels = [value for tag, name, value in page.attributes if (tag, name) == ("svg", "aria-label")]
+    assert sorted(labels) == sorted(figure["description"] for figure in figures.values())
+    assert {"ranking", "roc", "precision_recall", "confusion/training/1"} <= set(figures)
+
+
+def test_drawings_follow_the_theme_of_the_page(digits):
+    html = report(digits)
+    drawings = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+    colours = {c for svg in drawings for c in re.findall(r'(?:fill|stroke)="([^"]+)"', svg)}
+    assert {"var(--ink)", "var(--muted)", "var(--s1)"} <= colours
+    # White text stands on a cell that is dark enough in both themes.
+    assert {colour for colour in colours if colour.startswith("#")} <= {"#ffffff"}
+    defined = set(re.findall(r"(--\w+):", html))
+    assert {colour[4:-1] for colour in colours if colour.startswith("var(")} <= defined

@@ -27,8 +27,8 @@ def test_of_two_classes_the_area_is_the_positive_classs_average_precision(classi
     assert (recall[0], recall[-1]) == (0, 1)
     assert section.positive == "class 1"
     assert section.chance == pytest.approx(20 / 400)
-    assert section.right is None
-    assert f"area {expected:.4f}" in section.left.lines[0].title
+    assert list(section.figures) == ["precision_recall"]
+    assert f"area {expected:.4f}" in section.figures["precision_recall"]["description"]
 
 
 def test_of_many_classes_precision_is_averaged_at_each_recall(classifier):
@@ -38,7 +38,8 @@ def test_of_many_classes_precision_is_averaged_at_each_recall(classifier):
     macro = metrics.average_precision_score(np.eye(4)[labels], outcome.probabilities)
     assert np.mean(precision) == pytest.approx(macro, abs=0.02)
     assert section.chance == pytest.approx(0.25)
-    assert len(section.right.lines) == 4
+    rows = section.figures["precision_recall_by_class"]["data"]["values"]
+    assert list(dict.fromkeys(row["curve"] for row in rows)) == [f"class {i}" for i in range(4)]
     assert len(recall) == len(precision)
 
 

@@ -53,7 +53,7 @@ def test_a_served_model_that_stays_ahead_is_the_winner_and_stands_in_the_charts(
     assert "not promoted training/1 fails 1 of 2 checks: AUC no worse than the" in page.text
     assert "AUC of served, the winner" in page.text
     assert f"It is the model that was served at the time of the run, {MODEL}" in page.text
-    assert any("curve" in style and "served" in style.split() for style in page.values("class"))
+    assert any("served: area" in label for label in page.values("aria-label"))
     # A lead's minus sign is as wide as its plus.
     assert "ahead by −0." in page.text  # noqa: RUF001
     assert "Vertex AI AutoML" not in page.text

@@ -1,7 +1,10 @@
 """A regression's section: the largest errors, the same axes for all, bounded in size."""
 
+import json
+
 import numpy as np
 import pytest
+import vl_convert
 
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.regression import ValueOutcome
@@ -27,23 +30,27 @@ def test_the_largest_errors_stand_first():
 
 def test_all_contenders_share_their_axes():
     found = section(np.arange(5.0), a=np.arange(5), b=np.arange(5) * 10)
-    (other,) = found.others
-    texts = [tick.text for tick in found.agreement.y_ticks]
-    assert texts[-1] == "40"
-    assert texts == [tick.text for tick in other.y_ticks]
+    assert [other.name for other in found.others] == ["b"]
+    for name in "ab":
+        encoding = found.figures[f"predictions/{name}"]["layer"][1]["encoding"]
+        assert [encoding[c]["scale"]["domain"] for c in "xy"] == [[0, 40], [0, 40]]
 
 
 def test_of_many_examples_a_sample_is_drawn():
     labels = np.random.default_rng(1).normal(size=5000)
-    found = section(labels, a=labels + 1)
-    assert found.sampled == 1500
-    assert found.agreement.cloud.count("M") <= 1500
+    found = section(labels, a=labels + 1, b=labels)
+    assert found.sampled == (1000, 300)
+    for name, count in zip("ab", found.sampled, strict=True):
+        rows = found.figures[f"predictions/{name}"]["data"]["values"]
+        assert len(rows) == count
+        # Each prediction stays beside its own truth.
+        assert {round(row["predicted"] - row["true"], 9) for row in rows} == {float(name == "a")}
 
 
 @pytest.mark.parametrize("values", [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [0.0, 0.0, 1e12]])
-def test_positions_are_finite_whatever_the_values(values):
+def test_drawings_are_finite_whatever_the_values(values):
     found = section(np.array([1.0, 2.0, 3.0]), a=values)
-    for plane in (found.agreement, found.left_over, found.within):
-        text = plane.cloud + plane.guide + "".join(line.path for line in plane.lines)
-        assert "nan" not in text
-        assert "inf" not in text
+    for figure in found.figures.values():
+        svg = vl_convert.vegalite_to_svg(json.loads(json.dumps(figure, allow_nan=False)))
+        assert "NaN" not in svg
+        assert "Infinity" not in svg

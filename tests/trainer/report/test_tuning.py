@@ -3,10 +3,12 @@
 import re
 
 import pytest
+import vl_convert
 
 from trainer.comparison.run_folder import Trial, Tuning
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.tuning import tuning_section
+from trellis_contracts.charts import BAD, PALETTE
 
 
 def trial(number, value, rank=None, state="SUCCEEDED", **parameters):
@@ -32,7 +34,7 @@ def tuning():
 
 
 def test_every_trial_has_a_row(tuning):
-    section = tuning_section(tuning)
+    section = tuning_section("dense", tuning)
     assert [(row.id, row.state, row.value, row.best) for row in section.rows] == [
         ("1", "succeeded", 0.7, False),
         ("2", "succeeded", 0.9, True),
@@ -43,49 +45,61 @@ def test_every_trial_has_a_row(tuning):
 
 
 def test_hyperparameters_that_never_changed_get_no_column(tuning):
-    section = tuning_section(tuning)
+    section = tuning_section("dense", tuning)
     assert section.varied == ["learning_rate", "layers"]
     assert section.fixed == [("augment", "true")]
     assert section.rows[1].parameters == ["0.001", "2"]
 
 
 def test_a_trial_without_a_value_is_marked_on_the_floor(tuning):
-    marks = tuning_section(tuning).history.marks
-    assert [mark.style for mark in marks] == ["plain", "chosen s1", "bad", "stopped"]
-    assert marks[2].y == max(mark.y for mark in marks)
+    figure = tuning_section("dense", tuning).figures["search/dense"]
+    rows = figure["data"]["values"]
+    assert [row["value"] for row in rows] == [0.7, 0.9, None, 0.8]
+    assert rows[1]["fill"] == PALETTE[0]
+    svg = vl_convert.vegalite_to_svg(figure)
+    assert svg.count(f'stroke="{BAD}"') == 1  # a cross
+    assert len(re.findall(r'd="M[^"]*A[^"]*A', svg)) == 3  # circles, of two arcs each
 
 
 def test_the_best_so_far_only_rises(tuning):
-    line = tuning_section(tuning).history.line
-    heights = [float(y) for y in re.findall(r"(?:V| )([\d.]+)", line)]
-    assert len(heights) == 2  # trials 1 and 2; 4 is no better
-    assert heights == sorted(heights, reverse=True)  # pixels grow downwards
+    rows = tuning_section("dense", tuning).figures["search/dense"]["data"]["values"]
+    assert [row["best"] for row in rows] == [0.7, 0.9, 0.9, 0.9]
 
 
 def test_to_minimize_is_to_sink():
     tuning = Tuning(None, "loss", "minimize", [trial(1, 0.5), trial(2, 0.9), trial(3, 0.2)])
-    assert [row.best for row in tuning_section(tuning).rows] == [False, False, True]
+    assert [row.best for row in tuning_section("dense", tuning).rows] == [False, False, True]
 
 
 def test_parallel_coordinates_show_measured_trials_and_draw_the_chosen_last(tuning):
-    section = hyperparameter_section(tuning, {"learning_rate": {"scale": "log"}})
-    assert [axis.name for axis in section.parallel.axes] == ["learning_rate", "layers", "accuracy"]
-    assert [line.title.split(":")[0] for line in section.parallel.lines] == [
-        "trial 1",
-        "trial 4",
-        "trial 2",
+    section = hyperparameter_section("dense", tuning, {"learning_rate": {"scale": "log"}})
+    rows = section.parallel["hyperparameters/dense"]["data"]["values"]
+    names = [row["name"] for row in rows if row["trial"] == "1"]
+    assert names == ["learning_rate", "layers", "accuracy"]
+    assert list(dict.fromkeys(row["trial"] for row in rows)) == ["1", "4", "2"]
+    assert all(0 <= row["at"] <= 1 for row in rows)
+    (dots,) = section.slices["hyperparameters/dense/learning_rate"]["layer"]
+    assert dots["encoding"]["x"]["title"] == "learning_rate (log scale)"
+
+
+def test_a_hyperparameter_may_have_the_name_of_the_metric():
+    trials = [trial(i, value, accuracy=i / 8) for i, value in ((1, 0.5), (2, 0.75))]
+    section = hyperparameter_section("dense", Tuning(None, "accuracy", "maximize", trials), {})
+    rows = section.parallel["hyperparameters/dense"]["data"]["values"]
+    assert [(row["axis"], row["value"]) for row in rows if row["trial"] == "2"] == [
+        ("0", 0.25),
+        ("1", 0.75),
     ]
-    assert section.slices[0].x_title == "learning_rate (log scale)"
 
 
 def test_one_measured_trial_is_nothing_to_compare(tuning):
     alone = Tuning(None, "accuracy", "maximize", tuning.trials[1:3])
-    assert hyperparameter_section(alone, {}) is None
-    assert tuning_section(alone).rows[0].best
+    assert hyperparameter_section("dense", alone, {}) is None
+    assert tuning_section("dense", alone).rows[0].best
 
 
 def test_a_job_in_which_every_trial_failed_still_has_its_table():
     failed = [trial(i, None, state="INFEASIBLE", layers=float(i)) for i in (1, 2)]
-    section = tuning_section(Tuning(None, "accuracy", "maximize", failed))
-    assert (section.curves, section.history) == (None, None)
+    section = tuning_section("dense", Tuning(None, "accuracy", "maximize", failed))
+    assert section.figures == {}
     assert len(section.rows) == 2

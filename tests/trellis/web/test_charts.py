@@ -1,11 +1,19 @@
-"""Scores over time, as coordinates."""
+"""Scores over time, and learning curves on common axes."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import re
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
 
 from tests.trellis.results.made import a_board, a_contender, a_deployment, a_run
 from trellis.results.curves import Curve, Curves
-from trellis.web.charts import HEIGHT, MOST, WIDTH, _ticks, history, learning
+from trellis.web.charts import HEIGHT, MOST, drawn, history, learning
+from trellis_contracts.charts import PALETTE
+
+
+def rows(figure):
+    return figure["data"]["values"]
 
 
 def test_without_a_result_there_is_nothing_to_draw(digits):
@@ -15,8 +23,8 @@ def test_without_a_result_there_is_nothing_to_draw(digits):
 def test_only_runs_of_the_same_metric_are_compared(digits):
     other = a_board()
     other["primary_metric"] = "log_loss"
-    drawn = history([a_run(digits, "new", a_board()), a_run(digits, "old", other)])
-    assert (drawn.metric, len(drawn.points), drawn.left_out) == ("accuracy", 1, 1)
+    found = history([a_run(digits, "new", a_board()), a_run(digits, "old", other)])
+    assert (found.metric, len(rows(found.figure)), found.left_out) == ("accuracy", 1, 1)
 
 
 def test_what_is_served_is_drawn_with_its_own_score(digits):
@@ -25,64 +33,80 @@ def test_what_is_served_is_drawn_with_its_own_score(digits):
     training = a_contender("training/1", 0.9, 0.85, 0.94, selected=True)
     beaten = a_run(digits, "r1", a_board(baseline, training), a_deployment())
     winning = a_run(digits, "r2", a_board(training), a_deployment())
-    drawn = history([winning, beaten])
-    assert drawn.runs == 2
-    assert [(p.served, p.label.split(" ")[1]) for p in drawn.points] == [
+    found = history([winning, beaten])
+    assert len({row["run"] for row in rows(found.figure)}) == 2
+    points = rows(found.figure)
+    assert [(p["served"], p["label"].split(" ")[1]) for p in points] == [
         (False, "baselines/bqml"),
         (True, "training/1"),
         (True, "training/1"),
     ]
-    assert drawn.points[0].x == drawn.points[1].x
-    assert drawn.points[0].y < drawn.points[1].y == drawn.points[2].y
+    assert [(p["place"], p["value"]) for p in points] == [(1, 0.97), (1, 0.9), (2, 0.9)]
 
 
 def test_of_many_runs_the_newest_are_drawn(digits):
     runs = [a_run(digits, f"r{n}", a_board()) for n in range(MOST + 5)]
-    drawn = history(runs)
-    assert (len(drawn.points), drawn.left_out) == (MOST, 5)
-    assert drawn.points[-1].label.startswith("r0:")
+    found = history(runs)
+    assert (len(rows(found.figure)), found.left_out) == (MOST, 5)
+    assert rows(found.figure)[-1]["run"] == "r0"
 
 
-numbers = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda x: round(x, 6))
+def test_a_line_marks_each_change_of_the_dataset(digits):
+    runs = [a_run(digits, f"r{n}", a_board()) for n in range(3)]
+    assert history(runs).changes == 0
+    runs[1] = runs[1].model_copy(update={"dataset": "beef"})
+    assert history(runs).changes == 2
 
 
-@settings(deadline=None)
-@given(st.lists(st.tuples(numbers, st.floats(0, 10), st.floats(0, 10)), min_size=1, max_size=20))
-def test_every_interval_is_within_the_drawing(digits, scores):
-    boards = [a_board(a_contender("training/1", v, v - a, v + b)) for v, a, b in scores]
-    drawn = history([a_run(digits, f"r{n}", board) for n, board in enumerate(boards)])
-    for point in drawn.points:
-        assert 0 < point.x < WIDTH
-        assert 0 <= point.high <= point.y <= point.low <= HEIGHT
-
-
-@given(numbers, st.floats(0, 1e6))
-def test_ticks_are_few_and_enclose_the_values(low, span):
-    ticks = _ticks(low, low + span)
-    slack = (ticks[1] - ticks[0]) * 1e-6
-    assert 2 <= len(ticks) <= 8
-    assert ticks[0] - slack <= low
-    assert low + span <= ticks[-1] + slack
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [(0.9, 0.8, 0.95)],
+        [(0.9, 0.9, 0.9)] * 2,
+        [(1e-9, 0, 1e-8), (1e6, 0, 2e6)],
+        [(-3, -4, -2)],
+        # An interval need not enclose the value that it belongs to.
+        [(0.5, 0.6, 0.7)],
+    ],
+)
+def test_every_point_and_interval_is_within_the_drawing(digits, scores):
+    boards = [a_board(a_contender("training/1", *score)) for score in scores]
+    found = history([a_run(digits, f"r{n}", board) for n, board in enumerate(boards)])
+    svg = ET.fromstring(drawn(found.figure))
+    points = [e for e in svg.iter("path") if (e.get("d") or "").count("A") >= 2]
+    assert len(points) == len(scores)
+    for point in points:
+        x, y = map(float, re.findall(r"-?[\d.]+", point.get("transform")))
+        assert x > 0
+        assert 0 <= y <= HEIGHT
 
 
 def test_learning_curves_share_their_axes():
     short = Curve("training/1", ((1, 0.5), (2, 0.9)), best=2)
     long = Curve("training/2", ((1, 0.5), (2, 0.6), (3, 0.7)), best=3)
-    drawn = learning(Curves("accuracy", (short, None, long)))
-    assert [line.place for line in drawn.lines] == [1, 3]
-    one, other = (line.points.split() for line in drawn.lines)
-    assert one[0] == other[0]
-    assert one[1].split(",")[0] == other[1].split(",")[0]
-    assert f"{drawn.lines[1].best[0]},{drawn.lines[1].best[1]}" == other[-1]
-    assert drawn.lines[0].label == "run 1, training/1: 0.9 in epoch 2, which was kept"
-    assert drawn.epochs == 3
+    figure = learning(Curves("accuracy", (short, None, long)))
+    names = list(dict.fromkeys(row["run"] for row in rows(figure)))
+    assert names == [
+        "run 1, training/1: 0.9 in epoch 2, which was kept",
+        "run 3, training/2: 0.7 in epoch 3, which was kept",
+    ]
+    lines, circles = figure["layer"]
+    assert lines["encoding"]["x"]["scale"]["domain"] == [1, 3]
+    assert [(row["epoch"], row["value"]) for row in circles["data"]["values"]] == [
+        (2, 0.9),
+        (3, 0.7),
+    ]
+    # The third run has the third colour, whoever has no curve.
+    assert lines["encoding"]["color"]["scale"]["range"][1] == PALETTE[2]
 
 
-@given(st.lists(st.lists(numbers, min_size=1, max_size=5), min_size=1, max_size=8))
-def test_every_learning_curve_is_within_the_drawing(values):
-    curves = tuple(Curve("t", tuple(enumerate(one, 1)), best=1) for one in values)
-    for line in learning(Curves("loss", curves)).lines:
-        for point in line.points.split():
-            x, y = map(float, point.split(","))
-            assert 0 < x < WIDTH
-            assert 0 <= y <= HEIGHT
+def test_a_training_whose_kept_epoch_has_no_value_is_drawn_without_a_mark():
+    figure = learning(Curves("loss", (Curve("training/1", ((1, 0.5),), best=2),)))
+    assert [row["run"] for row in rows(figure)] == ["run 1, training/1"]
+    assert "<svg" in drawn(figure)
+
+
+def test_without_the_program_that_draws_the_page_says_what_it_lacks(monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    figure = learning(Curves("loss", (Curve("training/1", ((1, 0.5),), best=1),)))
+    assert "vl-convert-python" in drawn(figure)

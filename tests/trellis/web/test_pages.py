@@ -20,7 +20,7 @@ from tests.trellis.results.made import (
 )
 from trellis.workflow.contracts.record import Failure
 
-VOID = {"meta", "link", "input", "br", "line", "circle"}
+VOID = {"meta", "link", "input", "br"}
 
 
 class Page(html.parser.HTMLParser):
@@ -125,10 +125,14 @@ def test_the_history_of_an_experiment(digits, add, bucket, client, get, page):
     assert "Runs that are not in this list" in text
     assert page("/trellis/experiments/digits/missing").endswith("adds those that have a plan. old ")
     drawn = Page(get("ada", "/trellis/experiments/digits").text).tags
-    circles = [about for tag, about in drawn if tag == "circle"]
-    assert ["served" in about.get("class", "") for about in circles] == [False, True]
-    assert float(circles[0]["cy"]) > float(circles[1]["cy"])
-    assert sum(about.get("class") == "change" for tag, about in drawn if tag == "line") == 1
+    points = [
+        about for tag, about in drawn if tag == "path" and about.get("stroke") == "var(--accent)"
+    ]
+    assert [about["fill"] for about in points] == ["var(--paper)", "var(--accent)"]
+    heights = [float(about["transform"].partition(",")[2][:-1]) for about in points]
+    assert heights[0] > heights[1]
+    # A dashed line where the dataset changed.
+    assert sum("stroke-dasharray" in about for tag, about in drawn if tag == "line") == 1
 
 
 def test_a_run_with_its_report(google, digits, add, bucket, get, page):

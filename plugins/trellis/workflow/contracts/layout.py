@@ -15,7 +15,8 @@ gs://BUCKET/EXPERIMENT/
         baselines/NAME/           raw/, service/, baseline.json, predictions.parquet
         served.json               which model is served when the run compares
         served/                   predictions.parquet: what that model says of the test split
-        leaderboard/              leaderboard.json, report.html; challenger.json: what to deploy
+        leaderboard/              leaderboard.json, report.html, figures.json: its figures;
+                                  challenger.json: what to deploy
         deployment.json           progress and result of the challenger's deployment
 
 gs://BUCKET/_weights/             NAME.weights.h5: what `weights: imagenet` of a backbone reads
@@ -122,6 +123,10 @@ class Run:
     @property
     def report(self) -> str:
         return f"{self.uri}leaderboard/report.html"
+
+    @property
+    def figures(self) -> str:
+        return f"{self.uri}leaderboard/figures.json"
 
     @property
     def served(self) -> str:
