@@ -149,16 +149,33 @@ def clear_and_go_on(
 
 
 def retry_lost(dag: Any, run: Any) -> dict[str, str]:
-    """Run the tasks of a run whose process was lost once more, as the scheduler does: no clear.
-
-    A task that was deferred begins anew, too: its trigger was lost with the process.
-    """
+    """Run the tasks of a run whose process was lost once more, as the scheduler does: no clear."""
 
     def begin_anew(tasks: list[Any], session: Any) -> None:
         for ti in tasks:
             ti.next_method = ti.next_kwargs = None
 
     return _run_again(dag, run, begin_anew)
+
+
+def take_over(dag: Any, run: Any) -> dict[str, str]:
+    """Go on with the deferred tasks of a run whose triggerer was lost, as another triggerer does,
+    and then a task's process: their states.
+    """
+    from airflow.models.trigger import Trigger
+    from airflow.sdk._shared.module_loading import import_string
+    from airflow.sdk.definitions.dag import _run_inline_trigger
+    from airflow.sdk.serde import serialize
+
+    def fire(tasks: list[Any], session: Any) -> None:
+        for ti in tasks:
+            stored = session.get(Trigger, ti.trigger_id)
+            trigger = import_string(stored.classpath)(**stored.kwargs)
+            event = _run_inline_trigger(trigger, ti)
+            ti.next_kwargs = {"event": serialize(event.payload)}
+            ti.try_number -= 1  # The attempt goes on.
+
+    return _run_again(dag, run, fire)
 
 
 def _run_again(dag: Any, run: Any, prepare: Any) -> dict[str, str]:

@@ -2,9 +2,6 @@
 
 import asyncio
 import datetime
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,8 +10,8 @@ import pytest
 from airflow.sdk import DAG
 from google.cloud import aiplatform_v1 as api
 
-from tests.airflow_side import ROOT, clear_and_run, retry_lost, run_dag
-from tests.trellis.programs import killed_task
+from tests.airflow_side import ROOT, clear_and_run, run_dag
+from tests.trellis.programs.killed_tasks import pipeline, prediction
 from trellis.identity import label_value
 from trellis.vertex.operators import AutoMLTabularOperator, BatchPredictionJobOperator
 from trellis.vertex.triggers import VertexJobTrigger
@@ -67,34 +64,18 @@ def a_dag(request, models, kind):
         retries = {"retries": 2, "retry_delay": datetime.timedelta(0)}
         with DAG(name, default_args=retries) as dag:
             if kind == "pipeline":
-                job = killed_task.pipeline(SCRIPTS[behaviour])
+                job = pipeline(SCRIPTS[behaviour])
                 AutoMLTabularOperator(task_id="job", training_pipeline=job, **PLACE, **arguments)
             else:
                 BatchPredictionJobOperator(
                     task_id="job",
-                    batch_prediction_job=prediction(models[behaviour]),
+                    batch_prediction_job=prediction(models[behaviour], "batches"),
                     **PLACE,
                     **arguments,
                 )
         return dag
 
     return make
-
-
-def prediction(model):
-    return {
-        "display_name": "a prediction",
-        "model": model,
-        "input_config": {
-            "instances_format": "jsonl",
-            "gcs_source": {"uris": ["gs://batches/in.jsonl"]},
-        },
-        "output_config": {
-            "predictions_format": "jsonl",
-            "gcs_destination": {"output_uri_prefix": "gs://batches/out"},
-        },
-        "dedicated_resources": {"machine_spec": {"machine_type": "n1-standard-2"}},
-    }
 
 
 @pytest.fixture
@@ -200,31 +181,6 @@ def test_a_running_task_that_is_killed_cancels_its_job(a_dag, jobs_of, kind):
 
     event = asyncio.run(asyncio.wait_for(end(), timeout=20))
     assert event.payload == {"name": job.name, "state": "JOB_STATE_CANCELLED"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pipeline"], indirect=True)
-def test_a_process_that_is_killed_after_the_create_leaves_one_pipeline(google, jobs_of):
-    """kill -9 lets neither Airflow nor the operator tidy up: the retry adopts the pipeline."""
-    from airflow.models import DagRun
-
-    dag = killed_task.a_dag("killed_after_the_create")
-    path = os.pathsep.join([str(ROOT), str(ROOT / "plugins")])
-    lost = subprocess.run(
-        [sys.executable, killed_task.__file__, dag.dag_id],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert lost.returncode == -signal.SIGKILL, lost.stderr
-    (first,) = jobs_of(dag)
-
-    (run,) = DagRun.find(dag_id=dag.dag_id)
-    assert task_instance(run).state == "running"
-    assert retry_lost(dag, run) == {"job": "success"}
-    (only,) = jobs_of(dag)
-    assert (only.name, state(only)) == (first.name, "SUCCEEDED")
 
 
 def test_a_run_may_do_without(google, kind):
