@@ -86,7 +86,7 @@ def ask(
     latencies: list[float] = []
     requests = 0
     for number, example in enumerate(examples):
-        instance = json_format.ParseDict(example.instance, struct_pb2.Value())
+        instance = json_format.ParseDict(dict(example.instance), struct_pb2.Value())
         for _ in range(limit):
             if time.monotonic() > deadline:
                 raise SmokeTestError(
