@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split, bucket_range
+from trellis_contracts.finding import Finding
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
 SCHEMA = 1
@@ -53,15 +54,6 @@ class TableFeature:
         """Its name in messages."""
         of = "" if self.column == self.name else f" (column {self.column})"
         return f"feature {self.name!r}{of}"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a data check found suspicious. check: which. feature: None of all together."""
-
-    check: str
-    feature: str | None
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)

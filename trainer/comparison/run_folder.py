@@ -22,6 +22,7 @@ from typing import Any
 from trainer import dataset_description, predictions, storage
 from trainer.predictions import AnyPredictions, PredictionsError
 from trellis_contracts import documents
+from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.documents import ContractError
 from trellis_contracts.plan import PlanFile
@@ -128,7 +129,7 @@ class Run:
     tuning: Tuning | None
     contenders: Sequence[Contender]
     previous: DatasetDescription | None = None
-    changes: Mapping[str, Any] | None = None
+    changes: DatasetChanges | None = None
     served: Served | None = None
     other_tunings: Mapping[str, Tuning] = field(default_factory=dict)
 
@@ -177,7 +178,7 @@ def read_run(uri: str) -> Run:
         tuning=tuning,
         contenders=_trainings(uri, every, plan.rates["training"]),
         previous=_previous(plan.dataset.previous),
-        changes=read_document("changes", storage.join(uri, "changes.json")),
+        changes=_changes(uri),
         other_tunings=other_tunings,
     )
 
@@ -188,6 +189,11 @@ def _previous(uri: str | None) -> DatasetDescription | None:
         return dataset_description.load(uri) if uri else None
     except DatasetError:
         return None
+
+
+def _changes(run_uri: str) -> DatasetChanges | None:
+    document = read_document("changes", storage.join(run_uri, "changes.json"))
+    return DatasetChanges.from_document(document) if document else None
 
 
 def _tuning(run_uri: str, folder: str, file: str) -> Tuning | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from trainer import storage
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Run
+from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import REJECTED_FILE_NAME
 
 _REASONS = 10
@@ -39,7 +40,7 @@ class DatasetSection:
     groups: int | None
     reasons: Sequence[Reason]
     left_out: int
-    changes: Mapping | None
+    changes: DatasetChanges | None
 
 
 def dataset_section(run: Run, split: HeldOutSplit) -> DatasetSection:

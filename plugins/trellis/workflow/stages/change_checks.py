@@ -1,28 +1,19 @@
 """Finds changes between two datasets beyond the limits of `source.changes`, in words."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from trellis.workflow.spec.changes import Changes
 from trellis_contracts import drift
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.drift import Difference, Drift, Share
+from trellis_contracts.finding import Finding
 
 _NAMED = 5
 _OF_KIND = {"label": "class {}", "categorical": "'{}'"}
 
 
-@dataclass(frozen=True)
-class Change:
-    """One finding. check: a key of `changes`, or "columns". feature: None of the whole dataset."""
-
-    check: str
-    feature: str | None
-    text: str
-
-
-def judge(before: DatasetDescription, now: DatasetDescription, limits: Changes) -> list[Change]:
-    """List the changes beyond the limits."""
+def judge(before: DatasetDescription, now: DatasetDescription, limits: Changes) -> list[Finding]:
+    """List the changes beyond the limits, by keys of `source.changes`, or "columns"."""
     label, *features = drift.measure(before, now)
     return [
         *_examples(before, now, limits.examples),
@@ -34,44 +25,44 @@ def judge(before: DatasetDescription, now: DatasetDescription, limits: Changes) 
 
 def _examples(
     before: DatasetDescription, now: DatasetDescription, limit: float
-) -> Iterator[Change]:
+) -> Iterator[Finding]:
     old, new = (dataset.examples("train") for dataset in (before, now))
     ratio = max(old, new) / max(min(old, new), 1)
     if ratio > limit:
         more = "more" if new > old else "fewer"
         text = f"{old:,} train examples then, {new:,} now: {ratio:.1f} times {more}"
-        yield Change("examples", None, f"{text}, and the limit is {limit:g}")
+        yield Finding("examples", None, f"{text}, and the limit is {limit:g}")
 
 
-def _label(label: Drift, limits: Changes) -> Iterator[Change]:
+def _label(label: Drift, limits: Changes) -> Iterator[Finding]:
     title = f"label '{label.name}'"
     if label.remark:
-        yield Change("classes", label.name, f"{title} {label.remark}")
+        yield Finding("classes", label.name, f"{title} {label.remark}")
     if label.came:
-        yield Change("classes", label.name, f"{title} has new classes: {_listed(label.came)}")
+        yield Finding("classes", label.name, f"{title} has new classes: {_listed(label.came)}")
     if label.went:
-        yield Change("classes", label.name, f"{title} no longer has: {_listed(label.went)}")
+        yield Finding("classes", label.name, f"{title} no longer has: {_listed(label.went)}")
     yield from _distances(label, title, limits)
 
 
-def _columns(one: Drift) -> Iterator[Change]:
+def _columns(one: Drift) -> Iterator[Finding]:
     title = f"feature '{one.name}'"
     if one.remark in ("new", "no longer there"):
-        yield Change("columns", one.name, f"{title} is {one.remark}")
+        yield Finding("columns", one.name, f"{title} is {one.remark}")
     elif one.remark.startswith("was "):
-        yield Change("columns", one.name, f"{title} {one.remark}, and is {one.kind}")
+        yield Finding("columns", one.name, f"{title} {one.remark}, and is {one.kind}")
 
 
-def _values(one: Drift, limits: Changes) -> Iterator[Change]:
+def _values(one: Drift, limits: Changes) -> Iterator[Finding]:
     title = f"feature '{one.name}'"
     if one.missing and one.missing.beyond(limits.missing):
-        yield Change("missing", one.name, f"{title}: {_moved(one.missing, limits.missing)}")
+        yield Finding("missing", one.name, f"{title}: {_moved(one.missing, limits.missing)}")
     yield from _distances(one, title, limits)
 
 
-def _distances(one: Drift, title: str, limits: Changes) -> Iterator[Change]:
+def _distances(one: Drift, title: str, limits: Changes) -> Iterator[Finding]:
     if one.shift and one.shift.beyond(limits.mean):
-        yield Change("mean", one.name, f"{title} {_shifted(one.shift, limits.mean)}")
+        yield Finding("mean", one.name, f"{title} {_shifted(one.shift, limits.mean)}")
     if one.distance is None:
         return
     limit: float = getattr(limits, one.limit)
@@ -84,7 +75,7 @@ def _distances(one: Drift, title: str, limits: Changes) -> Iterator[Change]:
             f"{title} has another distribution than before: Jensen-Shannon divergence "
             f"{one.distance.value:.2f} bits, and the limit is {limit:g}"
         )
-    yield Change(one.limit, one.name, text)
+    yield Finding(one.limit, one.name, text)
 
 
 def _moved(share: Share, limit: float, name: str = "{}") -> str:

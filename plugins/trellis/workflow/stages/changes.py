@@ -2,15 +2,9 @@
 
 Beyond the limits of `source.changes` the run is warned of, or refused: by then only the export has
 cost anything. A dataset that a run has trained on before is not compared again.
-
-changes.json, schema 1:
-    {"schema": 1, "previous": "gs://.../datasets/FINGERPRINT/" or null, "remark": null or why
-     nothing was compared, "limits": source.changes as this run had it,
-     "findings": [{"check": "mean", "feature": "radius", "text": "..."}]}
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from trellis.workflow.contracts import layout
@@ -18,11 +12,10 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import change_checks
-from trellis.workflow.stages.change_checks import Change
 from trellis.workflow.stages.stage import Row, Stage
+from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription
-
-SCHEMA = 1
+from trellis_contracts.finding import Finding
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -38,14 +31,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         plan = plans.load(experiment, platform, run_id)
         findings, remark = compare(plan, platform)
         limits = plan.experiment.source.changes
-        content = {
-            "schema": SCHEMA,
-            "previous": plan.dataset.previous,
-            "remark": remark,
-            "limits": limits.model_dump(),
-            "findings": [asdict(finding) for finding in findings],
-        }
-        documents.write(platform, "changes", plan.run.changes, content)
+        found = DatasetChanges(plan.dataset.previous, remark, limits.model_dump(), tuple(findings))
+        documents.write(platform, "changes", plan.run.changes, found.to_document())
         if remark:
             print(f"Not compared with an earlier dataset: {remark}.")
             return 0
@@ -60,7 +47,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     return changes()
 
 
-def compare(plan: Plan, platform: Platform) -> tuple[list[Change], str | None]:
+def compare(plan: Plan, platform: Platform) -> tuple[list[Finding], str | None]:
     """List the changes beyond the limits, or say why nothing was compared."""
     from airflow.sdk.exceptions import AirflowFailException
 

@@ -29,8 +29,9 @@ from trellis.workflow.stages.snapshot import of_rows
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis.workflow.validation import group
-from trellis_contracts.columns import Columns, Finding
+from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import Split, by_hash
+from trellis_contracts.finding import Finding
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, classes_in
 
 MOST_CLASSES = 1000

@@ -11,7 +11,7 @@ from typing import Any
 
 from trellis.workflow.contracts.table import Feature, Table
 from trellis.workflow.stages import linear_checks
-from trellis_contracts.columns import Finding
+from trellis_contracts.finding import Finding
 
 MOST_CELLS = 20_000_000
 """Values that the checks look at: of more, a sample of the rows."""

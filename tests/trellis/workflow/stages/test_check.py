@@ -8,7 +8,7 @@ from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, KeySplit
 from trellis.workflow.stages.check import judge
 from trellis.workflow.stages.data_checks import divided
-from trellis_contracts.columns import Finding
+from trellis_contracts.finding import Finding
 
 RADIUS = {"name": "radius", "missing": 0, "train": 8, "not_a_number": 0, "infinite": 0}
 CLASSES = [
