@@ -51,7 +51,7 @@ class TableFeature:
 
     @property
     def title(self) -> str:
-        """Its name in messages."""
+        """Name in messages."""
         of = "" if self.column == self.name else f" (column {self.column})"
         return f"feature {self.name!r}{of}"
 

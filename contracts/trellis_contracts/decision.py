@@ -10,8 +10,9 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class NamedThreshold:
-    """Of two classes `name` is decided if its probability is greater than `above`, from 0 to 1;
-    else the other. It names the class, so that another order of the classes changes nothing.
+    """A threshold of two classes: `name` is decided if its probability is greater than `above`,
+    from 0 to 1; else the other. It names the class, so that another order of the classes changes
+    nothing.
     """
 
     name: str

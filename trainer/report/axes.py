@@ -1,4 +1,4 @@
-"""What an axis shows: whether it is logarithmic, and where it has labels."""
+"""Scale and labels of an axis: linear or logarithmic."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,9 @@ _MOST = 10
 
 
 def is_wide(values: Iterable[float]) -> bool:
-    """Whether values, at least one, are positive and span so much that a logarithm shows more."""
+    """Return whether values, at least one, are positive and span so much that a logarithm shows
+    more.
+    """
     values = list(values)
     return min(values) > _LOG_LEAST and max(values) / min(values) > _LOG_FROM
 

@@ -17,12 +17,12 @@ class ContenderStyle:
 
     @property
     def colour(self) -> str:
-        """Its colour in charts."""
+        """Colour in charts."""
         return INK if self.style == "served" else PALETTE[int(self.style.split()[0][1:]) - 1]
 
     @property
     def again(self) -> bool:
-        """Whether its curves are dashed: another contender has the same colour."""
+        """True if its curves are dashed: another contender has the same colour."""
         return self.style.endswith("again")
 
 

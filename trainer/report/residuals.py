@@ -84,7 +84,7 @@ def residual_section(
 
 
 def _sample(values: np.ndarray, count: int) -> np.ndarray:
-    """As many of the values, the same for each of several arrays of one length."""
+    """Draw a sample of the values, the same for each of several arrays of one length."""
     if len(values) <= count:
         return values
     chosen = np.random.default_rng(_SEED).choice(len(values), count, replace=False)

@@ -35,7 +35,7 @@ class Figure:
     specification: dict[str, Any]
 
     def __repr__(self) -> str:
-        """What it shows."""
+        """Describe the figure in one line."""
         return f"<Figure {self.name}: {self.specification['description']}>"
 
     @property
@@ -72,7 +72,7 @@ class Figure:
         return str(drawn)
 
     def _repr_mimebundle_(self, **_: Any) -> Mapping[str, Any]:
-        """As a notebook shows it."""
+        """Return the figure in the forms that a notebook shows."""
         return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
 
 
