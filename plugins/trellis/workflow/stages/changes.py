@@ -67,8 +67,8 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Finding], str | None]:
     if before is None:
         return [], f"{where} was deleted, or written by another version of Trellis"
     now = documents.read(platform, "dataset", layout.dataset_mark(plan.dataset.uri))
-    datasets = map(DatasetDescription.from_document, (before, now))
-    return change_checks.judge(*datasets, plan.experiment.source.changes), None
+    earlier, current = map(DatasetDescription.from_document, (before, now))
+    return change_checks.judge(earlier, current, plan.experiment.source.changes), None
 
 
 def refusal(plan: Plan, texts: list[str]) -> str:

@@ -104,7 +104,7 @@ def ask(
                 break
         else:
             raise SmokeTestError(
-                f"None of {limit} requests for example {example['key']} reached the challenger, "
+                f"None of {limit} requests for example {example.key} reached the challenger, "
                 f"which should get {share}% of them: someone has changed the traffic meanwhile."
             )
     if wrong := skew.skew(differences):

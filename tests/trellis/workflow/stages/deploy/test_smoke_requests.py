@@ -63,3 +63,8 @@ def test_a_label_may_differ_near_the_models_own_threshold_alone():
     assert smoke_requests.ask(other, "e", "1", 100, examples, 1000, near).examples == 1
     with pytest.raises(smoke_requests.SmokeTestError, match="label is 'no', offline 'yes'"):
         smoke_requests.ask(other, "e", "1", 100, examples, 1000, NamedThreshold("yes", 0.05))
+
+
+def test_an_example_that_never_reaches_the_challenger_is_named():
+    with pytest.raises(smoke_requests.SmokeTestError, match="for example 0 reached the challenger"):
+        smoke_requests.ask(Busy(), "e", "another", 100, EXAMPLES, 1000)
