@@ -14,7 +14,10 @@ from trellis.workflow.validation.file import NAME, OTHER_DAGS
 pytestmark = pytest.mark.usefixtures("airflow_database")
 
 
-EXPERIMENTS = {file.stem for file in (ROOT / "dags/experiments").glob("*.yaml")}
+FILES = list((ROOT / "dags/experiments").glob("*.yaml"))
+EXPERIMENTS = {file.stem for file in FILES}
+PREDICTIONS = {f"{file.stem}-predict" for file in FILES if "\npredict:" in file.read_text()}
+SHIPPED = {*EXPERIMENTS, *PREDICTIONS, "rollback", "undeploy_previous"}
 
 
 @pytest.fixture
@@ -39,22 +42,22 @@ def parse(folder):
 def test_every_experiment_is_a_dag(parse, folder):
     text = (folder / "experiments/digits.yaml").read_text()
     (folder / "experiments/again.yaml").write_text(text)
-    dags, errors = parse("trellis_training.py")
-    assert set(dags) == {"again", *EXPERIMENTS}
+    dags, errors = parse("trellis_dags.py")
+    assert set(dags) == {"again", *SHIPPED}
     assert errors == {}
 
 
 def test_the_values_in_the_trigger_form_are_valid(parse):
     """Airflow does not look at them: the DAGs are built without its check, which takes long."""
-    dags, _ = parse("trellis_training.py")
+    dags, _ = parse("trellis_dags.py")
     for dag in dags.values():
         assert dag.params.validate() == dag.params.dump()
 
 
 def test_a_wrong_experiment_harms_no_other(parse, folder):
     (folder / "experiments/wrong.yaml").write_text("owner: 1\n")
-    dags, errors = parse("trellis_training.py")
-    assert set(dags) == EXPERIMENTS
+    dags, errors = parse("trellis_dags.py")
+    assert set(dags) == SHIPPED
     assert errors == {}
 
 
@@ -75,7 +78,7 @@ def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
     file.write_text(file.read_text().replace("budget: 2 USD", "budget: 0.01 USD"))
     (report,) = parse("trellis_errors.py")[1].values()
     assert re.search(r"experiments/digits.yaml: 1 problem\n  line \d+, budget: .* 0.01 USD", report)
-    dags, errors = parse("trellis_training.py")
+    dags, errors = parse("trellis_dags.py")
     assert "digits" in dags
     assert errors == {}
 
@@ -83,12 +86,12 @@ def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
 def test_the_platforms_profile_decides_which_form_of_a_file_is_read(parse, folder):
     file = folder / "experiments/digits.yaml"
     file.write_text(f"{file.read_text()}\nlocal: {{train: {{epochs: 0}}}}\n")
-    assert set(parse("trellis_training.py")[0]) == EXPERIMENTS - {"digits"}
+    assert set(parse("trellis_dags.py")[0]) == SHIPPED - {"digits", "digits-predict"}
     (report,) = parse("trellis_errors.py")[1].values()
     assert "digits.yaml with its section `local`: 1 problem" in report
     group = folder / "platform.yaml"
     group.write_text(group.read_text().replace("profile: local\n", ""))
-    assert set(parse("trellis_training.py")[0]) == EXPERIMENTS
+    assert set(parse("trellis_dags.py")[0]) == SHIPPED
     assert parse("trellis_errors.py") == ({}, {})
 
 
@@ -114,18 +117,29 @@ def test_an_experiment_that_cannot_be_built_harms_no_other(parse, folder, monkey
         return task(experiment, platform, stages)
 
     monkeypatch.setattr(result, "task", broken)
-    dags, errors = parse("trellis_training.py")
-    assert (set(dags), errors) == (EXPERIMENTS - {"digits"}, {})
+    dags, errors = parse("trellis_dags.py")
+    assert (set(dags), errors) == (SHIPPED - {"digits"}, {})
     (report,) = parse("trellis_errors.py")[1].values()
     assert "experiments/digits.yaml: 1 problem" in report
     assert "RecursionError: too deep" in report
 
 
+def test_a_dag_of_all_experiments_that_cannot_be_built_harms_no_other(parse, monkeypatch):
+    from trellis.workflow.assembly import rollback
+
+    monkeypatch.setattr(rollback, "page", lambda *_: 1 / 0)
+    dags, errors = parse("trellis_dags.py")
+    assert (set(dags), errors) == (SHIPPED - {"rollback"}, {})
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert "rollback" in report
+    assert "ZeroDivisionError" in report
+
+
 def test_a_file_whose_name_is_no_text_is_reported(parse, folder):
     name = os.fsdecode(b"m\xfc.yaml")
     (folder / "experiments" / name).write_text("owner: lab\n")
-    dags, errors = parse("trellis_training.py")
-    assert (set(dags), errors) == (EXPERIMENTS, {})
+    dags, errors = parse("trellis_dags.py")
+    assert (set(dags), errors) == (SHIPPED, {})
     (report,) = parse("trellis_errors.py")[1].values()
     assert "m\\udcfc.yaml" in report
     report.encode()
@@ -139,7 +153,7 @@ def test_what_editors_leave_is_no_experiment(parse, folder):
 
 def test_a_wrong_platform_is_everyones_error(parse, folder):
     (folder / "platform.yaml").write_text("project: local-gcp\n")
-    dags, errors = parse("trellis_training.py")
+    dags, errors = parse("trellis_dags.py")
     assert dags == {}
     assert "platform.yaml" in next(iter(errors.values()))
 
@@ -149,45 +163,45 @@ def test_a_tasks_process_makes_only_its_own_dag(parse, folder, monkeypatch):
         text = (folder / "experiments/digits.yaml").read_text()
         (folder / f"experiments/other-{number}.yaml").write_text(text)
     monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "other-1")
-    assert set(parse("trellis_training.py")[0]) == {"other-1"}
+    assert set(parse("trellis_dags.py")[0]) == {"other-1"}
 
 
-def test_every_file_gives_its_dags_the_groups_prefix(parse, folder, monkeypatch):
+@pytest.mark.parametrize("wanted", ["lab-digits", "lab-digits-predict", "lab-rollback", None])
+def test_every_dag_has_the_groups_prefix(parse, folder, monkeypatch, wanted):
     file = folder / "platform.yaml"
     file.write_text(f"dag_prefix: lab-\n{file.read_text()}")
-    assert set(parse("trellis_training.py")[0]) == {f"lab-{name}" for name in EXPERIMENTS}
-    assert set(parse("trellis_rollback.py")[0]) == {"lab-rollback"}
-    assert set(parse("trellis_undeploy_previous.py")[0]) == {"lab-undeploy_previous"}
-    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "lab-digits-predict")
-    assert set(parse("trellis_prediction.py")[0]) == {"lab-digits-predict"}
+    if wanted is not None:
+        monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", wanted)
+    expected = {wanted} if wanted else {f"lab-{name}" for name in SHIPPED}
+    assert set(parse("trellis_dags.py")[0]) == expected
 
 
 def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder):
     for file in (folder / "experiments").iterdir():
         assert "keep_previous" not in file.read_text()
-    assert set(parse("trellis_undeploy_previous.py")[0]) == {"undeploy_previous"}
+    assert "undeploy_previous" in parse("trellis_dags.py")[0]
 
 
 @pytest.mark.parametrize(
     ("name", "asked"), [("digest", "{schedule: '0 7 * * 1'}"), ("idle_endpoints", "{days: 7}")]
 )
 def test_some_dags_are_only_for_groups_that_ask(parse, folder, name, asked):
-    assert parse(f"trellis_{name}.py") == ({}, {})
+    assert name not in parse("trellis_dags.py")[0]
     file = folder / "platform.yaml"
     file.write_text(f"dag_prefix: lab-\n{name}: {asked}\n{file.read_text()}")
-    dags, errors = parse(f"trellis_{name}.py")
+    dags, errors = parse("trellis_dags.py")
     assert not NAME.fullmatch(name) or name in OTHER_DAGS
-    assert (set(dags), errors) == ({f"lab-{name}"}, {})
+    assert errors == {}
     assert dags[f"lab-{name}"].schedule == {"digest": "0 7 * * 1"}.get(name, "@daily")
 
 
 def test_what_experiments_wait_for_is_watched(parse, folder):
-    assert parse("trellis_watch.py") == ({}, {})
+    assert "watch" not in parse("trellis_dags.py")[0]
     for name, schedule in (("digits", "new data"), ("patients", "new champion of digits")):
         file = folder / f"experiments/{name}.yaml"
         file.write_text(file.read_text().replace("schedule: manual", f"schedule: {schedule}"))
-    dags, errors = parse("trellis_watch.py")
-    assert (set(dags), errors) == ({"watch"}, {})
+    dags, errors = parse("trellis_dags.py")
+    assert errors == {}
     assert "watch" in OTHER_DAGS
     assert set(dags["watch"].task_ids) == {"digits.source", "digits.champion"}
     assert parse("trellis_errors.py") == ({}, {})

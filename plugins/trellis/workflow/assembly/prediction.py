@@ -14,21 +14,17 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.schedule import MANUAL
 from trellis.workflow.stages.prediction import plan, predict, publish, result, snapshot
+from trellis.workflow.validation.file import PREDICTIONS
 
 # A schedule needs a first day. `catchup` is off, so an old one makes no run but the latest.
 _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
-
-
-def dag_id(platform: Platform, experiment: str) -> str:
-    """Id of the DAG with the predictions of this experiment."""
-    return platform.dag_id(f"{experiment}-predict")
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """plan -> snapshot (of a table) -> predict -> publish (of a table) -> result"""
     schedule = experiment.prediction.schedule
     with DAG(
-        dag_id=dag_id(platform, experiment.name),
+        dag_id=platform.dag_id(experiment.name + PREDICTIONS),
         description=f"The champion of {experiment.name} predicts",
         doc_md=page(experiment, platform),
         schedule=None

@@ -35,6 +35,9 @@ an endpoint, which must not end with a dash."""
 OTHER_DAGS = ("digest", "rollback", "watch")
 """DAGs of these names are made beside those of the experiments."""
 
+PREDICTIONS = "-predict"
+"""End of the id of the DAG with an experiment's predictions."""
+
 FOLDER = "experiments"
 """The folder beside platform.yaml whose files are read."""
 
@@ -71,7 +74,7 @@ def _load(path: Path, catalog: Catalog | None, profile: Profile | None) -> Exper
             "the last of them no dash"
         )
         problems.append(Problem((), message))
-    elif path.stem in OTHER_DAGS or path.stem.endswith("-predict"):
+    elif path.stem in OTHER_DAGS or path.stem.endswith(PREDICTIONS):
         message = (
             f"the file is named after its experiment, and '{path.stem}' is the name of another DAG"
         )

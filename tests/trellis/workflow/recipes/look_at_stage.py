@@ -23,7 +23,7 @@ from trellis_contracts.plan import PlannedDataset
 def main(dags: Path) -> None:
     group = platform.load(dags)
     digits = load(dags / "experiments/digits.yaml", profile=group.profile)
-    file = dags / "trellis_training.py"
+    file = dags / "trellis_dags.py"
     bag = BundleDagBag(dag_folder=file, bundle_path=dags, bundle_name="dags-folder")
     assert not bag.import_errors, bag.import_errors
     dag = bag.dags["digits"]

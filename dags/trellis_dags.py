@@ -1,13 +1,18 @@
-"""An Airflow DAG EXPERIMENT-predict for every file in experiments/ with a `predict` section."""
+"""The Airflow DAGs: one for every file in experiments/, and those that serve all experiments."""
 
 # Named here, the DAG processor imports Google's libraries once, not at every parsing.
+import airflow.providers.google.cloud.hooks.gcs
 import airflow.providers.google.cloud.operators.bigquery
+import airflow.providers.google.cloud.operators.dataflow
 import airflow.providers.google.cloud.operators.vertex_ai.auto_ml
 import airflow.providers.google.cloud.operators.vertex_ai.batch_prediction_job
 import airflow.providers.google.cloud.operators.vertex_ai.custom_job
+import airflow.providers.google.cloud.operators.vertex_ai.dataset
+import airflow.providers.google.cloud.operators.vertex_ai.endpoint_service
 import airflow.providers.google.cloud.operators.vertex_ai.hyperparameter_tuning_job
+import airflow.providers.google.cloud.operators.vertex_ai.model_service
 import airflow.providers.standard.operators.trigger_dagrun  # noqa: F401
 
 from trellis import dags
 
-globals().update(dags.prediction(__file__))
+globals().update(dags.build(__file__))
