@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-from tests.trainer.training.helpers import write_dataset
+from testbed.trainings import write_dataset
 
 
 def make_dataset(folder, side, channels, count, encoding):

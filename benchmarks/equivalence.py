@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from tests.trainer.training.helpers import MODULE, Job, arguments, write_dataset
-from tests.trainer.training.tables import mixed_rows, write_table
+from testbed.tables import mixed_rows, write_table
+from testbed.trainings import MODULE, Job, arguments, write_dataset
 
 TOLERANCE = 1e-3
 """Relative. Sums of float32 gradients in another order differ by 1e-7 in a step; 40 steps of a

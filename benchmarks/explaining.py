@@ -20,8 +20,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import cv2
 import numpy as np
 
-from tests.trainer.training.helpers import write_dataset
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
+from testbed.trainings import write_dataset
 from trainer import dataset_description, models
 from trainer.serving.images import EncodedImage
 from trainer.serving.model import Model

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.end_to_end.local_run import Demo
+from testbed.local_run import Demo
 
 EXPERIMENTS = {
     "digits": {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 2, "train_epochs": 12},

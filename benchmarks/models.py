@@ -30,8 +30,8 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests.trainer.training.helpers import arguments, write_dataset
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
+from testbed.trainings import arguments, write_dataset
 from trainer.training import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags

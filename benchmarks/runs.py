@@ -33,7 +33,7 @@ import httpx
 import psutil
 
 from local_gcp.testing import LocalGcp
-from tests.end_to_end.installed_airflow import InstalledAirflow
+from testbed.installed_airflow import InstalledAirflow
 
 ROOT = Path(__file__).resolve().parents[1]
 BUCKET = "many-runs"

@@ -22,7 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
 from benchmarks.datasets import make_dataset
-from tests.trainer.training.helpers import free_ports
+from testbed.trainings import free_ports
 
 # The default batch_size.
 BATCH = 32

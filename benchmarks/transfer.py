@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.models import trained
-from tests.trainer.training.helpers import write_dataset
+from testbed.trainings import write_dataset
 from trainer import dataset_description
 from trainer.models import backbone
 from trellis_contracts.hyperparameters import Hyperparameters

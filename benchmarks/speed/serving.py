@@ -21,8 +21,8 @@ import cv2
 import numpy as np
 import tensorflow as tf
 
-from tests.trainer.training.helpers import write_dataset
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
+from testbed.trainings import write_dataset
 from trainer import dataset_description, models
 from trainer.training import saved_model
 from trellis_contracts.hyperparameters import Hyperparameters

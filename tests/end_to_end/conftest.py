@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.local_run import SMALL, Demo
 from tests.end_to_end import contended
-from tests.end_to_end.local_run import SMALL, Demo
 
 # A shell lets programs in the background (tests/run.sh) ignore Ctrl-C: the demo would go on.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.end_to_end import redeployment
-from tests.end_to_end.local_run import Demo
+from testbed import redeployment
+from testbed.local_run import Demo
 
 PARAMS = {"trials": 1, "parallel": 1, "top": 1, "tune_epochs": 1, "train_epochs": 8}
 

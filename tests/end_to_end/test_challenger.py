@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.local_run import ROOT
+from testbed.local_run import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.local_run import SMALL, Demo
 from tests.docker import builder
-from tests.end_to_end.local_run import SMALL, Demo
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 

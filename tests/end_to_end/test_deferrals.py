@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.installed_airflow import ROOT, InstalledAirflow
+from testbed.installed_airflow import ROOT, InstalledAirflow
 from trellis import waiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from testbed.local_run import ROOT, SMALL
 from tests.end_to_end import printed
-from tests.end_to_end.local_run import ROOT, SMALL
 
 pytestmark = pytest.mark.timeout(1200)
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 import pytest
 
 from local_gcp.testing import LocalGcp
+from testbed.local_run import ROOT
 from tests.end_to_end import lineage_drawing
-from tests.end_to_end.local_run import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

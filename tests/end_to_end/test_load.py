@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.end_to_end import redeployment
+from testbed import redeployment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.local_run import SMALL, Demo
+from testbed.local_run import SMALL, Demo
 
 ALONE = (
     *("unshare", "--net", *(["--map-root-user"] if os.geteuid() else [])),

@@ -7,8 +7,8 @@ import time
 import pytest
 import yaml
 
+from testbed.local_run import PLATFORM
 from tests.end_to_end import contended
-from tests.end_to_end.local_run import PLATFORM
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.end_to_end.local_run import ROOT
+from testbed.local_run import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

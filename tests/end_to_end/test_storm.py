@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
+from testbed.local_run import ROOT
 from tests.end_to_end import contended
-from tests.end_to_end.local_run import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from demo import experiments
-from tests.end_to_end.installed_airflow import InstalledAirflow
-from tests.end_to_end.local_run import SMALL
+from testbed.installed_airflow import InstalledAirflow
+from testbed.local_run import SMALL
 from tests.trellis.workflow.assembly.mail_server import mail_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]

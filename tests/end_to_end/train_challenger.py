@@ -11,9 +11,9 @@ import sys
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from testbed.tables import mixed_rows
+from testbed.trainings import arguments, write_dataset
 from tests.trainer.raw_tables import write_with_source
-from tests.trainer.training.helpers import arguments, write_dataset
-from tests.trainer.training.tables import mixed_rows
 from trainer import storage
 from trainer.comparison import challenger
 from trainer.comparison.run_folder import read_run

@@ -13,8 +13,8 @@ Leaves below the folder: manifest.csv and files/, datasets/1/, training/ with mo
 import json
 import sys
 
+from testbed.trainings import arguments
 from tests.trainer.image_files import image_files
-from tests.trainer.training.helpers import arguments
 from trainer import export, predictions, storage
 from trainer.training import run
 from trainer.training.data_checks import checked_dataset

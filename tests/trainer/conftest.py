@@ -8,7 +8,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from tests.trainer.training.helpers import originals
+from testbed.trainings import originals
 from trainer import predictions
 from trainer.comparison.outcome import Outcome
 from trainer.exporting import tfrecord

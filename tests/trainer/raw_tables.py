@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
 from trellis_contracts.dataset import SPLITS
 
 _ARROW = {

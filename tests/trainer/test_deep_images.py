@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from tests.trainer.training.helpers import arguments
+from testbed.trainings import arguments
 from trainer import dataset_description, export, images, predictions
 from trainer.comparison import originals, scoring
 from trainer.images import ImageError, Scale

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeCV
 
+from testbed.trainings import arguments
 from tests.trainer import discs
 from tests.trainer.conftest import RunFolder
-from tests.trainer.training.helpers import arguments
 from trainer import compare, dataset_description, export, predictions
 from trainer.comparison import held_out_split, scoring
 from trainer.serving.images import inspect

@@ -12,8 +12,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 
 from demo import chest_xrays_data as xrays
+from testbed.trainings import arguments
 from tests.trainer.conftest import RunFolder
-from tests.trainer.training.helpers import arguments
 from trainer import compare, dataset_description, export, label_sets, predictions
 from trainer.comparison import held_out_split, scoring
 from trainer.serving import explaining

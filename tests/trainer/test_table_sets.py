@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 
+from testbed.trainings import arguments
 from tests.trainer.conftest import RunFolder
 from tests.trainer.exporting.tables.helpers import feature, run, write_table
-from tests.trainer.training.helpers import arguments
 from trainer import compare, dataset_description, predictions
 from trainer.comparison import scoring
 from trainer.comparison.held_out_split import read_held_out_split

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.training.helpers import ROOT
+from testbed.trainings import ROOT
 from trainer import try_model
 from trainer.try_model import main
 

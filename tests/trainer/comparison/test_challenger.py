@@ -10,9 +10,9 @@ import keras
 import numpy as np
 import pytest
 
+from testbed.tables import mixed_rows
 from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
-from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models, predictions
 from trainer.comparison import challenger, originals
 from trainer.comparison.raw_examples import RawExamplesError

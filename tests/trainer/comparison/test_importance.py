@@ -9,8 +9,8 @@ import pytest
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LinearRegression
 
+from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
-from tests.trainer.training.tables import mixed_rows
 from trainer import compare, dataset_description, models
 from trainer.comparison import importance
 from trainer.comparison.groups import Groups

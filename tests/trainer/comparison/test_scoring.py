@@ -9,9 +9,9 @@ import keras
 import numpy as np
 import pytest
 
+from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.conftest import CLASSES, brightness_model
-from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models
 from trainer.comparison.scoring import ScoreError, score
 from trainer.images import pixels

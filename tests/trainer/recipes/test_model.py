@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from testbed.trainings import arguments
 from tests.recipes import tree as trees
 from tests.trainer.training.conftest import digits_arrays, few_digits
-from tests.trainer.training.helpers import arguments
 from trellis_contracts import documents
 
 __all__ = ["digits_arrays", "few_digits"]

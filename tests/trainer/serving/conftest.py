@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.trainer.training.tables import mixed_rows, write_table
+from testbed.tables import mixed_rows, write_table
 from trainer import dataset_description, models
 from trainer.models import inputs
 from trainer.training import saved_model
@@ -52,7 +52,7 @@ def exported(build, features, folder, task=None):
 
 @pytest.fixture(scope="session", params=["binary_classification", "regression"])
 def row_model_folder(request, tmp_path_factory):
-    """SavedModels of rows (tests.trainer.training.tables.mixed_rows), with random weights."""
+    """SavedModels of rows (testbed.tables.mixed_rows), with random weights."""
     folder = tmp_path_factory.mktemp("rows")
     columns, labels = mixed_rows(60)
     files = {"train": [50], "validation": [5], "test": [5]}

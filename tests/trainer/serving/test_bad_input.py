@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.training.tables import mixed_rows
+from testbed.tables import mixed_rows
 
 PROGRAM = Path(__file__).with_name("programs") / "ask_endpoint.py"
 BUCKET = "bad-input"

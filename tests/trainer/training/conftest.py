@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from tests.trainer.training.helpers import MODULE, Job, arguments, write_dataset
-from tests.trainer.training.tables import mixed_rows, write_table
+from testbed.tables import mixed_rows, write_table
+from testbed.trainings import MODULE, Job, arguments, write_dataset
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.training.helpers import arguments, without_seconds
+from testbed.trainings import arguments, without_seconds
 from tests.trainer.training.test_objectives import of_classes
 from trainer.training import checkpoints, loop, objectives, run
 from trainer.training.augmentation import Augmentation, Mixed

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.training.helpers import ROOT, arguments
+from testbed.trainings import ROOT, arguments
 from trainer import dataset_description, models
 from trainer.training import saved_model
 from trainer.training.records import ImageRecords, TableRecords

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.training.helpers import arguments
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
+from testbed.trainings import arguments
 from trainer.training import run, step
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags

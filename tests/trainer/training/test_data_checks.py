@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.trainer.training.helpers import arguments, write_dataset
+from testbed.trainings import arguments, write_dataset
 from trainer.training import TrainingError
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags

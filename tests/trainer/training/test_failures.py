@@ -5,7 +5,7 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from tests.trainer.training.helpers import arguments
+from testbed.trainings import arguments
 from trainer import dataset_description
 from trainer.training import TrainingError, failures, run
 from trainer.training.data_checks import checked_dataset

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.trainer.training.helpers import ROOT, arguments
+from testbed.trainings import ROOT, arguments
 from trainer.training.flags import parse_flags
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.training.helpers import write_dataset
+from testbed.trainings import write_dataset
 from trainer import dataset_description
 from trainer.training import TrainingError
 from trainer.training import input_pipeline as input_module

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.trainer.training.helpers import arguments
+from testbed.trainings import arguments
 from trainer import predictions, try_model
 from trainer.training import run
 from trainer.training.data_checks import checked_dataset

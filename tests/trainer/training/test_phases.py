@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from tests.trainer.training.helpers import ROOT, arguments, without_seconds, write_dataset
+from testbed.trainings import ROOT, arguments, without_seconds, write_dataset
 from trainer.models import backbone
 from trainer.training import checkpoints, run
 from trainer.training.data_checks import checked_dataset

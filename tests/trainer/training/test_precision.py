@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.training.helpers import arguments, without_seconds
+from testbed.trainings import arguments, without_seconds
 from trainer import dataset_description, models, predictions
 from trainer.training import (
     TrainingError,

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.trainer.training.helpers import without_seconds
+from testbed.trainings import without_seconds
 from trainer import dataset_description
 from trainer.training import results, saved_model
 

@@ -9,9 +9,9 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.tables import mixed_rows
+from testbed.trainings import arguments
 from tests.trainer.exporting.tables.helpers import feature, write_table
-from tests.trainer.training.helpers import arguments
-from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, export, predictions
 from trainer.training import run
 from trainer.training.data_checks import checked_dataset

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
 from trainer import dataset_description
 from trainer.training import TrainingError
 from trainer.training import input_pipeline as input_module

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.trainer.training.helpers import free_ports
+from testbed.trainings import free_ports
 from trainer.training import TrainingError
 from trainer.training.cluster import ALONE, Cluster
 from trainer.training.rendezvous import await_servers, meet, until_gone

@@ -13,7 +13,7 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
-from tests.trainer.training.helpers import arguments, without_seconds
+from testbed.trainings import arguments, without_seconds
 from trainer import predictions
 from trainer.training import TrainingError, callbacks, checkpoints, loop, optimizer, run
 from trainer.training.data_checks import checked_dataset

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.trainer.training.helpers import arguments, without_seconds, write_dataset
+from testbed.trainings import arguments, without_seconds, write_dataset
 from trainer.training import TrainingError, checkpoints, loop, run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags

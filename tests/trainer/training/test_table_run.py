@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from tests.trainer.training.helpers import arguments, without_seconds
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
+from testbed.trainings import arguments, without_seconds
 from trainer import decision, predictions
 from trainer.serving.model import Model
 from trainer.training import TrainingError, callbacks, checkpoints, loop, results, run

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
-from tests.trainer.training.helpers import arguments
-from tests.trainer.training.tables import write_table
+from testbed.tables import write_table
+from testbed.trainings import arguments
 from trainer import dataset_description
 from trainer.training import class_weights, run
 from trainer.training.data_checks import checked_dataset

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
-from tests.trainer.training.tables import mixed_rows
 from trainer import dataset_description, models
 from trainer.training import saved_model
 from trellis_contracts.hyperparameters import Hyperparameters

@@ -21,7 +21,7 @@ from trainer.exporting.tfrecord import frame, serialize_examples
 from trellis_contracts.dataset import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
 from trellis_contracts.dataset_features import Feature
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 
 MODULE = ("-m", "trainer.task")
 

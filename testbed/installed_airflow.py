@@ -19,9 +19,9 @@ import time
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-from tests.end_to_end.redeployment import Operator
+from testbed.redeployment import Operator
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 UV = ROOT / ".venv/tools/bin/uv"
 PARTS = {
     "api-server": ["api-server"],

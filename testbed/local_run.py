@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import yaml
 
-from tests.end_to_end.redeployment import Operator
+from testbed.redeployment import Operator
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PLATFORM = yaml.safe_load((ROOT / "dags" / "platform.yaml").read_text())
 # A run of digits that takes little more than a minute, and passes the gate of its file.
 SMALL = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs": 4}
