@@ -19,8 +19,8 @@ def keep_freed_memory() -> None:
 
     A training step allocates and frees the same megabytes as the one before. By default glibc
     unmaps a heap as soon as it is empty and large allocations at once, and the system then has to
-    clear each page anew at its first use: a third of the CPU time of two processes that train
-    together (benchmarks/README.md). Allocations above 32 MiB are still unmapped.
+    clear each page anew at its first use: a step of two processes that train together took 37 ms,
+    then 19 (benchmarks/README.md). Allocations above 32 MiB are still unmapped.
     """
     if platform.libc_ver()[0] != "glibc":
         return

@@ -45,7 +45,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainer import storage
-from trainer.exporting import ExportError, vector_sort
+from trainer.exporting import ExportError
 from trainer.exporting.flags import parse_flags
 from trainer.exporting.settings import ExportSettings, ImageExportSettings
 from trellis_contracts.dataset import FILE_NAME, SPLITS, DatasetDescription, DatasetError
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     settings, beam_flags = parse_flags(sys.argv[1:] if argv is None else argv, __doc__)
-    vector_sort.choose()
     try:
         export(settings, beam_flags)
     except ExportError as error:

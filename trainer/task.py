@@ -32,10 +32,9 @@ on without a lost worker, and no two trainings are alike, bit for bit. Exit code
 or diverged, 2 wrong flags, 75 another machine was lost (start again), 143 stopped by SIGTERM.
 """
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from trainer import allocator
 from trainer.training import TrainingError
@@ -52,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # After the checks: TensorFlow takes seconds to import. Its C++ log repeats what its
         # exceptions say (3: fatal messages only).
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        with _without_scikit_learn():
-            from trainer.training import run
+        from trainer.training import run
 
         return run.train(settings, dataset, at_end=_leave)
     except TrainingError as error:
@@ -63,24 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _leave() -> None:
     """End the process, with 0, as it is: to delete an input pipeline, TensorFlow may first wait up
-    to a minute for a thread that it has asked to end (docs/upstream/tensorflow-iterators.md).
+    to a minute for a thread that it has asked to end (docs/upstream/tensorflow-iterators.md): two
+    processes of 17.2 s took 14.6 s (docs/decisions/training-loop.md).
     """
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-@contextlib.contextmanager
-def _without_scikit_learn() -> Iterator[None]:
-    """A context in which it cannot be imported: Keras tries to, for wrappers that nothing uses
-    here, and that took a quarter of all imports (less from 1.10 on: scikit-learn#34265).
-    """
-    hidden = sys.modules.setdefault("sklearn", None) is None  # type: ignore[arg-type]
-    try:
-        yield
-    finally:
-        if hidden:
-            del sys.modules["sklearn"]
 
 
 if __name__ == "__main__":
