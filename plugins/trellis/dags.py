@@ -18,10 +18,11 @@ from pathlib import Path
 
 from airflow.sdk import DAG, get_parsing_context
 
-from trellis.workflow.spec import platform
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, about_file
 from trellis.workflow.spec.schedule import MANUAL, by_time
+from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import FOLDER, PREDICTIONS, check_on, files, load
 
 _log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ def check(dag_file: str) -> None:
         raise ImportError("\n\n".join(["Experiment files with problems.", *wrong]))
 
 
-def _of(experiment: Experiment, group: platform.Platform) -> Iterator[tuple[str, Maker]]:
+def _of(experiment: Experiment, group: Platform) -> Iterator[tuple[str, Maker]]:
     """The DAGs of one experiment: their ids, and what makes each."""
     yield group.dag_id(experiment.name), partial(_training, experiment, group)
     if experiment.predict is not None:
@@ -98,25 +99,25 @@ def _of(experiment: Experiment, group: platform.Platform) -> Iterator[tuple[str,
         yield dag_id, partial(_prediction, experiment, group)
 
 
-def _of_all(experiments: Experiments, group: platform.Platform) -> Iterator[tuple[str, Maker]]:
+def _of_all(experiments: Experiments, group: Platform) -> Iterator[tuple[str, Maker]]:
     """The DAGs that serve all experiments: their ids, and what makes each, if it is needed."""
     for name, make in _SHARED.items():
         yield group.dag_id(name), partial(make, experiments, group)
 
 
-def _training(experiment: Experiment, group: platform.Platform) -> DAG:
+def _training(experiment: Experiment, group: Platform) -> DAG:
     from trellis.workflow.assembly import training
 
     return training.build(experiment, group)
 
 
-def _prediction(experiment: Experiment, group: platform.Platform) -> DAG:
+def _prediction(experiment: Experiment, group: Platform) -> DAG:
     from trellis.workflow.assembly import prediction
 
     return prediction.build(experiment, group)
 
 
-def _rollback(experiments: Experiments, group: platform.Platform) -> DAG | None:
+def _rollback(experiments: Experiments, group: Platform) -> DAG | None:
     """Needed if any experiment deploys its model.
 
     An experiment whose file has problems cannot be rolled back until the file is fixed: its
@@ -128,7 +129,7 @@ def _rollback(experiments: Experiments, group: platform.Platform) -> DAG | None:
     return rollback.build(deploying, group) if deploying else None
 
 
-def _undeploy_previous(experiments: Experiments, group: platform.Platform) -> DAG | None:
+def _undeploy_previous(experiments: Experiments, group: Platform) -> DAG | None:
     """Needed if any experiment deploys its model.
 
     It exists even if no experiment has `keep_previous` now: one that had it may have left a run
@@ -140,7 +141,7 @@ def _undeploy_previous(experiments: Experiments, group: platform.Platform) -> DA
     return undeploy_previous.build(group, owners) if owners else None
 
 
-def _watch(experiments: Experiments, group: platform.Platform) -> DAG | None:
+def _watch(experiments: Experiments, group: Platform) -> DAG | None:
     """Needed if an experiment waits for new data or for another's champion."""
     if all(by_time(one.schedule) or one.schedule == MANUAL for one in experiments.values()):
         return None
@@ -149,7 +150,7 @@ def _watch(experiments: Experiments, group: platform.Platform) -> DAG | None:
     return watch.build(experiments, group) if watch.needed(experiments) else None
 
 
-def _digest(_: Experiments, group: platform.Platform) -> DAG | None:
+def _digest(_: Experiments, group: Platform) -> DAG | None:
     """Needed if platform.yaml asks for it."""
     if group.digest is None:
         return None
@@ -158,7 +159,7 @@ def _digest(_: Experiments, group: platform.Platform) -> DAG | None:
     return digest_dag.build(group, group.digest)
 
 
-def _idle_endpoints(_: Experiments, group: platform.Platform) -> DAG | None:
+def _idle_endpoints(_: Experiments, group: Platform) -> DAG | None:
     """Needed if platform.yaml asks for it."""
     if group.idle_endpoints is None:
         return None
@@ -167,7 +168,7 @@ def _idle_endpoints(_: Experiments, group: platform.Platform) -> DAG | None:
     return idle_endpoints.build(group, group.idle_endpoints)
 
 
-_SHARED: Mapping[str, Callable[[Experiments, platform.Platform], DAG | None]] = {
+_SHARED: Mapping[str, Callable[[Experiments, Platform], DAG | None]] = {
     "rollback": _rollback,
     "undeploy_previous": _undeploy_previous,
     "watch": _watch,
@@ -176,9 +177,7 @@ _SHARED: Mapping[str, Callable[[Experiments, platform.Platform], DAG | None]] = 
 }
 
 
-def _experiments(
-    dag_file: str, group: platform.Platform, wanted: str | None
-) -> dict[str, Experiment]:
+def _experiments(dag_file: str, group: Platform, wanted: str | None) -> dict[str, Experiment]:
     """The good experiments, by name, that the wanted DAG is made of; None: all."""
     every = wanted is None or wanted in map(group.dag_id, _SHARED)
     good: dict[str, Experiment] = {}
@@ -196,5 +195,5 @@ def _folder(dag_file: str) -> Path:
     return Path(dag_file).parent / FOLDER
 
 
-def _platform(dag_file: str) -> platform.Platform:
+def _platform(dag_file: str) -> Platform:
     return platform.load(Path(dag_file).parent)

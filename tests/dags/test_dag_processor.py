@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     (folder / "others.py").write_text(OTHERS)
     for group in ("here", "there"):
         (folder / group / "experiments").mkdir(parents=True)
-        for name in ("trellis_training.py", "trellis_errors.py"):
+        for name in ("trellis_dags.py", "trellis_errors.py"):
             shutil.copy(ROOT / "dags" / name, folder / group / name)
         platform = (ROOT / "dags/platform.yaml").read_text()
         (folder / group / "platform.yaml").write_text(f"{platform}\ndag_prefix: {group}_\n")
@@ -95,21 +95,28 @@ def processed(folder):
     return process
 
 
-THERE = {"there_good", "there_own", "somebody_elses"}
+def dags_of(group, *experiments):
+    """Ids of the DAGs of these experiments, and of those that serve all of a group's."""
+    own = (name for one in experiments for name in (one, f"{one}-predict"))
+    shared = ("rollback", "undeploy_previous") if experiments else ()
+    return {f"{group}_{name}" for name in (*own, *shared)}
+
+
+THERE = {*dags_of("there", "good", "own"), "somebody_elses"}
 
 
 def test_good_files(processed):
-    assert processed() == ({"here_good", "here_own", *THERE}, {})
+    assert processed() == ({*dags_of("here", "good", "own"), *THERE}, {})
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "line", "left"),
     [
-        ("platform.yaml", "bucket: trellis-local", "bucket: gs://x", "bucket", set()),
-        ("platform.yaml", "location: US", "location: EU", "location", set()),
-        ("platform.yaml", "region: us-central1", "\x0bregion: us-central1", "region", set()),
-        ("experiments/good.yaml", "owner: trellis", "owner: !env USER", "owner", {"here_own"}),
-        ("experiments/mine.py", "def build(", "def build((", "def build", {"here_good"}),
+        ("platform.yaml", "bucket: trellis-local", "bucket: gs://x", "bucket", ()),
+        ("platform.yaml", "location: US", "location: EU", "location", ()),
+        ("platform.yaml", "region: us-central1", "\x0bregion: us-central1", "region", ()),
+        ("experiments/good.yaml", "owner: trellis", "owner: !env USER", "owner", ("own",)),
+        ("experiments/mine.py", "def build(", "def build((", "def build", ("good",)),
     ],
 )
 def test_a_broken_file_costs_nobody_else(processed, changed, folder, name, old, new, line, left):
@@ -117,8 +124,8 @@ def test_a_broken_file_costs_nobody_else(processed, changed, folder, name, old, 
     assert old in text
     file = changed(f"here/{name}", text.replace(old, new))
     read, errors = processed()
-    assert read == {*THERE, *left}
-    broken = "trellis_errors.py" if left else "trellis_training.py"
+    assert read == {*THERE, *dags_of("here", *left)}
+    broken = "trellis_errors.py" if left else "trellis_dags.py"
     assert {os.path.basename(where) for where in errors} <= {"trellis_errors.py", broken}
     said = next(text for where, text in errors.items() if where.endswith(broken))
     number = next(

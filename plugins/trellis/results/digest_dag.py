@@ -55,6 +55,8 @@ def build(platform: Platform, settings: Digest) -> DAG:
         schedule=None if settings.schedule == MANUAL else settings.schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
+        # As in training.py.
+        auto_register=False,
         max_active_runs=1,
         tags=["research"],
         access_control=access_control(platform, []),

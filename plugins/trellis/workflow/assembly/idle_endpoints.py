@@ -34,6 +34,8 @@ def build(platform: Platform, settings: IdleEndpoints) -> DAG:
         schedule=None if settings.schedule == MANUAL else settings.schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
+        # As in training.py.
+        auto_register=False,
         # Two at once would undeploy the same models.
         max_active_runs=1,
         tags=["research", "deployment"],

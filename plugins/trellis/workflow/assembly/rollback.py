@@ -54,6 +54,8 @@ def build(experiments: Mapping[str, Experiment], platform: Platform) -> DAG:
         doc_md=page(list(experiments)),
         schedule=None,
         catchup=False,
+        # As in training.py.
+        auto_register=False,
         # A rollback triggered by the API must not wait because the DAG is paused.
         is_paused_upon_creation=False,
         # Two at once would undo each other's work.

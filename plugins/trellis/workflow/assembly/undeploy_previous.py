@@ -35,6 +35,8 @@ def build(platform: Platform, owners: Iterable[str]) -> DAG:
         doc_md=PAGE,
         schedule=None,
         catchup=False,
+        # As in training.py.
+        auto_register=False,
         # No person opens this DAG, and the run of a paused DAG would wait for ever.
         is_paused_upon_creation=False,
         tags=["research", "deployment"],

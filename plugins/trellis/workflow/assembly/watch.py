@@ -60,6 +60,8 @@ def build(experiments: Mapping[str, Experiment], platform: Platform) -> DAG:
         schedule=None if schedule == MANUAL else schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
+        # As in training.py.
+        auto_register=False,
         # Two looks at once could both find the same change.
         max_active_runs=1,
         tags=["research"],
