@@ -9,16 +9,27 @@ import pytest
 from tests.airflow_side import ROOT
 from trellis import try_model
 from trellis.__main__ import main
+from trellis.workflow.assembly import chain
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.sections import fields, is_mapping, sections_of
+from trellis.workflow.validation import platform
+from trellis.workflow.validation.file import load
+
+DIGITS = ROOT / "dags/experiments/digits.yaml"
 
 
-def test_a_good_file(capsys):
-    assert main(["check", str(ROOT / "dags/experiments/digits.yaml")]) == 0
+@pytest.fixture(scope="module")
+def usd():
+    """What a run of digits may cost at most, by today's table of prices, in US dollars."""
+    return round(chain.at_most(load(DIGITS), platform.load(ROOT / "dags")).usd, 2)
+
+
+def test_a_good_file(capsys, usd):
+    assert main(["check", str(DIGITS)]) == 0
     out = capsys.readouterr().out
-    assert "digits.yaml: good; one run costs at most 1.92 USD" in out
-    assert "serving costs at most 2.62 USD a day" in out
+    assert f"digits.yaml: good; one run costs at most {usd:.2f} USD" in out
+    assert re.search(r"serving costs at most \d+\.\d\d USD a day", out)
 
 
 def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):
@@ -29,16 +40,16 @@ def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):
     assert "missing.yaml: 1 problem" in errors
 
 
-def test_both_forms_of_a_file_are_checked(tmp_path, capsys):
+def test_both_forms_of_a_file_are_checked(tmp_path, capsys, usd):
     text = (ROOT / "dags/experiments/digits.yaml").read_text()
     file = tmp_path / "a.yaml"
     command = ["check", str(file), "--platform", str(ROOT / "dags")]
     file.write_text(f"{text}\nlocal:\n  tune: {{trials: 2}}\n")
     assert main(command) == 0
     plain, local = (line for line in capsys.readouterr().out.splitlines() if "one run" in line)
-    assert "a.yaml: good; one run costs at most 1.92 USD" in plain
+    assert f"a.yaml: good; one run costs at most {usd:.2f} USD" in plain
     assert "a.yaml with its section `local`: good; one run costs at most" in local
-    assert "1.92 USD" not in local
+    assert f"{usd:.2f} USD" not in local
     file.write_text(f"{text}\nlocal:\n  budget: 0.01 USD\n")
     assert main(command) == 1
     found = capsys.readouterr()
@@ -136,13 +147,13 @@ def test_where_there_is_no_tensorflow_the_command_is_printed(own, monkeypatch, c
     assert "line 1: there is no function `def build" in capsys.readouterr().err
 
 
-def test_a_file_whose_runs_would_cost_more_than_their_budget(tmp_path, capsys):
+def test_a_file_whose_runs_would_cost_more_than_their_budget(tmp_path, capsys, usd):
     text = (ROOT / "dags/experiments/digits.yaml").read_text()
-    (tmp_path / "a.yaml").write_text(text.replace("budget: 2 USD", "budget: 1.91 USD"))
+    (tmp_path / "a.yaml").write_text(text.replace("budget: 2 USD", f"budget: {usd - 0.01:.2f} USD"))
     assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
     found = capsys.readouterr()
-    assert "line 8, budget: A run of a may cost at most 1.92 USD (export 0.28" in found.err
-    assert "but its budget is 1.91 USD: choose fewer trials" in found.err
+    assert f"line 8, budget: A run of a may cost at most {usd:.2f} USD (export " in found.err
+    assert f"its budget is {usd - 0.01:.2f} USD" in found.err
     assert "good" not in found.out
 
 
@@ -150,7 +161,8 @@ def test_a_prediction_that_would_cost_more_than_its_budget(tmp_path, capsys):
     text = (ROOT / "dags/experiments/digits.yaml").read_text()
     (tmp_path / "a.yaml").write_text(f"{text}  machines: {{replicas: 10}}\n")
     assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
-    assert "line 8, budget: A prediction of a may cost at most 2.18 USD" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert re.search(r"line 8, budget: A prediction of a may cost at most \d+\.\d\d USD", said)
 
 
 def test_a_private_endpoint_without_a_network(tmp_path, capsys):

@@ -3,8 +3,9 @@ import itertools
 
 import pytest
 
-from trellis.workflow.assembly import training
+from trellis.workflow.assembly import chain, training
 from trellis.workflow.contracts.run_params import run_params
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Pools
 from trellis.workflow.validation.file import with_changes
 
@@ -121,8 +122,9 @@ def test_a_scheduled_run_covers_the_interval_before_it(digits, group):
     )
 
 
-def test_the_page_says_what_a_person_on_duty_needs(dag):
-    for words in ("Handwritten digits", "trellis", "at most 1.92 USD", "When it fails at night"):
+def test_the_page_says_what_a_person_on_duty_needs(dag, digits, group):
+    limit = f"at most {chain.at_most(digits, group).usd:.2f} USD"
+    for words in ("Handwritten digits", "trellis", limit, "When it fails at night"):
         assert words in dag.doc_md
 
 
@@ -130,7 +132,7 @@ def test_the_page_says_what_serving_means(dag, digits, group):
     for words in (
         "the gate (accuracy at least 0.9, no worse than the served model)",
         "10%, 50%, 100% of the requests",
-        "at most 2.62 USD a day",
+        str(cost.serving(digits, group.region)),
         "trigger the DAG `rollback`",
     ):
         assert words in dag.doc_md

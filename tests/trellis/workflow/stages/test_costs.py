@@ -13,29 +13,37 @@ from trellis.workflow.stages import bqml, costs
 from trellis.workflow.validation.file import with_changes
 
 
+def hourly(what):
+    """US dollars an hour of a machine type or an accelerator for training, by the table."""
+    raw = json.loads(machines.TABLE.read_text())
+    return raw["prices"]["us-central1"][what]["training_usd"]
+
+
 def test_the_limit_is_machines_times_timeouts(digits, group):
-    """6 trials of half an hour, 2 trainings on 2 machines of an hour, at 0.2185 USD an hour."""
+    """6 trials of half an hour, 2 trainings on 2 machines of an hour."""
     limit = chain.at_most(digits, group)
-    machine = 0.21849885
+    machine = hourly("n1-standard-4")
     assert limit.stages["tune"] == pytest.approx(6 * 0.5 * machine)
     assert limit.stages["train"] == pytest.approx(2 * 2 * 1 * machine)
     assert limit.stages["compare"] == pytest.approx(0.5 * machine)
     assert limit.stages["export"] == pytest.approx(2 * 0.5 * (4 * 0.056 + 15 * 0.003557))
     assert limit.usd == pytest.approx(sum(limit.stages.values()))
-    assert str(limit).startswith("at most 1.92 USD (export 0.28, tune 0.66")
+    assert str(limit).startswith(
+        f"at most {limit.usd:.2f} USD (export {limit.stages['export']:.2f}, tune "
+    )
 
 
 def test_gpus_cost_extra(digits, group):
     machines = {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4", "gpus": 2, "workers": 2}
     with_gpus = with_changes(digits, {("train", "machines"): machines})
     more = chain.at_most(with_gpus, group).usd - chain.at_most(digits, group).usd
-    assert more == pytest.approx(2 * 2 * 2 * 0.4025)
+    assert more == pytest.approx(2 * 2 * 2 * hourly("NVIDIA_TESLA_T4"))
 
 
 def test_parameter_servers_and_their_chief_are_paid_too(digits, group):
     machines = {"type": "n1-standard-4", "workers": 3, "parameter_servers": {"count": 2}}
     limit = chain.at_most(with_changes(digits, {("train", "machines"): machines}), group)
-    assert limit.stages["train"] == pytest.approx(2 * (1 + 3 + 2) * 1 * 0.21849885)
+    assert limit.stages["train"] == pytest.approx(2 * (1 + 3 + 2) * 1 * hourly("n1-standard-4"))
 
 
 def test_reduction_servers_are_paid_too(digits, group):
@@ -44,7 +52,7 @@ def test_reduction_servers_are_paid_too(digits, group):
     reducers = {"reduction_servers": {"count": 3, "type": "n1-standard-4"}}
     reduced = with_changes(digits, {("train", "machines"): machines | reducers})
     more = chain.at_most(reduced, group).usd - chain.at_most(alone, group).usd
-    assert more == pytest.approx(2 * 3 * 1 * 0.21849885)
+    assert more == pytest.approx(2 * 3 * 1 * hourly("n1-standard-4"))
 
 
 def test_the_hours_that_baselines_are_bounded_by_are_enforced(breast_cancer, group):
