@@ -1,6 +1,5 @@
 """The DAG rollback: one for all experiments that deploy models, started by a person."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk import DAG, Param
@@ -26,7 +25,7 @@ _VERSION = returned("resolve", "version")
 _ENDPOINT = returned("endpoint", "endpoint")
 
 
-def build(experiments: Mapping[str, Experiment], platform: Platform) -> DAG:
+def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
     """resolve -> endpoint -> deploy -> champion -> shift -> undeploy -> result
 
     The requests come first. They are shifted once more after the alias: a deployment of the
