@@ -104,7 +104,13 @@ def compared(trained, tmp_path_factory):
     """The run's folder after its comparison."""
     plan = RunFolder(tmp_path_factory.mktemp("other"), [0, 1], ["a", "b"])
     plan.path = trained.run
-    gate = {"require": {"rmse": 1.2}, "beat": "baselines", "margin": 0.0, "tolerance": None}
+    gate = {
+        "require": {"rmse": 1.2},
+        "beat": "baselines",
+        "margin": 0.0,
+        "tolerance": None,
+        "learned": True,
+    }
     deploy = {"gate": gate, "smoke": {"examples": 8, "latency": 1000}}
     configuration = {"task": "regression", "deploy": deploy}
     dataset = {"uri": f"{trained.address}/", "fingerprint": "f00d"}

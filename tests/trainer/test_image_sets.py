@@ -119,7 +119,13 @@ def compared(trained, tmp_path_factory):
     """The run's folder after its comparison."""
     plan = RunFolder(tmp_path_factory.mktemp("other"), [0, 1], ["a", "b"])
     plan.path = trained.run
-    gate = {"require": {"auc": 0.8}, "margin": 0.0, "tolerance": None, "recall": 0.0}
+    gate = {
+        "require": {"auc": 0.8},
+        "margin": 0.0,
+        "tolerance": None,
+        "recall": 0.0,
+        "learned": True,
+    }
     deploy = {"gate": gate, "smoke": {"examples": 8, "latency": 1000}}
     configuration = {"task": TASK, "deploy": deploy}
     dataset = {"uri": f"{trained.address}/", "fingerprint": "f00d"}

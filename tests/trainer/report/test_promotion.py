@@ -11,7 +11,13 @@ from trainer.predictions import Predictions
 
 LABELS = np.random.default_rng(0).integers(0, 2, 120)
 MODEL = "projects/p/locations/europe-west4/models/digits@3"
-GATE = {"require": {"auc": 0.6}, "beat": "nothing", "margin": 0.0, "tolerance": 0.0}
+GATE = {
+    "require": {"auc": 0.6},
+    "beat": "nothing",
+    "margin": 0.0,
+    "tolerance": 0.0,
+    "learned": True,
+}
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     add(a_run(digits, "r", a_board(), a_deployment(), bucket=bucket))
     write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board(), a_deployment())
     text = page("/trellis/experiments/digits/runs/r")
-    assert "training/1 (winner) (served) 0.9700 [0.9500, 0.9800]" in text
+    assert "training/1 (winner) (selected) (served) 0.9700 [0.9500, 0.9800]" in text
     assert "training/1 is promoted: training/1 passes all 2 checks." in text
     assert "at most 1.92 USD" in text
     folder = re.search(r"tensorboard --logdir (\S+)", text)[1]
