@@ -111,7 +111,9 @@ def _history(
 def learning(curves: Curves) -> dict[str, Any]:
     """Learning curves on common axes, of the runs that have one."""
     drawn = [(place, curve) for place, curve in enumerate(curves.curves, 1) if curve]
-    rows, kept, names = [], [], []
+    rows: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
+    names: list[str] = []
     for place, curve in drawn:
         best = dict(curve.points).get(curve.best)
         ending = "" if best is None else f": {best:.4g} in epoch {curve.best}, which was kept"
