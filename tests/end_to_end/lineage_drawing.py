@@ -1,10 +1,10 @@
-"""Draws what a run told OpenLineage, as docs/lineage.svg: tasks, and what they read and wrote.
+"""Draws the OpenLineage events of a run, as docs/lineage.svg: tasks, and what they read and wrote.
 
 lineage_drawing.py EVENTS > docs/lineage.svg     EVENTS: a file transport's, a JSON event a line
 
 Names that differ from run to run stand as RUN and FINGERPRINT. Left out are the run's small JSON
 files, which almost every task reads, results of queries that nobody keeps, and the statements of a
-script, whose task tells the same.
+script, whose task has the same.
 """
 
 import json
@@ -23,7 +23,7 @@ VARYING = (
 HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" \
 font-family="DejaVu Sans, Helvetica, Arial, sans-serif">
-<title>What one run told OpenLineage</title>
+<title>The OpenLineage events of one run</title>
 <style>
 .card{{fill:#fff;stroke:#cfd8dc}}.data{{fill:#fff8e6;stroke:#b58900}}
 .task{{fill:#fff;stroke:#00796b;stroke-width:1.5}}.failed{{stroke:#b3261e;stroke-dasharray:5 3}}
@@ -42,7 +42,7 @@ orient="auto"><path d="M0 0 8 4 0 8z" fill="#37474f"/></marker></defs>
 def edges_of(events):
     """(from, to) for each product that a task read or wrote, and the tasks that failed.
 
-    A task is (its name,), a product (namespace, name). Only what a task told at its end counts.
+    A task is (its name,), a product (namespace, name). Only the event of a task's end counts.
     """
     edges, failed = set(), set()
     for event in events:
@@ -56,8 +56,8 @@ def edges_of(events):
     return edges, failed
 
 
-def _products(told):
-    for product in told:
+def _products(datasets):
+    for product in datasets:
         name = product["name"]
         if name.endswith(".json") or "._query_results." in name:
             continue

@@ -1,68 +1,26 @@
 """OpenLineage events of a whole run: from the source's table to the endpoint, step by step."""
 
-import json
-import os
-import subprocess
-import sys
 from collections import defaultdict
 
 import pytest
 
-from local_gcp.testing import LocalGcp
 from testbed.local_run import ROOT
 from tests.end_to_end import lineage_drawing
+from tests.end_to_end.conftest import BUCKET, NAME, TABLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-NAME, BUCKET, TABLE = "cells", "lineage", "research.cells"
 FOLDER = f"gs://{BUCKET} {NAME}"
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, local_gcp_environments):
-    """The states of a run's tasks, and the events."""
-    home = tmp_path_factory.mktemp("lineage")
-    cloud = LocalGcp(home / "gcp", local_gcp_environments)
-    images = (ROOT / "tests/trellis/images.yaml", ROOT / "demo/images.yaml")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOCAL_GCP_IMAGES", os.pathsep.join(map(str, images)))
-        cloud.up()
-    transport = {"type": "file", "log_file_path": str(home / "events.jsonl"), "append": True}
-    try:
-        (cloud.buckets / BUCKET).mkdir()
-        google = cloud.client_env
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.end_to_end.run_with_lineage", NAME, BUCKET, TABLE],
-            cwd=ROOT,
-            env=os.environ
-            | google
-            | {
-                "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}:{google['PYTHONPATH']}",
-                "AIRFLOW_HOME": str(home / "airflow"),
-                "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-                "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
-                "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
-                "AIRFLOW__OPENLINEAGE__NAMESPACE": "research",
-            },
-            capture_output=True,
-            text=True,
-            timeout=840,
-        )
-    finally:
-        cloud.down()
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = (home / "events.jsonl").read_text().splitlines()
-    return json.loads(done.stdout.splitlines()[-1]), [json.loads(line) for line in lines]
+def states(whole_run):
+    return whole_run.states
 
 
 @pytest.fixture(scope="module")
-def states(told):
-    return told[0]
-
-
-@pytest.fixture(scope="module")
-def events(told):
-    return told[1]
+def events(whole_run):
+    return whole_run.events
 
 
 @pytest.fixture(scope="module")

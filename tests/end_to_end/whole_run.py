@@ -1,9 +1,12 @@
 """One run of an experiment on a table, under OpenLineage's listener; a stand-in trains.
 
-run_with_lineage.py EXPERIMENT BUCKET DATASET.TABLE
+whole_run.py EXPERIMENT BUCKET DATASET.TABLE
     with the environment that leads to an empty Airflow home, a transport and a local_gcp
 
-The second baseline fails, and the run does without AutoML. Prints {TASK: state} as its last line.
+The second baseline fails, and the run does without AutoML. Prints as its last line
+{"run": its id, "states": {TASK: state}, "links": [{"task", "index", "name", "url", "labels"}]}, the
+last for each link in the UI of a task or its copy; labels: see follow_links.py.
+
 A program of its own, because Airflow reads the listener's settings once.
 """
 
@@ -12,13 +15,17 @@ import os
 import sys
 from pathlib import Path
 
+from airflow.api_fastapi.core_api.routes.public.extra_links import get_extra_links
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+from airflow.models.dagbag import DBDagBag
 from airflow.sdk.execution_time import supervisor
 from airflow.sdk.lineage import get_hook_lineage_collector
 from airflow.utils.db import initdb
+from airflow.utils.session import create_session
 from google.cloud import bigquery
 
+from tests.end_to_end.follow_links import shown
 from trellis import waiting
 from trellis.workflow.assembly import training
 from trellis.workflow.spec import platform
@@ -82,6 +89,20 @@ def _alone(run):
     return alone
 
 
+def links(run):
+    """See the module; as the UI gets the links, from what the run has stored."""
+    with create_session() as session:
+        for ti in run.get_task_instances(session=session):
+            place = {"dag_id": run.dag_id, "dag_run_id": run.run_id, "task_id": ti.task_id}
+            answer = get_extra_links(
+                **place, session=session, dag_bag=DBDagBag(), map_index=ti.map_index
+            )
+            for name, url in answer.extra_links.items():
+                if url and url.startswith("https:"):
+                    task = {"task": ti.task_id, "index": ti.map_index}
+                    yield task | {"name": name, "url": url, "labels": shown(url)}
+
+
 if __name__ == "__main__":
     initdb()
     DagBundlesManager().sync_bundles_to_db()
@@ -95,4 +116,5 @@ if __name__ == "__main__":
     bag.bag_dag(dag)
     sync_bag_to_db(bag, "dags-folder", None)
     run = dag.test(logical_date=None, run_conf={"automl": False})
-    print(json.dumps({ti.task_id: str(ti.state) for ti in run.get_task_instances()}))
+    states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
+    print(json.dumps({"run": run.run_id, "states": states, "links": list(links(run))}))
