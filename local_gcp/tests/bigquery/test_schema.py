@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from local_gcp.bigquery.errors import BigQueryError
 from local_gcp.bigquery.schema import (
-    SCALARS,
     Field,
     arrow_schema,
     field_from_arrow,
@@ -22,6 +21,10 @@ from local_gcp.bigquery.schema import (
     rest_rows,
 )
 
+SCALARS = (
+    "INT64", "FLOAT64", "NUMERIC", "BOOL", "STRING", "BYTES", "DATE", "TIME", "DATETIME",
+    "TIMESTAMP", "JSON",
+)  # fmt: skip
 _NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
 _MODES = st.sampled_from(["NULLABLE", "REQUIRED", "REPEATED"])
 
