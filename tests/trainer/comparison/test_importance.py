@@ -144,9 +144,8 @@ def test_without_its_model_or_the_raw_rows_there_is_none_and_the_comparison_goes
 ):
     found = read_run(run.uri)
     split = read_held_out_split(dataset, found.dataset)
-    gone = dataclasses.replace(
-        found, plan=dataclasses.replace(found.plan, dataset_uri=str(tmp_path))
-    )
+    moved = dataclasses.replace(found.plan.dataset, uri=str(tmp_path))
+    gone = dataclasses.replace(found, plan=dataclasses.replace(found.plan, dataset=moved))
     with pytest.raises(ImportanceError, match=r"there is no rows-\*\.parquet"):
         importance.measure(gone, found.contenders[0], split, metric_named("auc"))
     (run.path / "training/1/model/saved_model.pb").unlink()

@@ -6,6 +6,7 @@ import json
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import RollbackRecord, RunRecord
+from trellis_contracts.charts import GUIDE, chart, layer, number
 
 MODEL = "projects/1/locations/us-central1/models/digits"
 
@@ -190,3 +191,19 @@ def a_training(folder, accuracies, metric="accuracy"):
     }
     folder.mkdir(parents=True)
     (folder / "metrics.json").write_text(json.dumps(content))
+
+
+CURVE = [
+    {"curve": name, "x": x / 9, "y": y} for name in "ab" for x, y in enumerate([0.2] * 9 + [1])
+]
+
+
+def roc():
+    """The specification of a figure: two curves and the diagonal."""
+    x, y = number("x", "false positive rate"), number("y", "true positive rate")
+    encoding = {"x": x, "y": y, "color": {"field": "curve", "type": "nominal"}}
+    diagonal = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
+    guide = layer("line", {"x": x, "y": y}, diagonal, **GUIDE)
+    return chart(
+        [guide, layer("line", encoding)], "ROC of a & b", width=300, height=200, rows=CURVE
+    )

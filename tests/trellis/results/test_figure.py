@@ -13,21 +13,10 @@ import pytest
 
 import trellis
 from tests.airflow_side import ROOT
-from tests.trellis.results.made import a_board, a_contender, a_plan_of
+from tests.trellis.results.made import CURVE, a_board, a_contender, a_plan_of, roc
 from trellis.results.figure import Figure
 from trellis.results.selection import NoRunError
-from trellis_contracts.charts import GUIDE, chart, layer, number
 from trellis_contracts.documents import ContractError
-
-ROWS = [{"curve": name, "x": x / 9, "y": y} for name in "ab" for x, y in enumerate([0.2] * 9 + [1])]
-
-
-def roc():
-    x, y = number("x", "false positive rate"), number("y", "true positive rate")
-    encoding = {"x": x, "y": y, "color": {"field": "curve", "type": "nominal"}}
-    diagonal = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
-    guide = layer("line", {"x": x, "y": y}, diagonal, **GUIDE)
-    return chart([guide, layer("line", encoding)], "ROC of a & b", width=300, height=200, rows=ROWS)
 
 
 @pytest.fixture
@@ -48,7 +37,7 @@ def run(digits, client, bucket):
 def test_a_figure_has_its_data_and_words(run):
     assert run.figures == ["roc", "ranking"]
     figure = run.figure("roc")
-    pd.testing.assert_frame_equal(figure.data, pd.DataFrame(ROWS))
+    pd.testing.assert_frame_equal(figure.data, pd.DataFrame(CURVE))
     assert "ROC of a & b" in repr(figure)
 
 

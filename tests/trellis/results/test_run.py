@@ -16,7 +16,7 @@ import pytest
 import trellis
 from tests.airflow_side import ROOT
 from tests.contracts.datasets import IMAGE, categorical, dataset, numeric
-from tests.trellis.results.made import a_board, a_contender, a_deployment, a_plan_of
+from tests.trellis.results.made import a_board, a_contender, a_deployment, a_plan_of, roc
 from trellis.results.selection import NoRunError
 
 KEYS = [f"k{i}" for i in range(6)]
@@ -144,6 +144,7 @@ def run(digits, client, bucket, put):
     )
     put(f"{folder}plan.json", a_plan_of(digits, "r", bucket) | {"table": TABLE})
     put(f"{folder}leaderboard/leaderboard.json", board)
+    put(f"{folder}leaderboard/figures.json", {"schema": 1, "figures": {"roc": roc()}})
     put(f"{folder}trials.json", TRIALS)
     put(f"{folder}training/1/metrics.json", metrics(epochs(3)))
     put(f"{folder}training/1/predictions.parquet", predictions())
@@ -468,7 +469,7 @@ def modelled(run, client, bucket, put, tmp_path):
     return run
 
 
-def test_the_page_has_code_that_runs_and_predicts_as_offline(modelled):
+def test_the_page_has_code_that_runs_and_predicts_as_offline(modelled, tmp_path):
     """Run the code on the page of one run, where TensorFlow and a clone are: offline is the
     endpoint's answer (tests/trainer/serving/test_frames.py).
     """
@@ -481,6 +482,7 @@ def test_the_page_has_code_that_runs_and_predicts_as_offline(modelled):
     done = subprocess.run(
         [ROOT / ".venv/trainer/bin/python", "-c", DOCUMENTED, *sys.path],
         input=code.replace(address, repr(modelled)),
+        cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}"},
         capture_output=True,
         text=True,

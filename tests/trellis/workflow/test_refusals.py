@@ -107,7 +107,7 @@ def plan_manifest(bucket, digits, group, lines, changes):
     text = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
     (bucket / "digits/refused.csv").write_bytes(text)
     changed = {("source", "images"): "digits/refused.csv", ("predict",): None, **changes}
-    return plan_run(with_changes(digits, changed), group, "refused")
+    return plan_run(with_changes(digits, changed), group, "refusals")
 
 
 def test_a_good_manifest_is_planned(bucket, digits, group):
@@ -134,7 +134,7 @@ def plan(google, bucket, breast_cancer, group):
         source = {("source", "bigquery"): None, ("source", "partition"): None}
         query = f"SELECT {selected} FROM UNNEST(GENERATE_ARRAY(1, {rows})) AS n"
         changed = {**source, ("source", "query"): query, **changes}
-        return plan_run(with_changes(breast_cancer, changed), group, "refused")
+        return plan_run(with_changes(breast_cancer, changed), group, "refusals")
 
     return plan
 

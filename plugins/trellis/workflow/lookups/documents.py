@@ -60,9 +60,9 @@ _WRITERS = {
     "dataset": "export",
     "deployment": "deploy.endpoint",
     "leaderboard": "compare",
+    "plan": "plan",
     "prediction_plan": "plan",
     "rollback": "resolve",
-    "run_plan": "plan",
 }
 
 

@@ -1,7 +1,5 @@
 """Winner, selected training and served model are three, and each has its own score."""
 
-import pytest
-
 from tests.trellis.results.made import a_board, a_contender, a_deployment, a_run
 from trellis.workflow.contracts import roles
 
@@ -29,13 +27,3 @@ def test_a_record_keeps_them_apart(digits):
     assert (result.first.name, result.first.value) == (BASELINE["name"], 0.97)
     assert (result.served.name, result.served.value, result.served.low) == ("training/1", 0.9, 0.85)
     assert a_run(digits, "r", a_board(BASELINE, TRAINING)).result.served is None
-
-
-@pytest.mark.parametrize(("first", "known"), [(BASELINE, False), (TRAINING, True)])
-def test_a_record_of_an_earlier_version_never_has_anothers_score(digits, first, known):
-    """It has the winner alone: a training that wins is the selected one, a baseline is not."""
-    result = a_run(digits, "r", a_board(first, TRAINING), a_deployment()).result
-    old = result.model_copy(update={"selected": None, "title": None})
-    assert old.serves
-    assert (old.served == old.first) == known
-    assert (old.served is not None) == known

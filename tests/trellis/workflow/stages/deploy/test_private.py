@@ -15,6 +15,7 @@ from google.cloud.aiplatform_v1.types import Endpoint
 from google.oauth2.credentials import Credentials
 
 from trellis.workflow.stages.deploy import private, smoke_requests
+from trellis_contracts.challenger import Example
 
 ENDPOINT = "projects/1/locations/us-central1/endpoints/digits"
 
@@ -66,7 +67,7 @@ def _self_signed():
 
 
 def ask(client, x):
-    example = {"key": "row-1", "instance": {"x": x}, "prediction": {"value": 2 * x}}
+    example = Example("row-1", {"x": x}, {"value": 2 * x})
     return smoke_requests.ask(client, ENDPOINT, "7", 100, [example], 60_000)
 
 

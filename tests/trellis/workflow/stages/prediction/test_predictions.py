@@ -139,7 +139,7 @@ def test_what_does_not_fit_begins_nothing(predictions, client, refused):
     assert "There is no table local-gcp.a.b (predict.bigquery)" in refused(
         predictions("no-fit", bigquery="a.b")
     )
-    dear = predictions("no-fit", bigquery=TABLE, timeout="10 hours", machines={"replicas": 20})
+    dear = predictions("no-fit", bigquery=TABLE, timeout="10 hours", machines={"replicas": 40})
     assert re.search(r"may cost at most \d+\.\d\d USD", refused(dear))
     plan = made.folder / "no-fit/runs/r/plan.json"
     plan.write_text('{"schema": 2, "table": null}')
