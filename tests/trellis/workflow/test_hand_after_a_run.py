@@ -13,6 +13,8 @@ from tests.trellis.workflow.ended_runs import KINDS, attempts, ended, paid, stag
 
 __all__ = ["ended"]
 
+pytestmark = pytest.mark.slow
+
 STAGES = [(kind, stage) for kind in KINDS for stage in stages(kind)]
 
 
@@ -24,7 +26,6 @@ def test_a_task_that_is_cleared_alone_ends_as_before(google, ended, kind, stage)
     assert len(paid(google, dag)) == jobs
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("action", ["success", "failed", "skipped"])
 @pytest.mark.parametrize(("kind", "stage"), STAGES)
