@@ -105,12 +105,12 @@ def _read(path: Path, reading: Reading) -> Texts:
         table = _divided(body, separator, len(header), [""], range(len(header)))
     except ValueError:  # pyarrow.ArrowInvalid
         raise _uneven(path, header, body, separator, below) from None
-    if body.count(b'"') % 2 and (open_at := _unclosed(body, separator, below)):
+    if body.count(b'"') % 2 and (open_at := _refused(body, separator, below, _UNCLOSED)):
         raise DataError(
             f"{path}: the quotes that line {open_at} opens are never closed; close them, or write "
             'a quote inside a value twice ("")'
         )
-    if b'\\"' in body and (escaped := _escaped(body, separator, below)):
+    if b'\\"' in body and (escaped := _refused(body, separator, below, _ESCAPED)):
         raise DataError(
             f"{path}: line {escaped} has a backslash before a quote inside a value in quotes; "
             'write such a quote twice ("")'
@@ -325,7 +325,7 @@ def _uneven(
     path: Path, header: Sequence[str], body: bytes, separator: str, first: int
 ) -> DataError:
     """The first line that has another number of values than the header has names."""
-    open_at = _unclosed(body, separator, first)
+    open_at = _refused(body, separator, first, _UNCLOSED)
     uneven = ((n, r) for n, r in _records(body, separator, first) if r and len(r) != len(header))
     line, record = next(uneven, (None, []))
     if line is None:
@@ -354,8 +354,15 @@ def _uneven(
     return DataError(f"{message}: {shown!r}; {hint}")
 
 
-def _unclosed(body: bytes, separator: str, first: int) -> int | None:
-    """The line of the record whose quotes the end of the file leaves open; None if none does."""
+# The words with which Python's reader refuses a value in quotes: they are open at the end of the
+# file; the value goes on behind them, as after a quote that a backslash was meant to keep.
+_UNCLOSED, _ESCAPED = "end of data", "expected after"
+
+
+def _refused(body: bytes, separator: str, first: int, why: str) -> int | None:
+    """Return the line of the first record that the strict reader refuses for this reason; None if
+    it refuses none. first: the line at which the body begins.
+    """
     line = first
     reader = csv.reader(_lines(body), delimiter=separator, strict=True)
     while True:
@@ -364,22 +371,7 @@ def _unclosed(body: bytes, separator: str, first: int) -> int | None:
         except StopIteration:
             return None
         except csv.Error as error:
-            if "end of data" in str(error):
-                return line
-        line = first + reader.line_num
-
-
-def _escaped(body: bytes, separator: str, first: int) -> int | None:
-    """The line of the first value in quotes that goes on behind a quote after a backslash."""
-    line = first
-    reader = csv.reader(_lines(body), delimiter=separator, strict=True)
-    while True:
-        try:
-            next(reader)
-        except StopIteration:
-            return None
-        except csv.Error as error:
-            if "expected after" in str(error):
+            if why in str(error):
                 return line
         line = first + reader.line_num
 
