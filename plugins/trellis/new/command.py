@@ -21,7 +21,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import GUIDE, FileError, Problem
 from trellis.workflow.spec.yaml_file import parse
-from trellis.workflow.validation import platform
+from trellis.workflow.validation import class_names, platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
 from trellis_contracts.tasks import MULTILABEL
@@ -192,7 +192,7 @@ def _of_rows(
         print(f"split: by {by}")
     if chosen.left_out:
         print(f"no feature: {'; '.join(f'{name} ({why})' for name, why in chosen.left_out)}")
-    for warning in chosen.warnings:
+    for warning in (*chosen.warnings, *class_names.doubts(classes)):
         print(f"warning: {warning}")
     together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"
     print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
@@ -203,6 +203,8 @@ def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Cal
     several = found.several and task is None
     chosen = MULTILABEL if several else roles.task_of_labels(found.classes, task)
     print(f"{found.address}: {found.count:,} images, {len(found.classes):,} labels ({chosen})")
+    for warning in class_names.doubts(found.classes):
+        print(f"warning: {warning}")
     source = found.address.removeprefix(f"gs://{group.bucket}/")
     return lambda budget: text.of_images(found, chosen, source, owner, budget)
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from trellis.new import signs
 from trellis.new.described import DataError, Note
 from trellis.workflow.spec.problems import GUIDE
+from trellis.workflow.validation.class_names import folded
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 
@@ -248,15 +248,15 @@ def _of_splits(folder: Path, files: list[Path], names: dict[str, str | None]) ->
 
 def _check_classes(folder: Path, images: list[Image]) -> None:
     names = sorted({image.label for image in images})
-    folded: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     for name in names:
-        same = unicodedata.normalize("NFC", name).casefold().strip()
-        if same in folded:
+        same = folded(name)
+        if same in spelled:
             raise DataError(
-                f"{folder}: the folders '{folded[same]}' and '{name}' differ in case, blanks or "
+                f"{folder}: the folders '{spelled[same]}' and '{name}' differ in case, blanks or "
                 "accents' encoding alone: join them, or give them other names"
             )
-        folded[same] = name
+        spelled[same] = name
     if len(names) < 2:
         depth = len(images[0].file.relative_to(folder).parts)
         inner = (

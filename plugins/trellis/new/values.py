@@ -7,13 +7,7 @@ from typing import Any
 from trellis.new import dates, numbers
 from trellis.new.delimited import Texts
 from trellis.new.described import DataError, Note, Reading
-
-NULLS = (
-    *("NA", "N/A", "n/a", "na", "<NA>", "#N/A", "#NA", "NULL", "null", "Null", "NIL", "nil"),
-    *("NaN", "nan", "NAN", "-nan", "-NaN", "None", "none", "NONE", "?", ".", "-", "--"),
-    *("#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "1.#QNAN", "-1.#IND", "NaT"),
-)
-"""Texts that stand for a missing value among numbers, dates and booleans."""
+from trellis.workflow.validation.class_names import MISSING, folded
 
 _SAID = 3
 """Number of a column's missing texts that are named with their counts."""
@@ -83,7 +77,7 @@ def _is_present(trimmed: Any) -> Any:
     import pyarrow
     from pyarrow import compute
 
-    absent = compute.is_in(trimmed, pyarrow.array([None, "", *NULLS], pyarrow.string()))
+    absent = compute.is_in(trimmed, pyarrow.array([None, "", *MISSING], pyarrow.string()))
     return compute.invert(absent)
 
 
@@ -145,7 +139,7 @@ def _as_text(texts: Texts, number: int, column: _Column, notes: list[Note]) -> A
     from pyarrow import compute
 
     found = column.texts
-    alike = compute.is_in(found, pyarrow.array(["", *NULLS]))
+    alike = compute.is_in(found, pyarrow.array(["", *MISSING]))
     counts = found.filter(alike).value_counts().to_pylist()
     other = found.filter(compute.invert(alike)).drop_null()
     quoted = bool(counts) and len(other) > 0 and not _is_bare(texts, number, other[0].as_py())
@@ -223,15 +217,15 @@ def _shown(column: _Column, text: str) -> str:
 
 
 def _say_variants(column: _Column, other: Any, notes: list[Note]) -> None:
-    """Texts of a few that differ in nothing but case and blanks."""
+    """Texts of a few that differ in case, blanks and accents' encoding alone."""
     counts = other.value_counts().to_pylist() if len(other.unique()) <= _FEW else []
     spellings: dict[str, list[str]] = {}
     for entry in counts:
-        folded = " ".join(entry["values"].split()).casefold()
-        spellings.setdefault(folded, []).append(f"{entry['values']!r} {entry['counts']:,}")
+        spelled = f"{entry['values']!r} {entry['counts']:,}"
+        spellings.setdefault(folded(entry["values"]), []).append(spelled)
     for several in spellings.values():
         if len(several) > 1:
-            what = "values that differ in case or blanks alone"
+            what = "values that differ in case, blanks or accents' encoding alone"
             notes.append(Note(what, f"{column.name} ({', '.join(several)})"))
 
 

@@ -28,7 +28,7 @@ from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.snapshot import of_rows
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.stages.training_checks import Counts, as_float32
-from trellis.workflow.validation import group
+from trellis.workflow.validation import class_names, group
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import Split, by_hash
 from trellis_contracts.finding import Finding
@@ -163,6 +163,8 @@ def judge(
                 "counted as NULL"
             )
     splits = _classes_by_split(row, task)
+    if not table.regression:
+        warnings += class_names.doubts(set().union(*splits.values()))
     for split in ("validation", "test"):
         absent = splits.get("train", set()) - splits.get(split, set())
         if absent and not table.regression and split in splits:

@@ -20,7 +20,7 @@ from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages import costs, dry_run, image_checks, limits
 from trellis.workflow.stages.stage import Stage
-from trellis.workflow.validation import group
+from trellis.workflow.validation import class_names, group
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
@@ -178,6 +178,8 @@ def write(decided: Decided, platform: Platform) -> Plan:
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
         print(f"If the selected training is promoted, serving costs {serving}")
+    for doubt in class_names.doubts(decided.found.classes or {}):
+        print(f"Warning: {doubt}")
     for line in plan.reuse.lines():
         print(line)
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")

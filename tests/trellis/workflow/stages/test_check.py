@@ -89,6 +89,14 @@ def test_a_class_that_only_the_test_split_lacks_is_reported():
     assert judged(classes=classes) == ([], ["no example of 'm' is in the test split"])
 
 
+@pytest.mark.parametrize("name", ["M", "m ", "NA"])
+def test_a_class_of_a_doubtful_name_is_reported(name):
+    classes = [*CLASSES, *(c | {"label": name} for c in CLASSES)]
+    problems, (warning,) = judged("multiclass_classification", classes=classes)
+    assert problems == []
+    assert repr(name) in warning
+
+
 @pytest.mark.parametrize("most", [1e9, 1e9 + 1])
 def test_a_number_that_never_changes_is_refused(most):
     """In the train split, and in what records hold: float32, of which these two are one number."""

@@ -1,0 +1,42 @@
+"""Names of classes that raise a doubt: spellings of one name, and texts for a missing value."""
+
+import unicodedata
+from collections.abc import Collection, Iterator
+
+MISSING = (
+    *("NA", "N/A", "n/a", "na", "<NA>", "#N/A", "#NA", "NULL", "null", "Null", "NIL", "nil"),
+    *("NaN", "nan", "NAN", "-nan", "-NaN", "None", "none", "NONE", "?", ".", "-", "--"),
+    *("#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "1.#QNAN", "-1.#IND", "NaT"),
+)
+"""Texts that stand for a missing value among numbers, dates and booleans."""
+
+_SHOWN = 5
+
+
+def folded(name: str) -> str:
+    """The name without what people do not see as a difference: case, blanks, and how a letter with
+    an accent is encoded.
+    """
+    return " ".join(unicodedata.normalize("NFC", name).split()).casefold()
+
+
+def doubts(classes: Collection[str]) -> Iterator[str]:
+    """A sentence for each doubt. Each class is learned as it is spelled all the same."""
+    spellings: dict[str, list[str]] = {}
+    for name in sorted(classes):
+        spellings.setdefault(folded(name), []).append(name)
+    if several := [names for names in spellings.values() if len(names) > 1]:
+        pairs = [" and ".join(map(repr, names)) for names in several]
+        yield (
+            f"classes differ in case, blanks or accents' encoding alone: {_list(pairs)}; each "
+            "spelling is a class of its own"
+        )
+    if blank := [repr(n) for n in sorted(classes) if n in MISSING or (n and not n.strip())]:
+        yield (
+            f"{_list(blank)} may stand for a missing label, and counts as a class: if it is none, "
+            "leave these examples out"
+        )
+
+
+def _list(found: list[str]) -> str:
+    return ", ".join(found[:_SHOWN]) + ", ..." * (len(found) > _SHOWN)
