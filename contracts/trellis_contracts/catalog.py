@@ -1,7 +1,7 @@
 """The models and hyperparameters that an experiment may name: the trainer's, and a group's own."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,12 +41,12 @@ class Hyperparameter:
         parts = [inputs, _listed("task", self.schema.get("tasks", ()))]
         return " and ".join(f"only for {part}" for part in parts if part)
 
-    def has_effect(self, kind: str, task: str) -> bool:
-        """Return whether a value changes anything with this kind of source, for this task.
-        `metrics` may limit it further.
+    def has_effect(self, inputs: Collection[str], task: str) -> bool:
+        """Return whether a value changes anything for this task. inputs: what the source's examples
+        hold, "image", "table" or both. `metrics` may limit it further.
         """
-        inputs, tasks = self.schema.get("inputs", [kind]), self.schema.get("tasks", [task])
-        return kind in inputs and task in tasks
+        tasks = self.schema.get("tasks", [task])
+        return not {*inputs}.isdisjoint(self.schema.get("inputs", inputs)) and task in tasks
 
     @property
     def metrics(self) -> list[str]:

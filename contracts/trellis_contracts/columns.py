@@ -12,7 +12,11 @@ columns.schema.json describes every field:
      "positive": "ill",             only where the experiment names the positive class
      "weight": {"name": "sampling_weight"},      only where rows have weights
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
-                   "kind": "numeric"}, ...],
+                   "kind": "numeric"},
+                  {"name": "photo", "column": "photo", "type": "STRING", "kind": "image",
+                   "image": {"size": [64, 64], "channels": 3, "encoding": "jpeg",
+                             "resize": "stretch", "scale": null}}, ...],
+     "max_rejected": 0.05,          only with images: share of rows whose images may be unusable
      "vocabulary": 1000,            maximum number of terms per categorical feature
      "source": {"table", "query", "partition", "snapshot", "rows": 569},       as dataset.json's
      "findings": [{"check": "group", "feature": "ward", "text": "..."}]}      its `warnings` too
@@ -20,7 +24,8 @@ columns.schema.json describes every field:
 The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
 validation or test), `label` (STRING, of a multi-label task as tasks.classes_in reads it; FLOAT64
 for a regression), one column per feature, and `split_by` (STRING), the group of each row, if groups
-decide the split, and `example_weight` (FLOAT64), if rows have weights.
+decide the split, and `example_weight` (FLOAT64), if rows have weights. The column of an image
+feature holds the images' addresses, gs://BUCKET/OBJECT.
 """
 
 from collections.abc import Mapping
@@ -28,6 +33,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split, bucket_range
+from trellis_contracts.dataset_features import IMAGE, Feature, Resize
 from trellis_contracts.finding import Finding
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
@@ -41,13 +47,31 @@ WEIGHT = "example_weight"
 
 
 @dataclass(frozen=True)
+class ImageForm:
+    """Form of the images of a column in the dataset.
+
+    size: height and width in pixels. encoding: of the train split; the others are png. scale: how
+    values become 16 bits, as trainer.images.scale writes it; None: files have 8.
+    """
+
+    size: tuple[int, int]
+    channels: int
+    encoding: str
+    resize: Resize
+    scale: str | None = None
+
+
+@dataclass(frozen=True)
 class TableFeature:
-    """A feature. name: in the experiment file; column, type: in the Parquet files."""
+    """A feature. name: in the experiment file; column, type: in the Parquet files. image: of kind
+    image only.
+    """
 
     name: str
     column: str
     type: str
     kind: str
+    image: ImageForm | None = None
 
     @property
     def title(self) -> str:
@@ -55,12 +79,46 @@ class TableFeature:
         of = "" if self.column == self.name else f" (column {self.column})"
         return f"feature {self.name!r}{of}"
 
+    def described(self) -> Feature:
+        """An image feature as dataset.json describes it. Raises TypeError for another kind."""
+        if self.image is None:
+            raise TypeError(f"{self.title} is {self.kind}, not an image")
+        form = self.image
+        return Feature(
+            name=self.name,
+            kind=IMAGE,
+            dtype="uint8" if form.scale is None else "uint16",
+            encoding=form.encoding,
+            shape=(*form.size, form.channels),
+            column=self.column,
+            resize=form.resize,
+            scale=form.scale,
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """The feature in columns.json and plan.json."""
+        document = asdict(self)
+        if self.image is None:
+            del document["image"]
+        else:
+            document["image"]["size"] = list(self.image.size)
+        return document
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """From content that fits the schema."""
+        fields = dict(document)
+        if form := fields.pop("image", None):
+            fields["image"] = ImageForm(**{**form, "size": tuple(form["size"])})
+        return cls(**fields)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """columns.json; the module's docstring explains the fields. weight: None where all rows count
     the same. findings: of the data checks, none of which refused the rows. positive: the positive
-    class; None: the second in natural order.
+    class; None: the second in natural order. max_rejected: share of rows, 0 to 1, whose images may
+    be unusable.
     """
 
     task: str
@@ -73,6 +131,7 @@ class Columns:
     weight: str | None = None
     findings: tuple[Finding, ...] = ()
     positive: str | None = None
+    max_rejected: float = 0.0
 
     def of(self, *kinds: str) -> list[TableFeature]:
         """The features of these kinds, in order."""
@@ -123,7 +182,8 @@ class Columns:
             "label": {"name": self.label},
             **({} if self.positive is None else {"positive": self.positive}),
             **({"weight": {"name": self.weight}} if self.weight is not None else {}),
-            "features": [asdict(feature) for feature in self.features],
+            "features": [feature.to_document() for feature in self.features],
+            **({"max_rejected": self.max_rejected} if self.of(IMAGE) else {}),
             "vocabulary": self.vocabulary,
             "source": dict(self.source),
             "findings": [asdict(finding) for finding in self.findings],
@@ -137,11 +197,12 @@ class Columns:
             split=_split(document["split"]),
             key=document["key"]["name"],
             label=document["label"]["name"],
-            features=tuple(TableFeature(**entry) for entry in document["features"]),
+            features=tuple(TableFeature.from_document(entry) for entry in document["features"]),
             vocabulary=document["vocabulary"],
             source=document["source"],
             weight=document["weight"]["name"] if "weight" in document else None,
             positive=document.get("positive"),
+            max_rejected=document.get("max_rejected", 0.0),
             findings=tuple(Finding(**entry) for entry in document.get("findings", ())),
             **others,
         )

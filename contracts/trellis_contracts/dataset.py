@@ -171,8 +171,14 @@ class DatasetDescription:
 
     @property
     def kind(self) -> str:
-        """Kind of the examples: image or table."""
-        return "image" if any(feature.kind == IMAGE for feature in self.features) else "table"
+        """Form of the records: image, of a manifest, or table, of rows, which may have images."""
+        only = self.features[0]
+        return "image" if only.kind == IMAGE and only.column is None else "table"
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """What the examples hold: image, table (columns), or both."""
+        return frozenset(IMAGE if feature.kind == IMAGE else "table" for feature in self.features)
 
     @property
     def family(self) -> str:

@@ -24,6 +24,8 @@ and a record of a table's rows
     sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
                                       element NaN is stored as NaN
     text/COLUMN  bytes, 1 value       UTF-8, one per text feature; NULL is the empty text
+    image/COLUMN bytes, 1 value       encoded image, one per image feature, as `image` above
+    uri/COLUMN, crc32c/COLUMN         of the test split, as above, one per image feature
     label        int64, 1 value: index into `classes`; regression: float32, 1 value
     weight       float32, 1 value    if rows have weights: as in the source, 0 or more
     group        int64, 1 value    of the test split, if groups decide the split: FARM_FINGERPRINT
@@ -32,8 +34,9 @@ and a record of a table's rows
 A vector without values is absent.
 
 Of a feature: name as in the researcher's file (any text); column, a plain identifier, its name in
-the snapshot table and in `sequence/COLUMN` or `text/COLUMN`; dtype that of the record; index its
-place in the record's vector. Every statistic and vocabulary is of the train split alone:
+the snapshot table and in `sequence/COLUMN`, `text/COLUMN` or `image/COLUMN`; dtype that of the
+record; index its place in the record's vector. An image has no statistics. Every statistic and
+vocabulary is of the train split alone:
 
     count       values that are there; of a sequence feature, elements of all sequences together
     missing     NULL or NaN in their place
@@ -51,10 +54,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, cast, get_args
 
-# Kinds of features. An image is the only feature of its dataset.
+# Kinds of features. An image without a column is the only feature of its dataset: a manifest's.
 IMAGE = "image"
-# Kinds of table features, and the vectors of the record that hold them; a sequence and a text have
-# one of their own.
+# Kinds of values of a table, and the vectors of the record that hold them; a sequence and a text
+# have one of their own.
 NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT = TABLE_KINDS = (
     "numeric",
     "boolean",
@@ -186,7 +189,7 @@ class Feature:
     @property
     def record_name(self) -> str:
         """The feature of the record that holds this one: itself, a vector, or one of its own."""
-        if self.kind in (SEQUENCE, TEXT):
+        if self.kind in (SEQUENCE, TEXT) or (self.kind == IMAGE and self.column):
             return f"{self.kind}/{self.table_column}"
         return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
 

@@ -17,7 +17,7 @@ the same words (model_file.py).
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -302,36 +302,42 @@ def of_model(model: str, table: type[Common] = Hyperparameters) -> list[str]:
     ]
 
 
-def of_training(h: Common, model: str, kind: str, task: str, metric: str) -> dict[str, Value]:
-    """The values that a training reads. kind: of the dataset, "image" or "table". metric: the one
-    that decides.
+def of_training(
+    h: Common, model: str, inputs: Collection[str], task: str, metric: str
+) -> dict[str, Value]:
+    """The values that a training reads. inputs: what the examples hold, "image", "table" or both.
+    metric: the one that decides.
     """
     table = type(h)
     return {
         name: getattr(h, name)
         for name in of_model(model, table)
-        if reads(name, kind, task, metric, table)
+        if reads(name, inputs, task, metric, table)
     }
 
 
-def without_effect(h: Common, kind: str, task: str, metric: str) -> list[str]:
+def without_effect(h: Common, inputs: Collection[str], task: str, metric: str) -> list[str]:
     """Names of those that differ from their default for nothing, in such a training."""
     return [
         name
         for name, field in _fields(type(h)).items()
-        if not reads(name, kind, task, metric, type(h)) and getattr(h, name) != field.default
+        if not reads(name, inputs, task, metric, type(h)) and getattr(h, name) != field.default
     ]
 
 
 def reads(
-    name: str, kind: str, task: str, metric: str, table: type[Common] = Hyperparameters
+    name: str,
+    inputs: Collection[str],
+    task: str,
+    metric: str,
+    table: type[Common] = Hyperparameters,
 ) -> bool:
-    """Return whether a hyperparameter has an effect on this task, with this kind of dataset and
+    """Return whether a hyperparameter has an effect on this task, with these inputs and this
     metric.
     """
     words = _words(name, table)
-    given = {"inputs": kind, "tasks": task, "metrics": metric}
-    return all(value in words.get(word, [value]) for word, value in given.items())
+    given = {"inputs": inputs, "tasks": [task], "metrics": [metric]}
+    return all(not {*values}.isdisjoint(words.get(word, values)) for word, values in given.items())
 
 
 def parse(name: str, text: str, table: type[Common] = Hyperparameters) -> Value:

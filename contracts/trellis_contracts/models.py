@@ -1,13 +1,14 @@
 """The models that can be trained, a module of trainer.models each; a group's own: model_file.py."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Model:
-    """Description of a model. inputs: kinds of dataset that it reads, "image" or "table".
+    """Description of a model. inputs: what it learns from, "image" or "table" (columns).
 
+    joins: whether it reads the columns beside images; without, of both it reads the columns alone.
     needs: a kind of feature without which it is no use, or "". most: bounds of what it takes of a
     dataset: "steps" of a sequence, "pairs" of categorical features. max_pooling: whether it has
     layers whose gradient XLA cannot compile.
@@ -18,6 +19,22 @@ class Model:
     needs: str = ""
     most: Mapping[str, int] = field(default_factory=dict)
     max_pooling: bool = False
+    joins: bool = True
+
+    def fits(self, inputs: Collection[str]) -> bool:
+        """Return whether it can learn from examples that hold these inputs."""
+        return not {*self.inputs}.isdisjoint(inputs)
+
+    def reads(self, inputs: Collection[str]) -> frozenset[str]:
+        """Return which of these inputs of an example it reads."""
+        if "table" in inputs and not self.joins:
+            return frozenset(["table"])
+        return frozenset(inputs)
+
+
+def words_for(inputs: Collection[str]) -> str:
+    """Inputs for people: `images`, `tables`, `images and tables`."""
+    return " and ".join(f"{name}s" for name in sorted(inputs))
 
 
 MODELS = {
@@ -25,16 +42,19 @@ MODELS = {
         "fully connected layers over all pixels, or over all features of a row (of a sequence its "
         "mean, spread, maximum and length)",
         ("image", "table"),
+        joins=False,
     ),
     "residual": Model(
         "the inputs of dense, in blocks of two normalized layers, each added to its input",
         ("image", "table"),
+        joins=False,
     ),
     "wide_and_deep": Model(
         "the sum of a linear model, which also has a weight for every two values of categorical "
         "features, and of the dense one",
         ("table",),
         most={"pairs": 1000},
+        joins=False,
     ),
     "convolutional": Model(
         "blocks of convolutions, then the mean over the image", ("image",), max_pooling=True
@@ -52,6 +72,7 @@ MODELS = {
         "last states and all other features",
         ("table",),
         "sequence",
+        joins=False,
     ),
     "transformer": Model(
         "attention between the steps of each sequence of a row, then fully connected layers over "
@@ -60,5 +81,6 @@ MODELS = {
         "sequence",
         # Attention compares all steps with all: of more, one example would take gigabytes.
         most={"steps": 2048},
+        joins=False,
     ),
 }

@@ -106,9 +106,11 @@ def test_a_model_may_lack_what_others_have():
 
 
 def test_a_training_has_only_those_that_can_change_it():
-    of_rows = hyperparameters.of_training(Hyperparameters(), "dense", "table", "regression", "rmse")
+    of_rows = hyperparameters.of_training(
+        Hyperparameters(), "dense", ["table"], "regression", "rmse"
+    )
     of_images = hyperparameters.of_training(
-        Hyperparameters(), "dense", "image", "multiclass_classification", "accuracy"
+        Hyperparameters(), "dense", ["image"], "multiclass_classification", "accuracy"
     )
     assert set(of_images) - set(of_rows) == {
         "augment",
@@ -126,11 +128,11 @@ def test_a_training_has_only_those_that_can_change_it():
 
 def test_values_that_change_nothing_are_found():
     h = Hyperparameters(augment=True, label_smoothing=0.1, embedding=4)
-    assert hyperparameters.without_effect(h, "table", "regression", "rmse") == [
+    assert hyperparameters.without_effect(h, ["table"], "regression", "rmse") == [
         "label_smoothing",
         "augment",
     ]
-    assert hyperparameters.without_effect(h, "image", "binary_classification", "auc") == [
+    assert hyperparameters.without_effect(h, ["image"], "binary_classification", "auc") == [
         "embedding"
     ]
 
@@ -148,4 +150,4 @@ def test_values_that_change_nothing_are_found():
 )
 def test_a_threshold_is_for_two_classes_and_a_metric_of_decisions(task, metric, idle):
     h = Hyperparameters(decision_threshold="best")
-    assert hyperparameters.without_effect(h, "table", task, metric) == idle
+    assert hyperparameters.without_effect(h, ["table"], task, metric) == idle

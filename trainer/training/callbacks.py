@@ -89,7 +89,7 @@ def build(
         logs = str(settings.places.logs)
         callbacks.append(keras.callbacks.TensorBoard(logs, write_graph=False))
         # TensorBoard's tab HParams: a row for each folder of logs, so for each trial.
-        values = {"model": settings.model, **settings.read_hyperparameters(dataset.kind)}
+        values = {"model": settings.model, **settings.read_hyperparameters(dataset.inputs)}
         callbacks.append(hparams.KerasCallback(logs, values, trial_id=logs))
         # Vertex AI sets the trial's id; local runs have no tuner to report to.
         if os.environ.get("CLOUD_ML_TRIAL_ID"):

@@ -9,7 +9,7 @@ from trainer.training.settings import Settings
 from trellis_contracts import hyperparameters
 from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
 from trellis_contracts.dataset_features import SEQUENCE, TEXT
-from trellis_contracts.models import MODELS
+from trellis_contracts.models import MODELS, words_for
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
 
 Refuse = Callable[[str], NoReturn]
@@ -45,11 +45,11 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
 
     _check_features(settings, dataset, refuse)
     _check_label(settings, dataset, refuse)
-    h, kind = settings.hyperparameters, dataset.kind
-    if idle := hyperparameters.without_effect(h, kind, settings.task, settings.metric):
+    h, read = settings.hyperparameters, settings.declared.reads(dataset.inputs)
+    if idle := hyperparameters.without_effect(h, read, settings.task, settings.metric):
         refuse(
-            f"is one of {kind}s, for {settings.task} by {settings.metric}: {', '.join(idle)} would "
-            "have no effect; leave it out"
+            f"is one of {words_for(read)}, for {settings.task} by {settings.metric}: "
+            f"{', '.join(idle)} would have no effect; leave it out"
         )
     (class_weights.of_sets if dataset.is_multilabel else class_weights.of)(dataset, h)
     compiled = "jit_compile" if h.jit_compile else ""
@@ -69,12 +69,11 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
     if not dataset.features:
         refuse("has no features: there is nothing to predict the label from")
     kinds = {feature.kind: None for feature in dataset.features}  # a set, in order
-    if "image" in kinds and len(dataset.features) > 1:
-        refuse("has an image beside other features; only one image by itself is read")
-    if dataset.kind not in settings.inputs:
-        fitting = [name for name, model in MODELS.items() if dataset.kind in model.inputs]
+    if not settings.declared.fits(dataset.inputs):
+        fitting = [name for name, model in MODELS.items() if model.fits(dataset.inputs)]
         refuse(
-            f"is one of {dataset.kind}s, which {settings.model} does not read: use --model "
+            f"is one of {words_for(dataset.inputs)}, which {settings.model} does not read: use "
+            + "--model "
             + ", ".join(fitting[:-1])
             + f" or {fitting[-1]}"
         )

@@ -81,7 +81,7 @@ def write(
         **({"model_sha256": settings.own.sha256} if settings.own else {}),
         "task": settings.task,
         "metric": settings.metric,
-        "hyperparameters": settings.read_hyperparameters(dataset.kind),
+        "hyperparameters": settings.read_hyperparameters(dataset.inputs),
         "seed": settings.seed,
         "strategy": strategy,
         "epochs_run": len(history),

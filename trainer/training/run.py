@@ -39,7 +39,6 @@ from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
 from trainer.training.training_state import TrainingState
-from trellis_contracts import hyperparameters
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
 
@@ -229,9 +228,7 @@ def _decisive_settings(
         "replicas": spread.replicas,
         # Elsewhere a finished training may go on.
         **({"epochs": settings.epochs} if h.schedule != "constant" else {}),
-        **hyperparameters.of_training(
-            h, settings.model, dataset.kind, settings.task, settings.metric
-        ),
+        **settings.read_hyperparameters(dataset.inputs),
     }
 
 

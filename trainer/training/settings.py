@@ -1,5 +1,6 @@
 """The settings of a training."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from trainer.models.own import OwnModel
 from trellis_contracts import hyperparameters
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.hyperparameters import Common
-from trellis_contracts.models import MODELS
+from trellis_contracts.models import MODELS, Model
 
 STRATEGIES = (
     "auto",
@@ -64,18 +65,20 @@ class Settings:
     own: OwnModel | None = None
 
     @property
-    def inputs(self) -> tuple[str, ...]:
-        """Kinds of dataset that the model reads."""
-        return self.own.declaration.inputs if self.own else MODELS[self.model].inputs
+    def declared(self) -> Model:
+        """The declaration of the model."""
+        if self.own is None:
+            return MODELS[self.model]
+        return Model(self.own.declaration.description, self.own.declaration.inputs)
 
     @property
     def monitor(self) -> str:
         """Name in an epoch's logs of the metric that selects the best epoch."""
         return f"val_{self.metric}"
 
-    def read_hyperparameters(self, kind: str) -> dict[str, Value]:
-        """Return the hyperparameters that this training reads. kind: of the dataset, "image" or
-        "table".
+    def read_hyperparameters(self, inputs: Collection[str]) -> dict[str, Value]:
+        """Return the hyperparameters that this training reads. inputs: what the dataset's examples
+        hold.
         """
-        h = self.hyperparameters
-        return hyperparameters.of_training(h, self.model, kind, self.task, self.metric)
+        h, read = self.hyperparameters, self.declared.reads(inputs)
+        return hyperparameters.of_training(h, self.model, read, self.task, self.metric)

@@ -12,7 +12,7 @@ from airflow.sdk import Param
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.tuning import Choices, Range
-from trellis.workflow.validation.file import known_to
+from trellis.workflow.validation.file import catalog_of, known_to
 from trellis_contracts.catalog import Hyperparameter
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum")
@@ -74,11 +74,12 @@ def _known(experiment: Experiment, taken: Iterable[str]) -> dict[str, Hyperparam
 
     A group's own model may call one as a parameter of the run is called.
     """
-    kind, task, taken = experiment.source.kind, experiment.task, frozenset(taken)
+    task, taken = experiment.task, frozenset(taken)
+    inputs = catalog_of(experiment).models[experiment.model].reads(experiment.source.inputs)
     return {
         f"model_{name}" if name in taken else name: known
         for name, known in known_to(experiment).items()
-        if known.has_effect(kind, task)
+        if known.has_effect(inputs, task)
         and (not known.metrics or experiment.metric in known.metrics)
     }
 

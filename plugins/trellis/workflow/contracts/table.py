@@ -15,7 +15,8 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
-from trellis_contracts.columns import SPLIT_BY, WEIGHT, TableFeature
+from trellis_contracts.columns import SPLIT_BY, WEIGHT, ImageForm, TableFeature
+from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 MOST_FEATURES = 1000
@@ -66,6 +67,9 @@ _LABELS: dict[str, tuple[Sequence[str], str]] = {
     REGRESSION: (_NUMBER_TYPES, "what a regression learns is a number"),
     MULTILABEL: (("STRING",), "several classes are one text, with | between their names"),
 }
+# An object of Cloud Storage, as in trainer.exporting.images.manifest.
+_OBJECT = "^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?s:.*)[^/]$"
+
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
 # Types of a column that decides the split, by the rule.
@@ -109,6 +113,8 @@ class Feature(TableFeature):
     def missing(self) -> str:
         """SQL: the value is missing. BigQuery stores a NULL array as an empty one."""
         column = identifier(self.column)
+        if self.kind == IMAGE:
+            return f"IFNULL({column}, '') = ''"
         if self.kind == "sequence":
             return f"IFNULL(ARRAY_LENGTH({column}), 0) = 0"
         return f"{column} IS NULL OR IS_NAN({column})" if self.floats else f"{column} IS NULL"
@@ -130,6 +136,11 @@ class Feature(TableFeature):
             return self.missing
         elements = f"UNNEST({identifier(self.column)})"
         return f"NOT EXISTS(SELECT 1 FROM {elements} AS element WHERE NOT IS_NAN(element))"
+
+    @property
+    def no_address(self) -> str:
+        """SQL: the value, of an image feature, is missing or no address of an object."""
+        return f"NOT REGEXP_CONTAINS(IFNULL({identifier(self.column)}, ''), r'{_OBJECT}')"
 
     @property
     def length(self) -> str:
@@ -189,13 +200,19 @@ class Table:
             return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')}"
         return "label IS NULL" if several else "IFNULL(label, '') = ''"
 
+    @property
+    def images(self) -> list[Feature]:
+        """The features that are images."""
+        return [feature for feature in self.features if feature.kind == IMAGE]
+
     def of_baselines(self) -> list[Feature]:
         """Features for BigQuery ML and AutoML.
 
-        All but sequences, which they do not support, and free text: BigQuery ML takes each text
-        as a category of its own.
+        All but sequences and images, which they do not support, and free text: BigQuery ML takes
+        each text as a category of its own.
         """
-        return [feature for feature in self.features if feature.kind not in ("sequence", "text")]
+        left_out = ("sequence", "text", IMAGE)
+        return [feature for feature in self.features if feature.kind not in left_out]
 
     def left_out(self) -> list[str]:
         """Names of the features that baselines do not use."""
@@ -204,7 +221,11 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that `from_json` reads; part of plan.json."""
-        return {**asdict(self), "kept": [asdict(column) for column in self.kept]}
+        return {
+            **asdict(self),
+            "features": [feature.to_document() for feature in self.features],
+            "kept": [asdict(column) for column in self.kept],
+        }
 
 
 def from_json(content: Mapping[str, Any]) -> Table:
@@ -213,7 +234,7 @@ def from_json(content: Mapping[str, Any]) -> Table:
     return Table(
         key=Column(**content["key"]),
         label=Column(**content["label"]),
-        features=[Feature(**feature) for feature in content["features"]],
+        features=[Feature.from_document(feature) for feature in content["features"]],
         regression=content["regression"],
         kept=tuple(Kept(**column) for column in content["kept"]),
         **{role: Column(**content[role]) if content[role] else None for role in optional},
@@ -315,16 +336,18 @@ def _features(
     for kind, named, types in (
         ("categorical", wanted.categorical, ("INT64", "STRING")),
         ("text", wanted.text, ("STRING",)),
+        (IMAGE, list(wanted.image_columns), ("STRING",)),
     ):
+        where = "source.image_columns" if kind == IMAGE else f"source.{kind}"
         for name in named:
             kinds[name.lower()] = kind
             column = by_name.get(name.lower())
             if column is None:
                 hint = did_you_mean(name, _names(known))
-                problems.append(f"source.{kind}: there is no column '{name}'; {hint}")
+                problems.append(f"{where}: there is no column '{name}'; {hint}")
             elif column.type not in types:
                 problems.append(
-                    f"source.{kind}: '{name}' is {column.type}; {kind} is {' or '.join(types)}"
+                    f"{where}: '{name}' is {column.type}; {kind} is {' or '.join(types)}"
                 )
     unknown = [column for column in chosen if column.type not in KINDS]
     for column in unknown:
@@ -339,19 +362,20 @@ def _features(
         )
     *_, weight, split_by = others
     aliases = _aliases([column.name for column in chosen], _reserved(split_by, weight))
+    forms = {name.lower(): form.form for name, form in wanted.image_columns.items()}
     return [
-        _feature(column, alias, kinds.get(column.name.lower()))
+        _feature(column, alias, kinds.get(column.name.lower()), forms.get(column.name.lower()))
         for column, alias in zip(chosen, aliases, strict=True)
         if column.type in KINDS
     ]
 
 
-def _feature(column: Column, alias: str, chosen: str | None) -> Feature:
+def _feature(column: Column, alias: str, chosen: str | None, form: ImageForm | None) -> Feature:
     kind = chosen or KINDS[column.type]
     stored = {"categorical": "STRING", "timestamp": "TIMESTAMP"}.get(kind, column.type)
     if stored in ("NUMERIC", "BIGNUMERIC"):
         stored = "FLOAT64"  # every contender computes with floats
-    return Feature(column.name, alias, stored, kind)
+    return Feature(column.name, alias, stored, kind, form)
 
 
 def _aliases(names: Sequence[str], reserved: Sequence[str]) -> list[str]:

@@ -31,6 +31,7 @@ from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import QueryPredict, TablePredict
 from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import Split, recorded
+from trellis_contracts.dataset import IMAGE_RULE
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
@@ -188,7 +189,7 @@ def fingerprint(
     `versions` identifies the state of the data. A query that is not a function of its tables
     (CURRENT_DATE(), RAND()) is frozen with the result of its first run.
     """
-    wanted = experiment.row_source
+    wanted, images = experiment.row_source, described.images
     content = {
         "dataset_version": DATASET_VERSION,
         "source": source,
@@ -199,6 +200,7 @@ def fingerprint(
         "split": recorded(wanted.split),
         "vocabulary": wanted.vocabulary,
         "shards": wanted.shards,
+        **({"image_rule": IMAGE_RULE, "max_rejected": wanted.most_rejected} if images else {}),
         # Absent, the classes are in their natural order, as in older datasets.
         **({} if experiment.positive is None else {"positive": experiment.positive}),
     }

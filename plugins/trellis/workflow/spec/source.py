@@ -10,8 +10,9 @@ from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
 from trellis.workflow.spec.quantities import Object, Pixels, Scale, TableName
-from trellis.workflow.spec.sections import OneOf, Variant, broken, key
+from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
+from trellis_contracts.columns import ImageForm
 
 Kind = Literal["image", "table"]
 """Kind of a model's input, in the trainer's words."""
@@ -27,18 +28,9 @@ class _Stored(Variant):
     changes: Changes = key("limits of changes from one dataset to the next", Changes())
 
 
-class ImageSource(_Stored):
-    """Images that a manifest lists."""
+class _ImageForm(Section):
+    """Form of images in the dataset."""
 
-    opening = ("images",)
-    title = "images"
-    kind: ClassVar[Kind] = "image"
-
-    images: Object = key(
-        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, ML_USE "
-        "being TRAIN, VALIDATION or TEST, on every line or on none; of a "
-        "regression with a number as label"
-    )
     size: Pixels = key("size that images are scaled to: one side, or [height, width]")
     resize: Literal["stretch", "letterbox", "crop"] = key(
         "fit of an image of another shape: stretch changes its proportions; letterbox keeps all of "
@@ -58,12 +50,6 @@ class ImageSource(_Stored):
         "of them with `scale`",
         "jpeg",
     )
-    max_rejected: float = key(
-        "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
-        0.05,
-        ge=0,
-        le=1,
-    )
 
     @model_validator(mode="before")
     @classmethod
@@ -76,10 +62,44 @@ class ImageSource(_Stored):
             )
         return {"encoding": "png", **values}
 
+
+class ImageColumn(_ImageForm):
+    """A column of images' addresses, gs://BUCKET/OBJECT."""
+
+    @property
+    def form(self) -> ImageForm:
+        """The form as the trainer reads it."""
+        return ImageForm(self.size, self.channels, self.encoding, self.resize, self.scale)
+
+
+class ImageSource(_Stored, _ImageForm):
+    """Images that a manifest lists."""
+
+    opening = ("images",)
+    title = "images"
+    kind: ClassVar[Kind] = "image"
+
+    images: Object = key(
+        "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, ML_USE "
+        "being TRAIN, VALIDATION or TEST, on every line or on none; of a "
+        "regression with a number as label"
+    )
+    max_rejected: float = key(
+        "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
+        0.05,
+        ge=0,
+        le=1,
+    )
+
     @property
     def address(self) -> str:
         """The manifest."""
         return self.images
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """What an example holds."""
+        return frozenset(["image"])
 
 
 class RowSource(_Stored):
@@ -112,6 +132,18 @@ class RowSource(_Stored):
         "columns are categories",
         [],
     )
+    image_columns: dict[str, ImageColumn] = key(
+        "STRING columns that hold addresses of images, gs://BUCKET/OBJECT, by name: the images are "
+        "features, beside the other columns",
+        {},
+    )
+    max_rejected: float | None = key(
+        "share of rows with an unusable image (no address, missing, corrupt) above which the "
+        "export fails; left out: 0.05",
+        None,
+        ge=0,
+        le=1,
+    )
     keep: list[str] = key(
         "further columns to freeze with the rows, such as sex or site: never features, and "
         "`run.rows()` has them",
@@ -133,6 +165,19 @@ class RowSource(_Stored):
         ge=1,
         le=1_000_000,
     )
+
+    @property
+    def most_rejected(self) -> float:
+        """Share of rows that may have an unusable image."""
+        return 0.05 if self.max_rejected is None else self.max_rejected
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """What an example holds: the trainer's names of images and columns."""
+        images = {name.lower() for name in self.image_columns}
+        if self.features is not None and {name.lower() for name in self.features} <= images:
+            return frozenset(["image"])
+        return frozenset(["image", "table"] if images else ["table"])
 
 
 class TableSource(RowSource):
@@ -168,7 +213,7 @@ Source = Annotated[
     OneOf(
         "one of `images: MANIFEST`, `bigquery: TABLE` and `query: SQL`",
         "nothing to read",
-        "an example is an image or a row, and no model reads both. Small images can be a row's "
-        "ARRAY column of pixels, for a model of your own (docs/how-to/own-model.md)",
+        "a manifest lists images alone. For images beside other columns, name the column of a "
+        "table or query that holds their addresses under `image_columns`",
     ),
 ]

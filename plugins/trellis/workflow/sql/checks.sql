@@ -95,6 +95,21 @@ SELECT
   MIN(IF(split = 'train', label, NULL)) AS label_least,
   MAX(IF(split = 'train', label, NULL)) AS label_most,
 {% endif %}
+{% if images %}
+  COUNTIF({% for feature in images %}{{ feature.no_address }}{{ " OR " if not loop.last }}{% endfor %}) AS rows_without_image,
+  ARRAY(
+    SELECT AS STRUCT * FROM (
+{% for feature in images %}
+      SELECT {{ feature.name | literal }} AS feature, key, {{ feature.column | identifier }} AS value
+      FROM {{ snapshot | identifier }}
+      WHERE {{ feature.no_address }}
+{{ "      UNION ALL" if not loop.last }}
+{% endfor %}
+    )
+    ORDER BY feature, key
+    LIMIT 5
+  ) AS no_addresses,
+{% endif %}
   [
 {% for feature in features %}
     STRUCT(

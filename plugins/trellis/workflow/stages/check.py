@@ -18,6 +18,7 @@ from trellis.workflow.spec.source import QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
+    image_checks,
     job_messages,
     linear_checks,
     split_checks,
@@ -86,6 +87,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         regression=plan.table.regression,
         split_by=plan.table.split_by is not None,
         weight=plan.table.weight is not None,
+        images=plan.table.images,
         alone=plan.table.of_baselines(),
         numbers=linear_checks.numbers(plan.table),
         cells=data_checks.MOST_CELLS,
@@ -134,6 +136,9 @@ def evaluate(
         problems += training_checks.too_many_classes(experiment, len(found))
     automl = experiment.baselines.automl is not None
     problems += weight_checks.judge(row, plan.table, automl)
+    if plan.table.images:
+        refused, warned = image_checks.of_rows(row, experiment.row_source.most_rejected)
+        problems, warnings = [*problems, *refused], [*warnings, *warned]
     # The number of rows of a view or query was unknown before.
     few = group.too_few_for_automl(experiment, platform, row["examples"], None)
     problems += [few] if few else []
@@ -207,6 +212,7 @@ def columns_json(
         weight=table.weight.name if table.weight else None,
         features=tuple(table.features),
         vocabulary=source.vocabulary,
+        max_rejected=source.most_rejected,
         source={
             "table": platform.table(source.bigquery) if isinstance(source, TableSource) else None,
             "query": source.query if isinstance(source, QuerySource) else None,

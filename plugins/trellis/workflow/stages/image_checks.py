@@ -1,11 +1,12 @@
-"""Finds what the export and the trainer would refuse in a manifest's images, by the split of each.
+"""Finds what the export and the trainer would refuse in images, before any is read.
 
-The manifest says enough for it: images need not be read. What they hold, and whether they are
-there, only the export finds.
+Of a manifest, by the split of each. What images hold, and whether they are there, only the export
+finds.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trellis.workflow.lookups.image_manifest import Image, is_number
 from trellis.workflow.spec.experiment import Experiment
@@ -42,6 +43,29 @@ def judge(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> list
             "the class out, get more images of it, or divide each class (stratify)"
         )
     return [*problems, *training_checks.judge(experiment, splits)]
+
+
+def of_rows(row: Mapping[str, Any], max_rejected: float) -> tuple[list[str], list[str]]:
+    """Problems and warnings of rows without a usable address. row: the result of checks.sql.
+
+    max_rejected: share of rows, 0 to 1, that the export may reject.
+    """
+    count, rows = row["rows_without_image"], row["examples"]
+    if not count:
+        return [], []
+    shown = "; ".join(
+        f"{found['feature']} of the key {found['key']!r} is {_value(found['value'])}"
+        for found in row["no_addresses"]
+    )
+    found = f"{count:,} of {rows:,} rows have no address gs://BUCKET/OBJECT of an image: {shown}"
+    if count > max_rejected * rows:
+        limit = f"more than source.max_rejected ({max_rejected:g}) allows"
+        return [f"{found}; {limit}: leave these rows out in a query"], []
+    return [], [f"{found}; the export rejects them"]
+
+
+def _value(address: str | None) -> str:
+    return "NULL" if address is None else repr(address[:200])
 
 
 def _empty(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.source import RowSource
 from trellis.workflow.spec.split import StratifiedSplit, TimeSplit
 
-_LISTS = ("features", "categorical", "text")
+_LISTS = ("features", "categorical", "text", "image_columns")
 
 
 def folded(name: str | None) -> str:
@@ -31,6 +31,7 @@ def problems(source: RowSource) -> Iterator[Problem]:
     yield from _split(source)
     yield from _weight(source)
     yield from _kinds(source)
+    yield from _images(source)
     yield from _kept(source)
 
 
@@ -39,7 +40,8 @@ def _listed(source: RowSource, column: str, message: str) -> Iterator[Problem]:
     for role in _LISTS:
         for n, name in enumerate(getattr(source, role) or []):
             if folded(name) == folded(column):
-                yield Problem(("source", role, n), f"'{name}' {message}")
+                place = name if role == "image_columns" else n
+                yield Problem(("source", role, place), f"'{name}' {message}")
 
 
 def _kinds(source: RowSource) -> Iterator[Problem]:
@@ -59,6 +61,22 @@ def _kinds(source: RowSource) -> Iterator[Problem]:
         if folded(column) in map(folded, source.categorical):
             message = f"'{column}' is one of `categorical` too; a column is either"
             yield Problem(("source", "text", n), message)
+
+
+def _images(source: RowSource) -> Iterator[Problem]:
+    """Columns of images that are none, or named for another kind of feature."""
+    features = {folded(name) for name in source.features or []}
+    if source.max_rejected is not None and not source.image_columns:
+        message = "is for images, and there are no `image_columns`: leave it out"
+        yield Problem(("source", "max_rejected"), message)
+    for column in source.image_columns:
+        where = ("source", "image_columns", column)
+        if source.features is not None and folded(column) not in features:
+            hint = did_you_mean(column, source.features)
+            yield Problem(where, f"'{column}' is not one of the features; {hint}")
+        for role in ("categorical", "text"):
+            if folded(column) in map(folded, getattr(source, role)):
+                yield Problem(where, f"'{column}' is one of `{role}` too; a column is either")
 
 
 def _kept(source: RowSource) -> Iterator[Problem]:

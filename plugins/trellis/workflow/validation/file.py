@@ -229,7 +229,10 @@ def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any])
 
 def known_to(experiment: Experiment) -> dict[str, Hyperparameter]:
     """The hyperparameters of an experiment's model, the trainer's or its own, by name."""
+    return catalog_of(experiment).of_model(experiment.model)
+
+
+def catalog_of(experiment: Experiment) -> Catalog:
+    """The trainer's models, and the experiment's own."""
     catalog, own = load_catalog(), experiment.own_model
-    if own is not None:
-        catalog = catalog.with_file(own.name, own.declaration)
-    return catalog.of_model(experiment.model)
+    return catalog if own is None else catalog.with_file(own.name, own.declaration)

@@ -9,6 +9,7 @@ from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.tuning import Choices, Range, Span
 from trellis_contracts.catalog import Catalog, Hyperparameter
 from trellis_contracts.metrics import METRICS
+from trellis_contracts.models import words_for
 from trellis_contracts.tasks import TASKS
 
 
@@ -49,9 +50,11 @@ def _without_effect(
     parameter: Hyperparameter, experiment: Experiment, catalog: Catalog
 ) -> str | None:
     """Return why the setting would have no effect."""
-    kind, task = experiment.source.kind, experiment.task
-    if task in TASKS and not parameter.has_effect(kind, task):
-        return f"has no effect for {task} on a source of {kind}s, {parameter.only}: leave it out"
+    model, task = catalog.models[experiment.model], experiment.task
+    inputs = model.reads(experiment.source.inputs)
+    if task in TASKS and not parameter.has_effect(inputs, task):
+        source = words_for(inputs)
+        return f"has no effect for {task} on a source of {source}, {parameter.only}: leave it out"
     metrics, metric = parameter.metrics, experiment.metric
     if metrics and metric in METRICS and metric not in metrics:
         return (

@@ -8,6 +8,7 @@ from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.validation import backbone, hyperparameters, layers
 from trellis_contracts.catalog import Catalog
+from trellis_contracts.models import words_for
 
 
 def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
@@ -37,11 +38,12 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
 
 def unfit(experiment: Experiment, catalog: Catalog) -> str | None:
     """Return why the experiment's model cannot learn from its source; None if it can."""
-    kind, models = experiment.source.kind, catalog.models
-    if experiment.model not in models or kind in models[experiment.model].inputs:
+    inputs, models = experiment.source.inputs, catalog.models
+    if experiment.model not in models or models[experiment.model].fits(inputs):
         return None
-    fitting = [name for name, entry in models.items() if kind in entry.inputs]
-    return f"{experiment.model} is not for a source of {kind}s; known: {', '.join(fitting)}"
+    fitting = [name for name, entry in models.items() if entry.fits(inputs)]
+    known = ", ".join(fitting)
+    return f"{experiment.model} is not for a source of {words_for(inputs)}; known: {known}"
 
 
 def _place(where: Where, found: Where) -> Where:

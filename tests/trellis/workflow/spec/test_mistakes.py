@@ -186,7 +186,7 @@ MISTAKES_WITH_TABLES = [
      "'note' is not one of the features"),
     ("partition: measured_on", "vocabulary: 0", 12, "source.vocabulary", "from 1 to 1000000"),
     ("partition: measured_on", "encoding: png", 12, "source.encoding", "belongs to images"),
-    ("partition: measured_on", "max_rejected: 0.5", 12, "source.max_rejected", "belongs to images"),
+    ("partition: measured_on", "max_rejected: 0.5", 12, "source.max_rejected", "is for images"),
     ("partition: measured_on", "split: {by: sample_id}", 12, "source.split.by",
      "'sample_id' is the key, which decides where no rule is given"),
     ("partition: measured_on", "split: {by: Malignant}", 12, "source.split.by", "is the label"),
