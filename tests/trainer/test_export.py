@@ -232,7 +232,7 @@ def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothin
         check=False,
     )
     assert ended.returncode == 1
-    reason = "not an image in one of JPEG, PNG, BMP, GIF, WEBP, TIFF"
+    reason = "not an image; expected one of JPEG, PNG, BMP, GIF, WEBP, TIFF"
     numbers = (0, 3, 6, 9, 12)
     refusal = [
         "export refused: 50 of 150 manifest lines are rejected (33.3%; the limit is 5.0%):",

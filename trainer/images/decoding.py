@@ -48,7 +48,13 @@ def shallow(data: bytes, header: Header, height: int, width: int, channels: int)
         # The header has the size before rotation: compare its short side with the longer target,
         # so that either orientation leaves enough pixels.
         reduction = _reduction(min(header.size), max(height, width))
-    return _opencv(data, header, _REDUCED[channels, reduction]), ()
+    try:
+        return _opencv(data, header, _REDUCED[channels, reduction]), ()
+    except ImageError:
+        if header.format != "TIFF":
+            raise
+    # Samples of 2 and 4 bits, tiles with filled ends, and some ways of compression.
+    return _pillow(header.opened, channels), ()
 
 
 def deep(data: bytes, header: Header, scale: Scale, channels: int) -> Decoded:
@@ -116,6 +122,21 @@ def _opencv(data: bytes, header: Header, flags: int) -> np.ndarray:
 
 def _reduction(short_side: int, needed: int) -> int:
     return next((factor for factor in (8, 4, 2) if short_side // factor >= needed), 1)
+
+
+def _pillow(opened: Image.Image, channels: int) -> np.ndarray:
+    try:
+        upright = ImageOps.exif_transpose(opened)
+        found = np.asarray(upright.convert("L" if upright.mode in ("1", "L") else "RGB"))
+    except Exception as error:  # as in read_header: readers raise exceptions of their own
+        method = opened.info.get("compression", "raw")
+        raise ImageError(
+            f"a TIFF image that cannot be decompressed ({method}): corrupt or truncated, or a "
+            "method that is not read"
+        ) from error
+    if found.ndim == 2:
+        return found if channels == 1 else cv2.cvtColor(found, cv2.COLOR_GRAY2BGR)
+    return cv2.cvtColor(found, cv2.COLOR_RGB2GRAY if channels == 1 else cv2.COLOR_RGB2BGR)
 
 
 def _composed(opened: Image.Image, channels: int) -> Decoded:

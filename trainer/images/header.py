@@ -5,11 +5,12 @@ Nothing is decoded. Pillow reads it, of a TIFF file trainer.images.tiff.
 
 import functools
 import io
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from PIL import Image, ImageCms, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
-from trainer.images import tiff
+from trainer.images import others, tiff
 from trainer.images.errors import ImageError
 from trainer.images.losses import Loss
 from trainer.images.tiff import Samples
@@ -35,6 +36,12 @@ _NEAR = 0.01
 # A chunk's name, and the codes of sRGB's primaries and transfer function (ITU-T H.273).
 _CODE_POINTS, _SRGB_CODE_POINTS = b"cICP", b"\x01\x0d"
 _BEFORE_PIXELS = 4096
+# An application's extension: https://www.color.org/icc1v42.pdf, annex B.6
+_GIF_PROFILE = b"ICCRGBG1012"
+# BITMAPV5HEADER's colour space, in 14 bytes of file header and 56 of its own: a profile in the file
+# (MBED) or beside it (LINK).
+_BMP_COLOURS, _BMP_PROFILES = slice(70, 74), (b"DEBM", b"KNIL")
+_EXIF_ADOBE_RGB, _DCF_ADOBE_RGB = 2, "R03"
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ def read_header(data: bytes) -> Header:
     if not data:
         raise ImageError("the file is empty")
     if not tiff.is_tiff(data):
-        return _of_pillow(data)
+        return _of_pillow(data, f"{others.named(data)}; expected one of {', '.join(FORMATS)}")
     found = tiff.read(data)
     if found.deep is not None:
         if found.size[0] * found.size[1] > _MOST_PIXELS:
@@ -71,15 +78,17 @@ def read_header(data: bytes) -> Header:
         grey = found.deep.colours == 1
         header = Header("TIFF", found.size, None, found.deep, grey)
     else:
-        header = _of_pillow(data)
+        unread = f"a TIFF image of {found.layout}, which is not read"
+        header = _of_pillow(data, f"{unread}; save it as grey or RGB with 8 or 16 bits per channel")
     lost = [*found.lost, *(loss for loss in header.lost if loss not in ("frames", "profile"))]
     if _is_foreign(found.profile):
         lost.append("profile")
     return replace(header, lost=tuple(lost))
 
 
-def _of_pillow(data: bytes) -> Header:
-    opened = _open(data)
+def _of_pillow(data: bytes, unread: str) -> Header:
+    """unread: the refusal of a file that Pillow does not know."""
+    opened = _open(data, unread)
     deep = None
     grey = opened.mode in _GREY
     if opened.format == "PNG" and data[_PNG_DEPTH] == 16:
@@ -92,20 +101,21 @@ def _of_pillow(data: bytes) -> Header:
             f"{opened.format} with pixels of type {opened.mode}; convert the file to grey or RGB"
         )
     lost: list[Loss] = []
-    if _has_frames(opened, data):
+    # Of a TIFF file, trainer.images.tiff knows of frames.
+    if opened.format != "TIFF" and _has_frames(opened, data):
         lost.append("frames")
     if opened.mode == "CMYK":
         lost.append("cmyk")
-    elif _is_foreign(opened.info.get("icc_profile")) or _has_foreign_gamma(opened, data):
+    elif _has_foreign_colours(opened, data):
         lost.append("profile")
     return Header(opened.format or "", opened.size, opened, deep, grey, tuple(lost))
 
 
-def _open(data: bytes) -> Image.Image:
+def _open(data: bytes, unread: str) -> Image.Image:
     try:
         return Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError as error:
-        raise ImageError(f"not an image in one of {', '.join(FORMATS)}") from error
+        raise ImageError(unread) from error
     except Image.DecompressionBombError as error:
         raise ImageError(f"too large: {error}") from error
     except Exception as error:  # Pillow's readers raise struct.error, SyntaxError and others
@@ -113,24 +123,48 @@ def _open(data: bytes) -> Image.Image:
 
 
 def _has_frames(opened: Image.Image, data: bytes) -> bool:
-    if opened.format != "GIF":
-        return getattr(opened, "n_frames", 1) > 1
     try:
+        if opened.format != "GIF":
+            return bool(getattr(opened, "n_frames", 1) > 1)
         # Looks for a second frame, which changes what has been read of the first.
-        return bool(getattr(_open(data), "is_animated", False))
+        return bool(getattr(_open(data, ""), "is_animated", False))
     except Exception:  # as in _open: behind the first frame is something, and it is broken
         return True
 
 
-def _has_foreign_gamma(opened: Image.Image, data: bytes) -> bool:
-    """Return whether a PNG file's values mean other colours than sRGB's, and no profile says
-    which.
+def _has_foreign_colours(opened: Image.Image, data: bytes) -> bool:
+    """Return whether the file says in its format's way that its colours are other than sRGB's."""
+    if profile := opened.info.get("icc_profile"):
+        return _is_foreign(profile)
+    start = data[:_BEFORE_PIXELS]
+    if opened.format == "PNG":
+        return _has_foreign_gamma(opened, start)
+    if opened.format == "GIF":
+        return _GIF_PROFILE in start
+    if opened.format == "BMP":
+        return start[_BMP_COLOURS] in _BMP_PROFILES
+    return _is_adobe_rgb(opened)
+
+
+def _is_adobe_rgb(opened: Image.Image) -> bool:
+    """Return whether a camera says Adobe RGB, which it may do without a profile (DCF 2.0, EXIF
+    2.32).
     """
-    if opened.format != "PNG" or opened.info.get("icc_profile"):
+    if not opened.info.get("exif"):
         return False
-    place = data.find(_CODE_POINTS, 0, _BEFORE_PIXELS)
+    with suppress(Exception):  # as in _open
+        exif = opened.getexif()
+        space = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.ColorSpace)
+        rules = exif.get_ifd(ExifTags.IFD.Interop).get(ExifTags.Interop.InteropIndex)
+        return space == _EXIF_ADOBE_RGB or rules == _DCF_ADOBE_RGB
+    return False
+
+
+def _has_foreign_gamma(opened: Image.Image, start: bytes) -> bool:
+    """Return whether a PNG file's values mean other colours than sRGB's. start: of the file."""
+    place = start.find(_CODE_POINTS)
     if place >= 0:
-        return data[place + 4 : place + 6] != _SRGB_CODE_POINTS
+        return start[place + 4 : place + 6] != _SRGB_CODE_POINTS
     if "srgb" in opened.info:
         return False
     gamma = opened.info.get("gamma", _GAMMA)

@@ -22,7 +22,7 @@ _MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _GREY = (PHOTOMETRIC.MINISBLACK, PHOTOMETRIC.MINISWHITE)
 _KINDS: dict[int, str] = {SAMPLEFORMAT.UINT: "u", SAMPLEFORMAT.INT: "i", SAMPLEFORMAT.IEEEFP: "f"}
 _STRAIGHT_ALPHA, _UNSPECIFIED = 2, 0
-_ORIENTATION, _PROFILE = 274, 34675
+_ORIENTATION, _INNER, _PROFILE = 274, 330, 34675
 _REDUCED = 1
 # Pages that are looked at for being thumbnails of the first.
 _PAGES = 8
@@ -55,13 +55,14 @@ class Samples:
 @dataclass(frozen=True)
 class Structure:
     """size: (width, height) as stored. deep: None if 8 bits hold all samples. lost: as Header's.
-    profile: the ICC profile.
+    profile: the ICC profile. layout: channels, bits and colours in words.
     """
 
     size: tuple[int, int]
     deep: Samples | None
     lost: tuple[Loss, ...]
     profile: bytes | None
+    layout: str
 
 
 def is_tiff(data: bytes) -> bool:
@@ -118,9 +119,13 @@ def _structure(file: tifffile.TiffFile) -> Structure:
     page = _first(file)
     if page.imagedepth > 1:
         raise ImageError(f"a TIFF volume of {page.imagedepth} planes; save one plane as an image")
-    lost: list[Loss] = []
-    if _has_frames(file):
-        lost.append("frames")
+    frames = _has_frames(file)
+    if int(page.subfiletype) & _REDUCED and (frames or _tag(page, _INNER) is not None):
+        raise ImageError(
+            "a TIFF file whose first page is a reduced copy of another one, as in a camera's raw "
+            "file; save the image itself as the first page"
+        )
+    lost: list[Loss] = ["frames"] if frames else []
     extra = tuple(int(kind) for kind in page.extrasamples)
     if len(extra) > (extra[:1] != (_UNSPECIFIED,)):
         lost.append("channels")
@@ -134,6 +139,8 @@ def _structure(file: tifffile.TiffFile) -> Structure:
         deep=_deep(page, extra),
         lost=tuple(lost),
         profile=_tag(page, _PROFILE),
+        layout=f"{page.samplesperpixel} channels of {page.bitspersample} bits "
+        f"({PHOTOMETRIC(page.photometric).name})",
     )
 
 

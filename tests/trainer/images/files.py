@@ -92,6 +92,59 @@ def rotated(kind: str, **options) -> bytes:
     return pillow(np.rot90(RGB), kind, exif=exif, **options)
 
 
+def packed(pixels: np.ndarray, bits: int, *more: tuple[int, int], colour: int = 1) -> bytes:
+    """A grey TIFF file with samples of a few bits. more: tags of type LONG. colour: its
+    photometric interpretation.
+    """
+    digits = ["".join(f"{value:0{bits}b}" for value in row) for row in pixels]
+    rows = [int(row.ljust(-(-len(row) // 8) * 8, "0"), 2) for row in digits]
+    content = b"".join(row.to_bytes(-(-pixels.shape[1] * bits // 8), "big") for row in rows)
+    height, width = pixels.shape
+    tags = [(256, width), (257, height), (258, bits), (259, 1), (262, colour), (277, 1)]
+    tags = sorted([*tags, (278, height), (279, len(content)), *more])
+    start = 8 + 2 + 12 * (len(tags) + 1) + 4
+    entries = [struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags]
+    place = sum(tag < 273 for tag, _ in tags)
+    entries.insert(place, struct.pack("<HHII", 273, 4, 1, start))
+    header = b"II*\0" + struct.pack("<IH", 8, len(entries))
+    return header + b"".join(entries) + bytes(4) + content
+
+
+def adobe_rgb_of_a_camera() -> bytes:
+    """EXIF alone says it (DCF 2.0): the colour space is none that EXIF names, the rule R03."""
+    pointer = struct.pack("<HHHII", 1, 0x8769, 4, 1, 26) + bytes(4)
+    exif = struct.pack("<HHHII", 2, 0xA001, 3, 1, 0xFFFF)
+    exif += struct.pack("<HHII", 0xA005, 4, 1, 56) + bytes(4)
+    rule = struct.pack("<HHHI4s", 1, 1, 2, 4, b"R03\0") + bytes(4)
+    header = b"Exif\0\0II*\0" + struct.pack("<I", 8)
+    options = {"quality": 95, "subsampling": 0, "exif": header + pointer + exif + rule}
+    return pillow(RGB, "JPEG", **options)
+
+
+def gif_with_a_profile() -> bytes:
+    data = pillow(Image.fromarray(RGB).quantize(64), "GIF")
+    place = 13 + 3 * 64  # behind the header and its palette
+    extension = b"!\xff\x0bICCRGBG1012\x04ICC \0"
+    return b"GIF89a" + data[6:place] + extension + data[place:]
+
+
+def bmp(alpha: np.ndarray, colours: bytes = b" niW") -> bytes:
+    """32 bits with a BITMAPV5HEADER. colours: its colour space."""
+    content = np.dstack([RGB[..., ::-1], alpha])[::-1].tobytes()
+    header = struct.pack("<IiiHHIIiiII", 124, WIDTH, HEIGHT, 1, 32, 3, len(content), 0, 0, 0, 0)
+    header += struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, 0xFF000000) + colours + bytes(64)
+    start = 14 + len(header)
+    return b"BM" + struct.pack("<IHHI", start + len(content), 0, 0, start) + header + content
+
+
+def with_another_page(first: dict, second: dict) -> bytes:
+    buffer = io.BytesIO()
+    with tifffile.TiffWriter(buffer) as writer:
+        writer.write(**first)
+        writer.write(**second)
+    return buffer.getvalue()
+
+
 def profile(name: str) -> bytes:
     return ImageCms.ImageCmsProfile(ImageCms.createProfile(name)).tobytes()
 
@@ -99,14 +152,6 @@ def profile(name: str) -> bytes:
 def imagej() -> bytes:
     buffer = io.BytesIO()
     tifffile.imwrite(buffer, np.stack([DEEP, DEEP[::-1]]), imagej=True)
-    return buffer.getvalue()
-
-
-def thumbnailed() -> bytes:
-    buffer = io.BytesIO()
-    with tifffile.TiffWriter(buffer) as writer:
-        writer.write(RGB, photometric="rgb")
-        writer.write(RGB[::2, ::2].copy(), photometric="rgb", subfiletype=1)
     return buffer.getvalue()
 
 
@@ -138,6 +183,10 @@ _OPAQUE = np.dstack([RGB, ALPHA])
 _BLACK_OR_WHITE = np.where(GREY > 127, 255, 0).astype(np.uint8)
 _FOUR_DEEP = np.dstack([DEEP_RGB, np.full_like(DEEP, 65535)])
 _QUANTIZED = np.asarray(Image.fromarray(RGB).quantize(64).convert("RGB"))
+_INDICES = np.asarray(Image.fromarray(RGB).quantize(64))[..., np.newaxis]
+_ONE_TRANSPARENT = np.where(_INDICES == 3, 255, _QUANTIZED)
+_PAGE = {"data": RGB, "photometric": "rgb"}
+_THUMBNAIL = {"data": RGB[::2, ::2].copy(), "photometric": "rgb", "subfiletype": 1}
 
 FILES: dict[str, File] = {
     "JPEG": File(pillow(RGB, "JPEG", quality=95, subsampling=0), RGB, 4),
@@ -150,6 +199,7 @@ FILES: dict[str, File] = {
     "JPEG with another profile": File(
         pillow(RGB, "JPEG", quality=95, subsampling=0, icc_profile=profile("XYZ")), RGB, 4
     ),
+    "JPEG in Adobe RGB by EXIF alone": File(adobe_rgb_of_a_camera(), RGB, 4),
     "JPEG, CMYK": File(pillow(image(RGB, "CMYK"), "JPEG", quality=95), RGB, 8),
     "JPEG with further images (MPO)": File(frames("MPO"), RGB, 12),
     "JPEG, 12 bits": File(twelve_bit_jpeg()),
@@ -158,9 +208,13 @@ FILES: dict[str, File] = {
     "PNG, grey": File(pillow(GREY, "PNG"), GREY),
     "PNG, 1 bit": File(pillow(GREY > 127, "PNG"), _BLACK_OR_WHITE),
     "PNG, palette": File(pillow(Image.fromarray(RGB).quantize(64), "PNG"), _QUANTIZED),
+    "PNG, palette with alpha": File(
+        pillow(Image.fromarray(RGB).quantize(64), "PNG", transparency=3), _ONE_TRANSPARENT
+    ),
     "PNG, rotated by EXIF": File(rotated("PNG"), RGB),
     "PNG with alpha, all opaque": File(pillow(_OPAQUE, "PNG"), RGB),
     "PNG, partly transparent": File(pillow(_TRANSPARENT, "PNG"), over_white(HALF)),
+    "PNG with another profile": File(pillow(RGB, "PNG", icc_profile=profile("LAB")), RGB),
     "PNG with another gamma": File(png(RGB, (b"gAMA", struct.pack(">I", 100_000))), RGB),
     "PNG with other primaries or transfer (cICP)": File(png(RGB, (b"cICP", b"\x09\x10\0\1")), RGB),
     "PNG, animated": File(frames("PNG"), RGB),
@@ -172,12 +226,22 @@ FILES: dict[str, File] = {
         np.where(DEEP[0, 0] == DEEP, 65535, DEEP),
     ),
     "GIF": File(pillow(Image.fromarray(RGB).quantize(64), "GIF"), _QUANTIZED),
+    "GIF, partly transparent": File(
+        pillow(Image.fromarray(RGB).quantize(64), "GIF", transparency=3), _ONE_TRANSPARENT
+    ),
+    "GIF with a profile": File(gif_with_a_profile(), _QUANTIZED),
     "GIF, animated": File(frames("GIF"), _QUANTIZED),
     "BMP": File(pillow(RGB, "BMP"), RGB),
     "BMP, palette": File(pillow(Image.fromarray(RGB).quantize(64), "BMP"), _QUANTIZED),
+    "BMP, partly transparent": File(bmp(HALF), over_white(HALF)),
+    "BMP with a profile": File(bmp(ALPHA, b"DEBM"), RGB),
     "WebP": File(pillow(RGB, "WEBP", lossless=True), RGB),
     "WebP, partly transparent": File(
         pillow(_TRANSPARENT, "WEBP", lossless=True, exact=True), over_white(HALF)
+    ),
+    "WebP, rotated by EXIF": File(rotated("WEBP", lossless=True), RGB),
+    "WebP with another profile": File(
+        pillow(RGB, "WEBP", lossless=True, icc_profile=profile("LAB")), RGB
     ),
     "WebP, animated": File(frames("WEBP"), RGB),
     "TIFF": File(tiff(RGB, photometric="rgb"), RGB),
@@ -185,13 +249,30 @@ FILES: dict[str, File] = {
     "BigTIFF": File(tiff(RGB, big=True, photometric="rgb"), RGB),
     "TIFF, compressed (LZW)": File(pillow(RGB, "TIFF", compression="tiff_lzw"), RGB),
     "TIFF, tiles": File(tiff(RGB, photometric="rgb", tile=(32, 32)), RGB),
+    "TIFF, tiles with a filled end": File(tiff(RGB, photometric="rgb", tile=(16, 16)), RGB),
+    "TIFF, compressed (LZMA)": File(tiff(RGB, photometric="rgb", compression="lzma"), RGB),
     "TIFF, a plane for each channel": File(
         tiff(planes(RGB), photometric="rgb", planarconfig="separate"), RGB
     ),
     "TIFF, rotated": File(
         tiff(np.rot90(RGB).copy(), photometric="rgb", extratags=[(274, "H", 1, 6, True)]), RGB
     ),
+    "TIFF, rotated, partly transparent": File(
+        tiff(
+            np.rot90(_TRANSPARENT).copy(),
+            photometric="rgb",
+            extrasamples=["unassalpha"],
+            extratags=[(274, "H", 1, 6, True)],
+        ),
+        over_white(HALF),
+    ),
+    "TIFF with another profile": File(pillow(RGB, "TIFF", icc_profile=profile("LAB")), RGB),
     "TIFF, 1 bit": File(tiff(GREY > 127), _BLACK_OR_WHITE),
+    "TIFF, 4 bits": File(packed(GREY >> 4, 4), (GREY >> 4) * 17),
+    "TIFF, 4 bits, rotated": File(packed(np.rot90(GREY >> 4), 4, (274, 6)), (GREY >> 4) * 17),
+    "TIFF, 4 bits, 0 is white": File(packed(15 - (GREY >> 4), 4, colour=0), (GREY >> 4) * 17),
+    "TIFF, 6 bits": File(packed(GREY >> 2, 6)),
+    "TIFF, 12 bits": File(packed(DEEP & 4095, 12)),
     "TIFF, 0 is white": File(tiff(255 - GREY, photometric="miniswhite"), GREY),
     "TIFF, palette": File(palette(lambda value: value * 257), np.dstack([GREY] * 3)),
     "TIFF, palette of 16 bits": File(
@@ -203,12 +284,19 @@ FILES: dict[str, File] = {
     "TIFF, RGB and another channel": File(
         tiff(_TRANSPARENT, photometric="rgb", extrasamples=["unspecified"]), RGB
     ),
+    "TIFF, grey and another channel": File(tiff(np.dstack([GREY, GREY]), planarconfig="contig")),
     "TIFF, 5 channels": File(tiff(np.dstack([RGB, GREY, GREY]), planarconfig="contig")),
     "TIFF, CMYK": File(pillow(image(RGB, "CMYK"), "TIFF"), RGB, 4),
     "TIFF, YCbCr": File(pillow(image(RGB, "YCbCr"), "TIFF"), RGB, 4),
     "TIFF, CIELAB": File(pillow(image(RGB, "LAB"), "TIFF")),
     "TIFF, several pages": File(tiff(np.stack([GREY, GREY[::-1]])), GREY),
-    "TIFF with a thumbnail": File(thumbnailed(), RGB),
+    "TIFF with a thumbnail": File(with_another_page(_PAGE, _THUMBNAIL), RGB),
+    "TIFF with a mask": File(with_another_page(_PAGE, {"data": GREY > 127, "subfiletype": 4}), RGB),
+    "TIFF of which another page is not read": File(
+        with_another_page(_PAGE, {"data": DEEP.astype(np.complex64)}), RGB
+    ),
+    "TIFF that begins with a thumbnail": File(with_another_page(_THUMBNAIL, _PAGE)),
+    "TIFF of one reduced page": File(packed(GREY, 8, (254, 1)), GREY),
     "TIFF, volume": File(tiff(np.stack([GREY] * 2), volumetric=True, tile=(2, 16, 16))),
     "TIFF, 16 bits": File(tiff(DEEP), DEEP),
     "TIFF, 16 bits, RGB": File(tiff(DEEP_RGB, photometric="rgb"), DEEP_RGB),
@@ -237,6 +325,7 @@ FILES: dict[str, File] = {
     "TIFF, floats of 64 bits": File(tiff(DEEP.astype(np.float64)), DEEP),
     "TIFF, floats with NaN": File(tiff(np.where(DEEP > 2000, np.nan, DEEP).astype(np.float32))),
     "TIFF, complex numbers": File(tiff(DEEP.astype(np.complex64))),
+    "TIFF, a sensor's raw values": File(packed(DEEP, 16, colour=32803)),
     "ICO": File(pillow(RGB, "ICO", sizes=[(16, 16)])),
     "PNM (PPM, PGM)": File(pillow(RGB, "PPM")),
     "JPEG 2000": File(pillow(RGB, "JPEG2000")),

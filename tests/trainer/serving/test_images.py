@@ -36,7 +36,7 @@ def png_header(width, height):
     ("data", "reason"),
     [
         (b"", "the file is empty"),
-        (b"seven, written by hand\n", "not an image in one of JPEG, PNG"),
+        (b"seven, written by hand\n", "not an image; expected one of JPEG, PNG"),
         (
             png_header(10_000, 5_000),
             r"5000 pixels are 50\.0 megapixels; the limit is 33\.6",

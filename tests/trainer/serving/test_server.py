@@ -130,7 +130,7 @@ def test_images_in_a_bucket(endpoint):
 @pytest.mark.parametrize(
     ("instances", "field", "reason"),
     [
-        ([LIGHT, TEXT], "instances[1].image_bytes", "not an image in one of JPEG"),
+        ([LIGHT, TEXT], "instances[1].image_bytes", "not an image; expected one of JPEG"),
         ([LARGE, LIGHT], "instances[0].image_bytes", "50.0 megapixels"),
         ([LIGHT, DARK, CUT_JPEG], "instances[2].image_bytes", "corrupt or truncated JPEG"),
         ([{"image_bytes": {"b64": "no!"}}], "instances[0].image_bytes.b64", "not base64"),
