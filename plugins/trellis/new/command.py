@@ -134,8 +134,8 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         rows = files.describe(file, place)
         write = _of_rows(rows, partial(files.classes, file), options, owner)
     elif options.data.startswith("gs://"):
-        print(f"{options.data}: a manifest of images")
         found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
+        _say(f"{options.data}: a manifest of images", found.notes)
         write = _of_images(found, group, owner, options.task)
     elif options.data.count(".") in (1, 2) and not options.data.endswith(kinds.SUFFIXES):
         client = _bigquery(group)

@@ -114,7 +114,8 @@ class Images:
     """A manifest's images. classes: number of images by class. size: of one side, in pixels, the
     median of those looked at. resize: letterbox if those have several shapes, else stretch.
     count: of images. grouped: every line names a group after the label. frozen: every line names
-    its split. several: lines have any number of labels.
+    its split. several: lines have any number of labels. bits: of one channel, the most of those
+    looked at.
     """
 
     address: str
@@ -122,6 +123,7 @@ class Images:
     size: int = 64
     channels: int = 3
     resize: str = "stretch"
+    bits: int = 8
     grouped: bool = False
     frozen: bool = False
     several: bool = False

@@ -16,8 +16,12 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 
 _SYSTEM = ("__MACOSX", "Thumbs.db", "desktop.ini", "ehthumbs.db", "@eaDir", "$RECYCLE.BIN")
 _CONVERT = "convert them to PNG (16 bits keep their depth)"
+_DICM = "by their first bytes"
 _OTHERS = {
-    (".dcm", ".dicom", ".dic", ".ima"): ("DICOM", f"{_CONVERT}, and drop who the patient is"),
+    (".dcm", ".dicom", ".dic", ".ima", _DICM): (
+        "DICOM",
+        f"{_CONVERT}, and drop who the patient is",
+    ),
     (".nii", ".nii.gz", ".mha", ".mhd", ".nrrd", ".mgz", ".img"): (
         "volumes (NIfTI and the like)",
         "write the slices as PNG; volumes are not learned as such",
@@ -39,6 +43,7 @@ _OTHERS = {
         "name the table itself; labels of images go into a manifest, lines of gs://IMAGE,LABEL",
     ),
 }
+_KNOWN = {suffix for suffixes in _OTHERS for suffix in suffixes}
 _MASKS = re.compile(
     r"(.*[_ -])?(masks?|segmentations?|segs?|gts?|ground_?truths?|annotations?|contours?|rois?)"
     r"([_ -].*)?|labels?(tr|ts)?|seg(mentation)?(class|object).*"
@@ -130,7 +135,7 @@ def _is_system(name: str) -> bool:
 def _is_image(file: Path, left: Counter[str], others: Counter[str]) -> bool:
     suffix = ".nii.gz" if file.name.lower().endswith(".nii.gz") else file.suffix.lower()
     if suffix not in SUFFIXES:
-        others[suffix] += 1
+        others[_DICM if suffix not in _KNOWN and _is_dicom(file) else suffix] += 1
         return False
     try:
         file.name.encode()
@@ -147,6 +152,15 @@ def _is_image(file: Path, left: Counter[str], others: Counter[str]) -> bool:
     if size == 0:
         left["empty files (0 bytes)"] += 1
     return size > 0
+
+
+def _is_dicom(file: Path) -> bool:
+    """Return whether the file begins as DICOM (PS3.10, 7.1): scanners name files by numbers."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(132)[128:] == b"DICM"
+    except OSError:
+        return False
 
 
 def _without_masks(found: list[Path], left: Counter[str]) -> list[Path]:
@@ -187,16 +201,25 @@ def _no_classes(folder: Path, loose: list[Path], others: Counter[str]) -> DataEr
     )
 
 
+def _check_annotated(folder: Path, tops: set[str]) -> None:
+    """Raises DataError for images beside masks, boxes or the like, of all or of each split."""
+    for above in (folder, *(folder / top for top in sorted(tops) if signs.split_of(top))):
+        # Annotations may be texts, in a folder without an image.
+        names = sorted(path.name for path in above.iterdir() if path.is_dir())
+        masks = [name for name in names if _MASKS.fullmatch(name.lower())]
+        images = [name for name in names if _IMAGES.fullmatch(name.lower())]
+        if masks and images:
+            raise DataError(
+                f"{above} has images ({', '.join(images)}) beside masks or annotations "
+                f"({', '.join(masks)}): Trellis learns no segmentation and no detection; {GUIDE} "
+                "says what to do instead. To classify the images, sort them into a folder for each "
+                "class"
+            )
+
+
 def _check_layout(folder: Path, tops: set[str], files: list[Path]) -> None:
     """Raises DataError for folders that are no classes."""
-    masks = sorted(top for top in tops if _MASKS.fullmatch(top.lower()))
-    images = sorted(top for top in tops if _IMAGES.fullmatch(top.lower()))
-    if masks and images:
-        raise DataError(
-            f"{folder} has images ({', '.join(images)}) beside masks or annotations "
-            f"({', '.join(masks)}): Trellis learns no segmentation and no detection; {GUIDE} says "
-            "what to do instead. To classify the images, sort them into a folder for each class"
-        )
+    _check_annotated(folder, tops)
     if all(_FOLD.fullmatch(top) for top in tops):
         raise DataError(
             f"the folders in {folder} are folds ({', '.join(sorted(tops))}), not classes: join the "

@@ -4,10 +4,10 @@ import csv
 import io
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trellis.new import folders
 from trellis.new.described import DataError, Images, Note
@@ -24,7 +24,16 @@ _SAMPLED = 40
 _SEVERAL_SHAPES = 1.2
 # A TIFF's description may stand behind its pixels: of a local file all of it is read.
 _LONGEST_TIFF = 256 * 1024 * 1024
+_FORBIDDEN = "may not be read by you"
 _ML_USE = {"train": "training", "validation": "validation", "test": "test"}
+
+
+class _Looked(NamedTuple):
+    """An image of which the first bytes were read. name: its place. fault: why it has no shape."""
+
+    name: str
+    shape: Shape | None
+    fault: str = "is no image by its first bytes"
 
 
 def describe(client: Any, address: str, several: bool = False) -> Images:
@@ -53,8 +62,9 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
     uris = [fields[place] for fields, place in named]
     sampled = uris[:: max(1, len(uris) // _SAMPLED)][:_SAMPLED]
     with ThreadPoolExecutor(8) as pool:
-        headers = list(pool.map(lambda uri: _header(client, uri), sampled))
-    found = _together(map(shape_of, headers))
+        looked = list(pool.map(lambda uri: _look(client, uri), sampled))
+    notes = _judge(address, looked)
+    found = _together(looked)
     return Images(
         address,
         dict(sorted(contents.classes.items())),
@@ -62,6 +72,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
         frozen=splits,
         several=several,
         count=contents.examples,
+        notes=tuple(notes),
         **found,
     )
 
@@ -101,23 +112,12 @@ def of_folder(folder: Path, address: str) -> Images:
     """The description of a local folder, as it will be after its upload. Raises DataError."""
     found = folders.read(folder)
     sampled = found.images[:: max(1, len(found.images) // _SAMPLED)][:_SAMPLED]
-    shapes = []
+    looked = []
     for image in sampled:
         with image.file.open("rb") as opened:
-            shapes.append(shape_of(opened.read(HEADER), opened.read(_LONGEST_TIFF)))
-    notes = list(found.notes)
-    if unknown := [str(i.file) for i, shape in zip(sampled, shapes, strict=True) if shape is None]:
-        notes.append(
-            Note(
-                "no images that are known, by their first bytes",
-                f"{len(unknown)} of {len(sampled)} that were looked at, such as {unknown[0]}",
-            )
-        )
-    deep = Counter(shape.bits for shape in shapes if shape and shape.bits > 8)
-    notes += [
-        Note("deeper than 8 bits", f"{count} of {len(sampled)} images have {bits} bits")
-        for bits, count in deep.items()
-    ]
+            shape = shape_of(opened.read(HEADER), opened.read(_LONGEST_TIFF))
+            looked.append(_Looked(str(image.file), shape))
+    notes = [*found.notes, *_judge(str(folder), looked)]
     splits = Counter(image.split for image in found.images if image.split)
     if splits:
         of = ", ".join(f"{name} {count:,}" for name, count in splits.items())
@@ -128,7 +128,7 @@ def of_folder(folder: Path, address: str) -> Images:
         count=len(found.images),
         frozen=bool(splits),
         notes=tuple(notes),
-        **_together(shapes),
+        **_together(looked),
     )
 
 
@@ -141,24 +141,50 @@ def _blob_text(client: Any, address: str) -> str:
         raise DataError(f"{address} cannot be read: {error}") from None
 
 
-def _header(client: Any, uri: str) -> bytes:
-    """The start of an image; nothing for one that cannot be read, which the export will name."""
-    from google.api_core.exceptions import GoogleAPICallError
+def _look(client: Any, uri: str) -> _Looked:
+    from google.api_core.exceptions import Forbidden, GoogleAPICallError, NotFound
 
     try:
-        found: bytes = blob(client, uri).download_as_bytes(end=HEADER - 1)
-    except (GoogleAPICallError, ValueError):
-        return b""
-    return found
+        return _Looked(uri, shape_of(blob(client, uri).download_as_bytes(end=HEADER - 1)))
+    except NotFound:
+        return _Looked(uri, None, "is not there")
+    except Forbidden:
+        return _Looked(uri, None, _FORBIDDEN)
+    except (GoogleAPICallError, ValueError) as error:
+        return _Looked(uri, None, f"cannot be read ({error})")
 
 
-def _together(shapes: Iterable[Shape | None]) -> dict[str, Any]:
-    """The size, channels and resize to train with, as Images has them.
+def _judge(where: str, looked: Sequence[_Looked]) -> list[Note]:
+    """What a look at some images says of all. Raises DataError if no run could use any of them."""
+    bad = [image for image in looked if image.shape is None]
+    if bad and len(bad) == len(looked) and any(image.fault != _FORBIDDEN for image in bad):
+        raise DataError(
+            f"{where}: all {len(bad)} images that were looked at are unusable: {bad[0].name} "
+            f"{bad[0].fault}"
+        )
+    notes = [
+        Note(
+            f"images of which each {fault}",
+            f"{len(of)} of {len(looked)} that were looked at, such as {of[0]}",
+        )
+        for fault in sorted({image.fault for image in bad})
+        if (of := [image.name for image in bad if image.fault == fault])
+    ]
+    deep = Counter(image.shape.bits for image in looked if image.shape and image.shape.bits > 8)
+    notes += [
+        Note("deeper than 8 bits", f"{count} of {len(looked)} images have {bits} bits")
+        for bits, count in deep.items()
+    ]
+    return notes
+
+
+def _together(looked: Iterable[_Looked]) -> dict[str, Any]:
+    """The size, channels, bits and resize to train with, as Images has them.
 
     The size is the median of the shorter sides, from 8 to 224 pixels; one channel is enough if all
     images are grey; images of several shapes keep their proportions.
     """
-    known = [shape for shape in shapes if shape and shape.height and shape.width]
+    known = [shape for _, shape, _ in looked if shape and shape.height and shape.width]
     if not known:
         return {}
     side = int(statistics.median(min(shape.height, shape.width) for shape in known))
@@ -166,6 +192,7 @@ def _together(shapes: Iterable[Shape | None]) -> dict[str, Any]:
     low, high = ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
     return {
         "size": max(8, min(side, 224)),
+        "bits": max(shape.bits for shape in known),
         "channels": 1 if all(shape.channels == 1 for shape in known) else 3,
         "resize": "letterbox" if high / low > _SEVERAL_SHAPES else "stretch",
     }

@@ -81,7 +81,8 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
                 else []
             ),
             f"  channels: {images.channels}",
-            f"  encoding: {'png' if images.size <= 64 else 'jpeg'}",
+            *_scale(images.bits),
+            f"  encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}",
             f"  shards: {_shards(images.count)}",
             *split,
             "",
@@ -103,6 +104,17 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             "",
         ]
     )
+
+
+def _scale(bits: int) -> list[str]:
+    """How more than 8 bits become pixels: right for any file, as the values in use are unknown."""
+    if bits <= 8:
+        return []
+    return [
+        f"  # Files have {bits} bits per channel. Each is scaled by its own percentiles; where the",
+        "  # values mean something, `scale: {range: [BLACK, WHITE]}` keeps them comparable.",
+        "  scale: percentiles",
+    ]
 
 
 _METRICS = {

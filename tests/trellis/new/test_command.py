@@ -238,11 +238,11 @@ def test_a_partitioned_table(trellis, dags, google, planned, capsys):
     assert plan.experiment.task == "binary_classification"
 
 
-def png(path, side, height=None):
+def png(path, side, height=None, bits=8):
     """A grey image, square unless it has another height."""
     height = height or side
-    rows = b"".join(b"\0" + bytes(side) for _ in range(height))
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, height, 8, 0, 0, 0, 0))]
+    rows = b"".join(b"\0" + bytes(side * bits // 8) for _ in range(height))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, height, bits, 0, 0, 0, 0))]
     chunks += [(b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -282,6 +282,36 @@ def test_a_manifest_with_groups(trellis, dags, google, planned):
     assert plan.experiment.source.split.by == "group"
     assert plan.experiment.source.resize == "letterbox"
     assert plan.experiment.task == "multiclass_classification"
+
+
+def test_images_of_more_than_8_bits_have_a_scale(trellis, dags, google, planned, capsys):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    for n in range(20):
+        png(dags.parent / "Slides" / ("oak" if n % 2 else "elm") / f"{n}.png", 20, bits=16)
+    assert trellis("new", "experiment", "Slides", "--upload") == 0
+    assert "deeper than 8 bits: 20 of 20 images have 16 bits" in capsys.readouterr().out
+    source = planned("slides").experiment.source
+    assert (str(source.scale), source.encoding) == ("percentiles:1,99", "png")
+    assert trellis("new", "experiment", "gs://new-tests/slides/manifest.csv", "--name", "m") == 0
+    assert "deeper than 8 bits: 20 of 20 images have 16 bits" in capsys.readouterr().out
+    assert planned("m").experiment.source.scale == source.scale
+
+
+@pytest.mark.parametrize("there", [0, 5])
+def test_a_manifest_whose_images_are_not_there(trellis, dags, google, capsys, there):
+    folder = google.buckets / f"new-tests/gone-{there}"
+    for n in range(there):
+        png(folder / f"{n}.png", 30)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"gs://new-tests/{folder.name}/{n}.png,{n % 2}\n" for n in range(40)]
+    (folder / "manifest.csv").write_text("".join(lines))
+    address = f"gs://new-tests/{folder.name}/manifest.csv"
+    assert trellis("new", "experiment", address) == (0 if there else 1)
+    said = capsys.readouterr()
+    if there:
+        assert "is not there: 35 of 40 that were looked at" in said.out
+    else:
+        assert "0.png is not there" in said.err
 
 
 def test_a_manifest_with_any_number_of_labels(trellis, dags, google, planned, capsys):

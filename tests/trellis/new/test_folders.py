@@ -84,6 +84,10 @@ def test_folders_of_splits_are_the_split(make, names):
         (["images/1.png", "masks/1.png"], "segmentation"),
         (["imagesTr/1.png", "labelsTr/1.png"], "segmentation"),
         (["JPEGImages/1.png", "SegmentationClass/1.png"], "segmentation"),
+        (["images/1.png", "annotations/all.json"], "detection"),
+        (["images/train/1.png", "labels/train/1.txt"], "detection"),
+        (["train/images/1.png", "train/labels/1.txt", "valid/images/2.png"], "train has.*detect"),
+        (["JPEGImages/1.png", "Annotations/1.xml"], "detection"),
         (["Cat/1.png", "cat/1.png"], "differ in case"),
         (["caf\u00e9/1.png", "cafe\u0301/1.png"], "differ in case, blanks or accents"),
         (["cat/1.png", "cat/2.png"], "images of one class, 'cat'"),
@@ -99,6 +103,22 @@ def test_what_is_refused_and_how(make, names, said):
     folder = make(names)
     with pytest.raises(DataError, match=said):
         folders.read(folder)
+
+
+@pytest.mark.parametrize("name", ["IM00001", "1.2.840.113619.2.55", "scan.v2"])
+def test_dicom_is_known_without_its_suffix(make, name):
+    folder = make([f"cat/{name}", f"dog/{name}"], bytes(128) + b"DICM" + bytes(64))
+    with pytest.raises(DataError, match="2 files of DICOM"):
+        folders.read(folder)
+
+
+def test_files_of_which_none_is_an_image_are_refused(make):
+    folder = make(both("{}/1.png", "{}/2.png"), b"<html>not found</html>")
+    with pytest.raises(DataError, match=r"all 4 images that were looked at are unusable: .*1\.png"):
+        images.of_folder(folder, "gs://b/m.csv")
+    make(["cat/1.png"])
+    found = images.of_folder(folder, "gs://b/m.csv")
+    assert "3 of 4 that were looked at" in "\n".join(lines(found.notes))
 
 
 def test_masks_beside_their_images_are_left_out(make):
