@@ -19,18 +19,16 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from trainer import storage
 from trainer.comparison import binary, challenger, importance, leaderboard, scoreboard
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
-from trainer.comparison.importance import Importance
 from trainer.comparison.metric import Metric
 from trainer.comparison.multilabel import MULTILABEL_METRICS
 from trainer.comparison.outcome import AnyOutcome
-from trainer.comparison.promotion import Check, Gate, Promotion, decide
+from trainer.comparison.promotion import Decision, Gate, decide
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.repeats import read_repeats
@@ -41,7 +39,9 @@ from trainer.comparison.served import with_served
 from trainer.report.page import render
 from trainer.storage import StorageError
 from trellis_contracts import documents
+from trellis_contracts.challenger import Challenger
 from trellis_contracts.dataset import DatasetError
+from trellis_contracts.leaderboard import Check, Importance
 
 
 class ComparisonError(ValueError):
@@ -87,28 +87,27 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
     scores = Scoreboard(outcomes, primary, others, classes)
     deploy = run.plan.configuration.get("deploy")
-    promotion, challenging = None, None
+    decision, challenging = None, None
     if deploy is not None:
-        promotion = decide(Gate.of(deploy), run, scores, selected, failures)
-        promotion, challenging = _challenger(promotion, run, deploy)
-    repeats = read_repeats(run_uri, run.plan, selected, split, scores)
+        decision = decide(Gate.of(deploy), run, scores, selected, failures)
+        decision, challenging = _challenger(decision, run, deploy)
+    repeats = read_repeats(run, selected, split, scores)
     permuted = _importance(run, selected, split, primary)
-    board = leaderboard.document(
-        run, outcomes, scores, selected, failures, promotion, repeats, permuted
-    )
-    folder = output or storage.join(run_uri, "leaderboard")
+    board = leaderboard.of(run, outcomes, scores, selected, failures, decision, repeats, permuted)
+    folder = output or run.files.comparison
     page, figures = render(run, board, outcomes, split)
     # Before leaderboard.json, whose presence means that the other files exist.
     storage.write_text(storage.join(folder, "report.html"), page)
     where = storage.join(folder, "figures.json")
     storage.write_text(where, documents.to_json("figures", figures, where))
     if challenging:
-        text = challenger.to_json(challenging)
-        storage.write_text(storage.join(folder, challenger.FILE_NAME), text)
-    storage.write_text(storage.join(folder, "leaderboard.json"), leaderboard.to_json(board))
+        where = storage.join(folder, challenger.FILE_NAME)
+        storage.write_text(where, challenging.to_json(where))
+    where = storage.join(folder, "leaderboard.json")
+    storage.write_text(where, board.to_json(where))
     return (
         f"{leaderboard.table(board)}\n\n"
-        f"Leaderboard  {storage.join(folder, 'leaderboard.json')}\n"
+        f"Leaderboard  {where}\n"
         f"Report       {storage.join(folder, 'report.html')}"
     )
 
@@ -130,26 +129,26 @@ def _importance(
 
 
 def _challenger(
-    promotion: Promotion, run: Run, deploy: Mapping
-) -> tuple[Promotion, dict[str, Any] | None]:
-    """The decision, and the content of challenger.json.
+    decision: Decision, run: Run, deploy: Mapping
+) -> tuple[Decision, Challenger | None]:
+    """The decision, and challenger.json.
 
     Without raw examples there is no challenger.json, and a failed check is added to the decision.
     """
-    contender = next((c for c in run.contenders if c.name == promotion.challenger), None)
+    contender = next((c for c in run.contenders if c.name == decision.challenger), None)
     if contender is None:
-        return promotion, None
+        return decision, None
     examples, private = deploy["smoke"]["examples"], deploy.get("private", False)
     try:
-        return promotion, challenger.document(run, contender, examples, private)
+        return decision, challenger.of(run, contender, examples, private)
     except RawExamplesError as error:
         lacking = Check("raw examples for the smoke test exist", False, str(error))
-        return dataclasses.replace(promotion, checks=[*promotion.checks, lacking]), None
+        return dataclasses.replace(decision, checks=[*decision.checks, lacking]), None
 
 
 def _unusable(contender: Contender, run: Run) -> str | None:
     """The reason why a contender cannot be scored; None if it can."""
-    trained_on = contender.training["dataset"]["fingerprint"] if contender.training else None
+    trained_on = contender.training.dataset.fingerprint if contender.training else None
     if contender.reason is None and trained_on not in (None, run.dataset.fingerprint):
         # It may have seen this dataset's test examples in training.
         return (

@@ -12,9 +12,6 @@ import numpy as np
 
 from trellis_contracts.tasks import SEPARATOR
 
-DECIDED_ABOVE = 0.5
-"""A class is decided if its probability is greater."""
-
 
 def of(indices: Iterable[int]) -> int:
     """The set of these class indices, 0 to 62."""

@@ -3,44 +3,13 @@
 `trainer.compare` scores nothing else: all contenders, full trainings and baselines of services, are
 scored by one program on the same keys, not by metrics of their own services.
 
-One row per example of the test split, in any order. Classification:
-
-    key            string          the example's key in the dataset, unique
-    label          int32           true class, an index into the classes
-    probabilities  list<float32>   one per class, in the order of the classes, summing to 1
-
-    schema metadata  b"schema"   b"1"
-                     b"classes"  JSON list of class names; class i is its i-th entry
-                     b"threshold"  optional, of two classes: JSON, {"class": ..., "above": ...},
-                                 as trainer.decision has it
-
-A multi-label task:
-
-    key            string          as above
-    label          int64           set of the true classes, as trainer.label_sets has it
-    probabilities  list<float32>   as above, but each of its own
-
-    schema metadata  b"schema"   b"1"
-                     b"task"     b"multilabel_classification"
-                     b"classes"  as above
-
-Regression:
-
-    key            string          as above
-    label          double          true value, in the unit of the label's column
-    value          double          predicted value, in the same unit
-
-    schema metadata  b"schema"   b"1"
-                     b"task"     b"regression"
-
-The metadata may also have b"origin", a JSON object that identifies the model and its input.
+trellis_contracts.predictions has columns and metadata.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -48,17 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trainer.decision import Threshold
-from trellis_contracts import documents
 from trellis_contracts.documents import ContractError
+from trellis_contracts.predictions import PredictionsHeader
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
-
-SCHEMA_VERSION = 1
 
 # float32 softmax over thousands of classes sums to 1 within 1e-5; services that round their
 # probabilities to four digits stay within this, logits and unnormalised scores do not.
 SUM_TOLERANCE = 1e-3
-
-_VALUE_COLUMNS = {"key": pa.string(), "label": pa.float64(), "value": pa.float64()}
 
 
 class PredictionsError(ValueError):
@@ -237,50 +202,33 @@ def write(
     The file is built in memory and written in one go, because a Cloud Storage FUSE folder knows
     only whole objects and a reader must never see half a file.
     """
-    if isinstance(predictions, Values):
-        written = _value_table(predictions)
-    else:
-        written = _probability_table(predictions)
-    if origin is not None:
-        added = {"origin": json.dumps(dict(origin))}
-        written = written.replace_schema_metadata({**written.schema.metadata, **added})
-    _check_schema(written.schema)
+    header = _header(predictions, origin)
+    written = pa.table(_arrays(predictions), metadata=header.metadata)
+    _parsed(written.schema)
     buffer = pa.BufferOutputStream()
     pq.write_table(written, buffer, compression="zstd")
     with open(path, "wb") as file:
         file.write(buffer.getvalue())
 
 
-def _probability_table(predictions: Predictions | LabelSets) -> pa.Table:
-    n, c = predictions.probabilities.shape
-    metadata = {"schema": str(SCHEMA_VERSION), "classes": json.dumps(predictions.classes)}
-    sets = isinstance(predictions, LabelSets)
+def _header(predictions: AnyPredictions, origin: Mapping[str, str] | None) -> PredictionsHeader:
+    if isinstance(predictions, Values):
+        return PredictionsHeader(REGRESSION, origin=origin)
+    classes = predictions.classes
     if isinstance(predictions, LabelSets):
-        metadata["task"] = MULTILABEL
-    elif predictions.threshold is not None:
-        metadata["threshold"] = json.dumps(predictions.threshold.to_json(predictions.classes))
+        return PredictionsHeader(MULTILABEL, classes, origin=origin)
+    threshold = predictions.threshold.named(classes) if predictions.threshold else None
+    return PredictionsHeader(None, classes, threshold, origin)
+
+
+def _arrays(predictions: AnyPredictions) -> dict[str, pa.Array]:
+    arrays = {"key": pa.array(predictions.keys, pa.string()), "label": pa.array(predictions.labels)}
+    if isinstance(predictions, Values):
+        return {**arrays, "value": pa.array(predictions.values)}
+    n, c = predictions.probabilities.shape
     offsets = np.arange(0, (n + 1) * c, c, dtype=np.int32)
-    return pa.table(
-        {
-            "key": pa.array(predictions.keys, pa.string()),
-            "label": pa.array(predictions.labels, pa.int64() if sets else pa.int32()),
-            "probabilities": pa.ListArray.from_arrays(
-                pa.array(offsets), pa.array(predictions.probabilities.ravel(), pa.float32())
-            ),
-        },
-        metadata=metadata,
-    )
-
-
-def _value_table(values: Values) -> pa.Table:
-    return pa.table(
-        {
-            "key": pa.array(values.keys, pa.string()),
-            "label": pa.array(values.labels, pa.float64()),
-            "value": pa.array(values.values, pa.float64()),
-        },
-        metadata={"schema": str(SCHEMA_VERSION), "task": REGRESSION},
-    )
+    flat = pa.array(predictions.probabilities.ravel(), pa.float32())
+    return {**arrays, "probabilities": pa.ListArray.from_arrays(pa.array(offsets), flat)}
 
 
 def origin(path: str | PathLike) -> Mapping[str, str] | None:
@@ -290,10 +238,10 @@ def origin(path: str | PathLike) -> Mapping[str, str] | None:
     """
     with open(path, "rb") as file:
         try:
-            metadata = pq.read_schema(file).metadata or {}
-            return json.loads(metadata.get(b"origin", b"null"))
-        except (pa.ArrowInvalid, OSError, ValueError) as error:
+            schema = pq.read_schema(file)
+        except (pa.ArrowInvalid, OSError) as error:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
+    return _parsed(schema).origin
 
 
 def read(path: str | PathLike) -> AnyPredictions:
@@ -307,43 +255,29 @@ def read(path: str | PathLike) -> AnyPredictions:
             table = pq.read_table(pa.BufferReader(file.read()))
         except (pa.ArrowInvalid, OSError) as error:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
-    metadata = _check_schema(table.schema)["metadata"]
-    if metadata.get("task") == REGRESSION:
-        return _values(table)
-    classes = tuple(metadata["classes"])
-    if metadata.get("task") == MULTILABEL:
-        return LabelSets(*_probabilities(table, classes, pa.int64()), classes)
+    header = _parsed(table.schema)
+    columns = {name: _column(table, name) for name in header.columns}
+    key, label = (columns[name].to_numpy(zero_copy_only=False) for name in ("key", "label"))
+    if header.task == REGRESSION:
+        return Values(key, label, columns["value"].to_numpy(zero_copy_only=False))
+    probabilities = _probabilities(columns["probabilities"], key, len(header.classes))
+    if header.task == MULTILABEL:
+        return LabelSets(key, label, probabilities, header.classes)
     try:
-        threshold_json = metadata.get("threshold")
-        threshold = Threshold.of(threshold_json, classes) if threshold_json else None
+        named = header.threshold
+        threshold = Threshold.of(named.to_document(), header.classes) if named else None
     except ValueError as error:
         raise PredictionsError(str(error)) from error
-    return Predictions(*_probabilities(table, classes, pa.int32()), classes, threshold)
+    return Predictions(key, label, probabilities, header.classes, threshold)
 
 
-def _check_schema(schema: pa.Schema) -> dict[str, Any]:
-    """The Parquet schema in the form of predictions.schema.json. Raises PredictionsError."""
-    described = {
-        "metadata": {
-            name.decode(): _decoded(name, text) for name, text in (schema.metadata or {}).items()
-        },
-        "columns": {field.name: _type_name(field.type) for field in schema},
-    }
+def _parsed(schema: pa.Schema) -> PredictionsHeader:
+    """Check a file's schema. Raises PredictionsError."""
+    columns = {field.name: _type_name(field.type) for field in schema}
     try:
-        documents.check("predictions", described, "its Parquet schema")
+        return PredictionsHeader.parse(schema.metadata or {}, columns)
     except ContractError as error:
         raise PredictionsError(str(error)) from error
-    return described
-
-
-def _decoded(name: bytes, text: bytes) -> Any:
-    """A value of the metadata; those of "classes", "threshold", "origin" are JSON."""
-    if name not in (b"classes", b"threshold", b"origin"):
-        return text.decode(errors="replace")
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text.decode(errors="replace")
 
 
 def _type_name(kind: pa.DataType) -> str:
@@ -351,32 +285,18 @@ def _type_name(kind: pa.DataType) -> str:
     return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
 
 
-def _values(table: pa.Table) -> Values:
-    columns = {name: _column(table, name, kind) for name, kind in _VALUE_COLUMNS.items()}
-    key, label, value = (column.to_numpy(zero_copy_only=False) for column in columns.values())
-    return Values(keys=key, labels=label, values=value)
+def _probabilities(lists: pa.Array, keys: np.ndarray, classes: int) -> np.ndarray:
+    """(n, classes) probabilities of (n,) lists. Raises PredictionsError for another length."""
+    wrong = pc.not_equal(pc.list_value_length(lists), classes).to_numpy(zero_copy_only=False)
+    _refuse(wrong, keys, f"not exactly {classes} probabilities, one per class")
+    return lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, classes)
 
 
-def _probabilities(
-    table: pa.Table, classes: tuple[str, ...], label: pa.DataType
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Keys, labels, and probabilities (n, classes)."""
-    kinds = {"key": pa.string(), "label": label, "probabilities": pa.list_(pa.float32())}
-    columns = {name: _column(table, name, kind) for name, kind in kinds.items()}
-    lengths = pc.list_value_length(columns["probabilities"])
-    wrong = pc.not_equal(lengths, len(classes)).to_numpy(zero_copy_only=False)
-    keys = columns["key"].to_numpy(zero_copy_only=False)
-    _refuse(wrong, keys, f"not exactly {len(classes)} probabilities, one per class")
-    flat = columns["probabilities"].flatten().to_numpy(zero_copy_only=False)
-    labels = columns["label"].to_numpy(zero_copy_only=False)
-    return keys, labels, flat.reshape(-1, len(classes))
-
-
-def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
+def _column(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name)
     if column.null_count:
         raise PredictionsError(
             f"column {name!r} is NULL in {column.null_count} of {len(column)} rows"
         )
     # combine_chunks of a chunked array with no chunk at all would fail: concat handles both.
-    return pa.concat_arrays(column.chunks or [pa.array([], kind)])
+    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])

@@ -16,17 +16,16 @@ reads it.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.files import File, Part, optional
 from trellis_contracts.hyperparameter_field import Value
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Example:
+class Example(Part):
     """An example of the test split. instance: as trainer.serve takes it. prediction: as it must
     answer.
     """
@@ -37,49 +36,32 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Provenance:
-    """run: its folder. dataset: its fingerprint. versions: of Python and libraries."""
+class Versions(Part):
+    """versions: of Python and libraries in the job image. code_sha256: of the trainer's files."""
 
-    run: str
-    dataset: str
     versions: Mapping[str, str]
     code_sha256: str
 
 
-@dataclass(frozen=True)
-class Challenger:
+@dataclass(frozen=True, kw_only=True)
+class Provenance(Versions):
+    """run: its folder. dataset: its fingerprint."""
+
+    run: str
+    dataset: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Challenger(File):
     """challenger.json; the module's docstring explains the fields. threshold: None if the most
     probable class is the label.
     """
 
+    CONTRACT: ClassVar[str] = "challenger"
+
     contender: str
     model: str
     examples: tuple[Example, ...]
+    threshold: NamedThreshold | None = optional()
     hyperparameters: Mapping[str, Value]
     provenance: Provenance
-    threshold: NamedThreshold | None = None
-
-    def to_document(self) -> dict[str, Any]:
-        """The content of the file."""
-        return {
-            "schema": SCHEMA,
-            "contender": self.contender,
-            "model": self.model,
-            "examples": [asdict(example) for example in self.examples],
-            **({"threshold": self.threshold.to_document()} if self.threshold else {}),
-            "hyperparameters": dict(self.hyperparameters),
-            "provenance": asdict(self.provenance),
-        }
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """From content that fits the schema."""
-        threshold = document.get("threshold")
-        return cls(
-            contender=document["contender"],
-            model=document["model"],
-            examples=tuple(Example(**entry) for entry in document["examples"]),
-            threshold=NamedThreshold.from_document(threshold) if threshold else None,
-            hyperparameters=document["hyperparameters"],
-            provenance=Provenance(**document["provenance"]),
-        )

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from trellis_contracts.files import Part
+
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Part):
     """check: by its name in the schema of the file. feature: None of the whole dataset, or of all
     features together. text: the finding in a sentence.
     """

@@ -5,8 +5,11 @@ a metric reads this table.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from trellis_contracts.tasks import ALL, BINARY, MULTILABEL, ONE_CLASS, REGRESSION
+
+Goal = Literal["maximize", "minimize"]
 
 _CLASSES_AND_SETS = (*ONE_CLASS, MULTILABEL)
 
@@ -18,7 +21,7 @@ class Metric:
     be chosen for it.
     """
 
-    goal: str
+    goal: Goal
     tasks: tuple[str, ...]
     description: str
     gate_only: bool = False

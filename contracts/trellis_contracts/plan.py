@@ -3,17 +3,16 @@
 plan.schema.json describes each field.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from trellis_contracts import VERSION
-
-SCHEMA = 1
+from trellis_contracts.files import File, Part
 
 
 @dataclass(frozen=True)
-class PlannedDataset:
+class PlannedDataset(Part):
     """The dataset that a run trains on.
 
     uri: of its folder; fingerprint: the folder's name. exists: whether an earlier run created it.
@@ -36,7 +35,7 @@ class PlannedDataset:
 
 
 @dataclass(frozen=True)
-class Reuse:
+class Reuse(Part):
     """The results that a run reuses from earlier runs, and the digests by which later runs find its
     own.
 
@@ -73,7 +72,7 @@ class Planned:
     created: str
     data_interval: Mapping[str, str | None]
     dataset: PlannedDataset
-    baselines: Sequence[str]
+    baselines: tuple[str, ...]
     jobs: Mapping[str, int]
     rates: Mapping[str, float]
     cost: Mapping[str, Any]
@@ -86,13 +85,15 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanFile(Planned):
+class PlanFile(Planned, File):
     """The content of a plan.json.
 
     run: folder of the run. configuration: the experiment file with its defaults filled in and the
     run's parameters applied. model_file: the experiment's own model; None for one of the trainer's.
     table: the columns of the dataset; None for images.
     """
+
+    CONTRACT: ClassVar[str] = "plan"
 
     experiment: str
     description: str
@@ -101,25 +102,6 @@ class PlanFile(Planned):
     model_file: Mapping[str, Any] | None
     table: Mapping[str, Any] | None
 
-    def to_json(self) -> dict[str, Any]:
-        """The document."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {
-            "schema": SCHEMA,
-            "contracts": VERSION,
-            **fields,
-            "dataset": asdict(self.dataset),
-            "reuse": asdict(self.reuse),
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> "PlanFile":
-        """From a document that fits its schema."""
-        fields = {name: document[name] for name in cls.__dataclass_fields__}
-        return cls(
-            **{
-                **fields,
-                "dataset": PlannedDataset(**document["dataset"]),
-                "reuse": Reuse(**document["reuse"]),
-            }
-        )
+    def to_document(self) -> dict[str, Any]:
+        """The content of the file, with the version of the contracts that wrote it."""
+        return {"schema": self.SCHEMA, "contracts": VERSION, **super().to_document()}

@@ -2,30 +2,22 @@
 writes it, the comparison reads it.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-SCHEMA = 1
+from trellis_contracts.files import File
 
 
 @dataclass(frozen=True)
-class Served:
+class Served(File):
     """endpoint: resource name; None if there is none. model: resource name with version; None if
     nothing is served. artifact_uri: folder of the model's files; None if they cannot be
     found. traffic: percent of the requests that the model gets; of several, that with most.
     """
 
+    CONTRACT: ClassVar[str] = "served"
+
     endpoint: str | None = None
     model: str | None = None
     artifact_uri: str | None = None
     traffic: int = 0
-
-    def to_document(self) -> dict[str, Any]:
-        """The content of the file."""
-        return {"schema": SCHEMA, **asdict(self)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """From content that fits the schema."""
-        return cls(**{name: document[name] for name in cls.__dataclass_fields__})

@@ -79,9 +79,9 @@ def main(name, uri):
     settings = parse_flags(argv, "")
     assert run.train(settings, checked_dataset(settings)) == 0
     read = read_run(run_uri)
-    document = challenger.document(read, read.contenders[0], EXAMPLES)
     where = f"{run_uri}leaderboard/{challenger.FILE_NAME}"
-    storage.write_text(where, challenger.to_json(document))
+    found = challenger.of(read, read.contenders[0], EXAMPLES)
+    storage.write_text(where, found.to_json(where))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,15 @@ the reason; the comparison of the others goes on.
 """
 
 import dataclasses
-from collections.abc import Mapping
 from math import isfinite
 
 from trainer import predictions, storage
 from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
-from trainer.comparison.run_folder import Contender, Run, RunError, read_document
+from trainer.comparison.run_folder import Contender, Run, RunError, read_file
 from trainer.predictions import PredictionsError
+from trellis_contracts import layout
+from trellis_contracts.baseline import Baseline, FeatureWeight
 
 
 def with_baselines(run: Run, split: HeldOutSplit) -> Run:
@@ -26,7 +27,7 @@ def with_baselines(run: Run, split: HeldOutSplit) -> Run:
     Writes predictions.parquet for each that can be scored.
     """
     expected = run.plan.baselines
-    folder = storage.local_path(storage.join(run.uri, "baselines"))
+    folder = storage.local_path(run.files.baselines)
     found = {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
     names = [*expected, *sorted(found - set(expected))]
     baselines = [_contender(name, run, split) for name in names]
@@ -34,40 +35,36 @@ def with_baselines(run: Run, split: HeldOutSplit) -> Run:
 
 
 def _contender(name: str, run: Run, split: HeldOutSplit) -> Contender:
-    uri = storage.join(run.uri, "baselines", name) + "/"
+    uri = run.files.baseline(name)
     contender = Contender(
         name=f"baselines/{name}", kind="automl" if name.startswith("automl") else "bqml", uri=uri
     )
     try:
-        document = read_document("baseline", storage.join(uri, "baseline.json"))
+        found = read_file(Baseline, layout.baseline_file(uri))
     except RunError as error:
         return dataclasses.replace(contender, reason=str(error))
-    if document is None:
+    if found is None:
         reason = "there is no baseline.json: its stage did not finish; see the task's log"
         return dataclasses.replace(contender, reason=reason)
     contender = dataclasses.replace(
-        contender,
-        baseline=document,
-        seconds=document["seconds"],
-        cost_usd=document["cost_usd"],
+        contender, baseline=found, seconds=found.seconds, cost_usd=found.cost_usd
     )
-    if document["status"] != "succeeded":
-        reason = document["reason"] or "it failed, and its baseline.json gives no reason"
+    if found.status != "succeeded":
+        reason = found.reason or "it failed, and its baseline.json gives no reason"
         return dataclasses.replace(contender, reason=reason)
     return _with_predictions(contender, split)
 
 
 def _with_predictions(contender: Contender, split: HeldOutSplit) -> Contender:
-    folder = storage.local_path(contender.uri)
     try:
-        predicted = raw_predictions.read(folder / "raw", split)
+        predicted = raw_predictions.read(storage.local_path(contender.uri) / "raw", split)
     except (PredictionsError, HeldOutSplitError) as error:
         return dataclasses.replace(contender, reason=str(error))
-    predictions.write(folder / "predictions.parquet", predicted)
+    predictions.write(storage.local_path(layout.predictions(contender.uri)), predicted)
     return dataclasses.replace(contender, predictions=predicted)
 
 
-def importances(baseline: Mapping) -> list[Mapping]:
+def importances(baseline: Baseline) -> list[FeatureWeight]:
     """The numeric feature importances of a baseline.json, the largest first."""
-    found = [one for one in baseline["feature_importance"] if isfinite(one["weight"])]
-    return sorted(found, key=lambda one: -abs(one["weight"]))
+    found = [one for one in baseline.feature_importance if isfinite(one.weight)]
+    return sorted(found, key=lambda one: -abs(one.weight))

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from trainer import label_sets, storage
 from trainer.comparison import originals, provenance, raw_examples
 from trainer.comparison.originals import OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
@@ -24,9 +23,10 @@ from trainer.images import ImageError
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
-from trellis_contracts import documents
+from trellis_contracts import layout
 from trellis_contracts.challenger import Challenger, Example, Provenance
 from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.predictions import DECIDED_ABOVE
 
 FILE_NAME = "challenger.json"
 
@@ -45,10 +45,8 @@ _ADDRESSED = 4
 _CARRIED_BYTES = 10_000_000
 
 
-def document(
-    run: Run, contender: Contender, examples: int, private: bool = False
-) -> dict[str, Any]:
-    """The content of challenger.json for a training of the run, which must have predictions.
+def of(run: Run, contender: Contender, examples: int, private: bool = False) -> Challenger:
+    """challenger.json for a training of the run, which must have predictions.
 
     examples: number of examples to include, at most all of the test split; those too large for a
     request are left out. private: whether the endpoint is private. Raises RawExamplesError.
@@ -57,7 +55,7 @@ def document(
     predicted = contender.scorable
     return Challenger(
         contender=contender.name,
-        model=storage.join(contender.uri, "model") + "/",
+        model=layout.trained_model(contender.uri),
         examples=tuple(_examples(run, predicted, examples, largest)),
         threshold=_threshold(predicted),
         hyperparameters=dict(contender.parameters),
@@ -67,12 +65,7 @@ def document(
             versions=provenance.versions(),
             code_sha256=provenance.code_sha256(),
         ),
-    ).to_document()
-
-
-def to_json(challenger: dict[str, Any]) -> str:
-    """The text of challenger.json. Raises ContractError if it does not match its schema."""
-    return documents.to_json("challenger", challenger, FILE_NAME)
+    )
 
 
 def _examples(run: Run, predicted: AnyPredictions, count: int, largest: int) -> list[Example]:
@@ -153,7 +146,7 @@ def _prediction(predicted: AnyPredictions, place: int) -> dict[str, Any]:
     row = predicted.probabilities[place]
     label: dict[str, Any]
     if isinstance(predicted, LabelSets):
-        decided = zip(predicted.classes, row > label_sets.DECIDED_ABOVE, strict=True)
+        decided = zip(predicted.classes, row > DECIDED_ABOVE, strict=True)
         label = {"labels": [name for name, present in decided if present]}
     else:
         label = {"label": predicted.classes[decide(row[None], predicted.threshold)[0]]}

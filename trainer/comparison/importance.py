@@ -27,7 +27,6 @@ importance in 200,000 rows, for a linear score of three features with weights of
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import orjson
@@ -43,13 +42,15 @@ from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
-from trainer.comparison.scoreboard import Estimate, decimals
+from trainer.comparison.scoreboard import decimals, estimate
 from trainer.decision import Threshold
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model, ModelError, RowModel
 from trainer.serving.rows import Row
 from trainer.storage import StorageError
+from trellis_contracts import layout
+from trellis_contracts.leaderboard import Estimate, FeatureImportance, Importance
 
 PERMUTATIONS = 5
 """Permutations of each feature, as in scikit-learn."""
@@ -72,25 +73,13 @@ class ImportanceError(ValueError):
     """There is no importance; the message says why."""
 
 
-@dataclass(frozen=True)
-class Importance:
-    """of: name of the training. metric: by whose loss it is measured. rows: of the test split that
-    were asked. features: by name, the most important first; positive: the feature helps.
-    """
-
-    of: str
-    metric: str
-    rows: int
-    features: Mapping[str, Estimate]
-
-
 def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric) -> Importance:
     """The importance of each feature of a table's training. Imports TensorFlow.
 
     Raises ImportanceError if its model or the raw rows are gone, or the metric is undefined.
     """
     rows = _rows_to_ask(len(split), len(run.dataset.features))
-    model = _load(storage.join(contender.uri, "model"))
+    model = _load(layout.trained_model(contender.uri))
     columns = _columns(model, run, split, rows)
     labels = split.labels[rows]
     groups = split.groups.subset(rows) if split.groups else None
@@ -109,7 +98,10 @@ def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric)
     inputs = {names[field.column]: field.input for field in model.rows.fields}
     places = decimals(metric, labels)
     found = estimates(columns, inputs, outcome, metric, places)
-    return Importance(contender.name, metric.name, len(rows), found)
+    features = tuple(
+        FeatureImportance(name, loss.value, loss.interval) for name, loss in found.items()
+    )
+    return Importance(contender.name, metric.name, len(rows), PERMUTATIONS, features)
 
 
 def estimates(
@@ -144,7 +136,7 @@ def estimates(
             lost = _resampled(metric, whole, pairs) - _resampled(metric, permuted, pairs)
             samples.append(metric.sign * lost)
         interval = bootstrap.interval(np.mean(samples, axis=0), LEVEL)
-        found[name] = Estimate.of(float(np.mean(losses)), interval, places)
+        found[name] = estimate(float(np.mean(losses)), interval, places)
     return dict(sorted(found.items(), key=lambda item: -item[1].value))
 
 

@@ -22,13 +22,13 @@ order     It orders the examples no better than chance (AUC at most 0.5; of valu
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from trainer.comparison.outcome import FLOOR, AnyOutcome, ClassOutcome
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard
+from trellis_contracts.training import Training
 
 HALF_DECIBAN = math.log(10) / 20
 """In nats."""
@@ -125,13 +125,13 @@ def _without_order(name: str, outcome: AnyOutcome, board: Scoreboard) -> str | N
     return f"its {auc} of {scores['auc'].value:.4g} is chance, and {cost}"
 
 
-def stalled(training: Mapping[str, Any] | None) -> str | None:
+def stalled(training: Training | None) -> str | None:
     """Say, in a clause, that a training's loss on the train split never fell below its first
     epoch's.
 
     training: its metrics.json. None if it fell, or there is one epoch only.
     """
-    losses = [row["loss"] for row in training["history"] if "loss" in row] if training else []
+    losses = [row["loss"] for row in training.history if "loss" in row] if training else []
     if len(losses) < 2 or min(losses[1:]) < losses[0]:
         return None
     return (

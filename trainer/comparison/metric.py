@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from trellis_contracts.metrics import Goal
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -34,7 +36,7 @@ class Metric:
     name: str
     title: str
     average: str
-    goal: str
+    goal: Goal
     description: str
     point: Callable[[Any], float]
     resampled: Callable[[Any, np.ndarray], np.ndarray]

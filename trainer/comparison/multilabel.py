@@ -34,6 +34,7 @@ from trainer.comparison.groups import Groups
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import FLOOR, ClassOutcome, Outcome
 from trainer.metrics import mean_over_classes, ratio, weighted_mean
+from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.tasks import MULTILABEL
 
 
@@ -61,7 +62,7 @@ class SetOutcome(ClassOutcome):
     @cached_property
     def decided(self) -> np.ndarray:
         """(n, c) bool: the classes that are decided."""
-        return self.probabilities > label_sets.DECIDED_ABOVE
+        return self.probabilities > DECIDED_ABOVE
 
     @cached_property
     def misses(self) -> np.ndarray:

@@ -9,9 +9,9 @@ from trainer.comparison import learned
 from trainer.comparison.metric import Metric
 from trainer.comparison.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.comparison.regression import ValueOutcome
-from trainer.comparison.repeats import Repeats
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.scoreboard import Scoreboard, Standing
+from trellis_contracts.leaderboard import Repeats
 from trellis_contracts.tasks import MULTILABEL
 
 # A split below this is called small: one example is more than a tenth of a percentage point.
@@ -72,7 +72,7 @@ def of_learning(
     for name, contender in contenders.items():
         if name not in idle and (why := learned.stalled(contender.training)):
             found.append(f"{name} may have learned nothing: {why}.")
-        for warning in (contender.training or {}).get("warnings", ()):
+        for warning in contender.training.warnings if contender.training else ():
             found.append(f"{name}, in its first epoch: {warning.rstrip('.')}.")
     first = scores.standings[0].name
     for name in dict.fromkeys([first, selected or first]):

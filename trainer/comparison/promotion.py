@@ -30,7 +30,8 @@ from trainer.comparison.learned import nothing
 from trainer.comparison.notes import FEW
 from trainer.comparison.outcome import ClassOutcome
 from trainer.comparison.run_folder import Run, Served
-from trainer.comparison.scoreboard import Estimate, Scoreboard, metric_named
+from trainer.comparison.scoreboard import Scoreboard, metric_named
+from trellis_contracts.leaderboard import Check, Estimate, Promotion, ServedModel
 
 BASELINES = ("bqml", "automl")
 
@@ -69,17 +70,8 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Check:
-    """One condition of the gate, whether it holds, and the values that decide it."""
-
-    check: str
-    passed: bool
-    detail: str
-
-
-@dataclass(frozen=True)
-class Promotion:
-    """The decision. challenger: None if no training could be scored.
+class Decision:
+    """The gate's decision. challenger: None if no training could be scored.
 
     left_out: baselines that could not be scored. served: what the endpoint serves; None if nothing
     is served or it is unknown.
@@ -116,10 +108,16 @@ class Promotion:
             reason += f"; not compared because it could not be scored: {', '.join(self.left_out)}"
         return reason
 
+    def published(self) -> Promotion:
+        """The decision as leaderboard.json has it."""
+        served = ServedModel(str(self.served.model), self.served.endpoint) if self.served else None
+        checks = tuple(self.checks)
+        return Promotion(self.challenger, self.promoted, self.reason, checks, served)
+
 
 def decide(
     gate: Gate, run: Run, board: Scoreboard, challenger: str | None, failures: Mapping[str, str]
-) -> Promotion:
+) -> Decision:
     """Apply the gate to the challenger, the run's selected training; None if there is none.
 
     board: of the contenders that could be scored. failures: reason by name of the others. Raises
@@ -128,7 +126,7 @@ def decide(
     kinds = {contender.name: contender.kind for contender in run.contenders}
     served = run.served if run.served and run.served.model else None
     if challenger is None:
-        return Promotion(None, (), (), served)
+        return Decision(None, (), (), served)
     checks = [
         *_bounds(gate, challenger, board),
         *_recall(gate, run, challenger, board),
@@ -145,7 +143,7 @@ def decide(
     if run.served is None or served:
         contender = served.contender if served else None
         checks += _against_served(gate, challenger, contender, board, failures)
-    return Promotion(challenger, checks, left_out, served)
+    return Decision(challenger, checks, left_out, served)
 
 
 def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:

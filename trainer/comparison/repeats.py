@@ -9,43 +9,15 @@ describe the procedure that made the selected training, which has the experiment
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from trainer import storage
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.metric import Metric
-from trainer.comparison.run_folder import read_training
+from trainer.comparison.run_folder import Run, read_training
 from trainer.comparison.scoreboard import Scoreboard, decimals
+from trellis_contracts.leaderboard import FailedSeed, Repeats, Spread
 from trellis_contracts.plan import PlanFile
 
 _SEEDS = 2**31
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A metric over seeds. values: in their order. sd: with n - 1; None of a single value."""
-
-    values: Sequence[float]
-    mean: float
-    sd: float | None
-
-    @classmethod
-    def of(cls, values: Sequence[float], places: int) -> "Spread":
-        """Rounded to the published decimals."""
-        sd = round(statistics.stdev(values), places) if len(values) > 1 else None
-        return cls(values, round(statistics.fmean(values), places), sd)
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """of: name of the training. seeds: those that were scored, its own first. metrics: by name,
-    those that are defined for all of them. failed: why the other seeds have no score.
-    """
-
-    of: str
-    seeds: Sequence[int]
-    metrics: Mapping[str, Spread]
-    failed: Mapping[int, str]
 
 
 def seeds_of(plan: PlanFile) -> list[int]:
@@ -56,36 +28,34 @@ def seeds_of(plan: PlanFile) -> list[int]:
 
 
 def read_repeats(
-    run_uri: str, plan: PlanFile, selected: str | None, split: HeldOutSplit, scores: Scoreboard
+    run: Run, selected: str | None, split: HeldOutSplit, scores: Scoreboard
 ) -> Repeats | None:
     """Read the repeats of the selected training; None if the experiment asks for none, or there is
     none.
     """
-    own, *others = seeds_of(plan)
+    own, *others = seeds_of(run.plan)
     if not others or selected is None:
         return None
     metrics = scores.metrics
     standing = next(one for one in scores.standings if one.name == selected)
     scored = {own: {name: estimate.value for name, estimate in standing.metrics.items()}}
-    failed = {}
+    failed = []
     for seed in others:
-        _, predicted, reason = read_training(
-            storage.join(run_uri, selected, "seeds", str(seed)) + "/"
-        )
+        _, predicted, reason = read_training(run.files.repeat_of(selected, seed))
         if predicted is None:
-            failed[seed] = reason or "it left no predictions"
+            failed.append(FailedSeed(seed, reason or "it left no predictions"))
             continue
         try:
             outcome = split.outcome(predicted)
         except HeldOutSplitError as error:
-            failed[seed] = str(error)
+            failed.append(FailedSeed(seed, str(error)))
             continue
         scored[seed] = {
             name: round(value, decimals(metric, outcome.labels))
             for name, metric in metrics.items()
             if not math.isnan(value := metric.point(outcome))
         }
-    return Repeats(selected, tuple(scored), _spreads(scored, metrics, scores), failed)
+    return Repeats(selected, tuple(scored), _spreads(scored, metrics, scores), tuple(failed))
 
 
 def _spreads(
@@ -95,5 +65,11 @@ def _spreads(
     for name, metric in metrics.items():
         values = [figures[name] for figures in scored.values() if name in figures]
         if len(values) == len(scored):
-            found[name] = Spread.of(values, scores.decimals(metric))
+            found[name] = _spread(values, scores.decimals(metric))
     return found
+
+
+def _spread(values: Sequence[float], places: int) -> Spread:
+    """Rounded to the published decimals."""
+    sd = round(statistics.stdev(values), places) if len(values) > 1 else None
+    return Spread(round(statistics.fmean(values), places), sd, tuple(values))

@@ -1,18 +1,8 @@
 """Reads the files of a run for the comparison.
 
-    RUN/plan.json                       the configuration of the run; names the dataset
-    RUN/changes.json                    what the dataset has changed since the one before
-    RUN/trials.json                     the tuning trials, and those chosen for full training
-    RUN/tuning/TRIAL/metrics.json       the epochs of a trial
-    RUN/tuning/MODEL/                   the same of each of the experiment's other models
-    RUN/training/RANK/metrics.json      the epochs of a full training
-    RUN/training/RANK/predictions.parquet   its predictions for the test split
-    RUN/training/RANK/seeds/            the same training with other seeds, see `repeats`
-    RUN/baselines/NAME/                 a baseline, see `baselines`
-    RUN/served.json                     what the experiment's endpoint serves, see `served`
-
-Only the plan and the dataset are required. A training without usable predictions becomes a failed
-contender with the reason; a trial without metrics.json is shown with the tuner's measurement.
+trellis_contracts.layout has the addresses. Only the plan and the dataset are required. A training
+without usable predictions becomes a failed contender with the reason; a trial without metrics.json
+is shown with the tuner's measurement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +11,15 @@ from typing import Any
 
 from trainer import dataset_description, predictions, storage
 from trainer.predictions import AnyPredictions, PredictionsError
-from trellis_contracts import documents
+from trellis_contracts import layout, trials
+from trellis_contracts.baseline import Baseline
 from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.documents import ContractError
+from trellis_contracts.files import F
+from trellis_contracts.layout import RunFolder
 from trellis_contracts.plan import PlanFile
+from trellis_contracts.training import Training
 
 
 class RunError(ValueError):
@@ -84,8 +78,8 @@ class Contender:
     uri: str
     trial: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    training: Mapping[str, Any] | None = None
-    baseline: Mapping[str, Any] | None = None
+    training: Training | None = None
+    baseline: Baseline | None = None
     predictions: AnyPredictions | None = None
     reason: str | None = None
     seconds: float | None = None
@@ -141,6 +135,11 @@ class Run:
         return {model: tuning for model, tuning in found.items() if tuning.trials}
 
     @property
+    def files(self) -> RunFolder:
+        """The addresses of the run's files."""
+        return RunFolder(self.uri)
+
+    @property
     def dataset_uri(self) -> str:
         """Folder of the dataset."""
         return self.plan.dataset.uri
@@ -157,18 +156,14 @@ def read_run(uri: str) -> Run:
     Raises RunError if the plan is missing or a file is invalid, DatasetError if there is no dataset
     where the plan says.
     """
-    where = storage.join(uri, "plan.json")
-    document = read_document("plan", where)
-    if document is None:
+    files = RunFolder(uri)
+    plan = read_file(PlanFile, files.plan)
+    if plan is None:
         raise RunError(
-            f"there is no {where}: is --run the folder of a run (gs://BUCKET/EXPERIMENT/runs/RUN/)?"
+            f"there is no {files.plan}: is --run the folder of a run (gs://BUCKET/EXPERIMENT/runs/RUN/)?"
         )
-    plan = PlanFile.from_json(document)
-    tuning = _tuning(uri, "tuning", "trials.json")
-    others = {
-        model: _tuning(uri, f"tuning/{model}", f"tuning/{model}/trials.json")
-        for model in plan.configuration.get("other_models", {})
-    }
+    tuning = _tuning(files, None)
+    others = {model: _tuning(files, model) for model in plan.configuration.get("other_models", {})}
     other_tunings = {model: found for model, found in others.items() if found}
     every = [*([tuning] if tuning else []), *other_tunings.values()]
     return Run(
@@ -176,9 +171,9 @@ def read_run(uri: str) -> Run:
         plan=plan,
         dataset=dataset_description.load(plan.dataset.uri),
         tuning=tuning,
-        contenders=_trainings(uri, every, plan.rates["training"]),
+        contenders=_trainings(files, every, plan.rates["training"]),
         previous=_previous(plan.dataset.previous),
-        changes=_changes(uri),
+        changes=read_file(DatasetChanges, files.changes),
         other_tunings=other_tunings,
     )
 
@@ -191,60 +186,56 @@ def _previous(uri: str | None) -> DatasetDescription | None:
         return None
 
 
-def _changes(run_uri: str) -> DatasetChanges | None:
-    document = read_document("changes", storage.join(run_uri, "changes.json"))
-    return DatasetChanges.from_document(document) if document else None
-
-
-def _tuning(run_uri: str, folder: str, file: str) -> Tuning | None:
-    """folder: of the trials, below the run. file: which says what they are; None without it."""
-    document = read_document("trials", storage.join(run_uri, file))
-    if document is None:
+def _tuning(files: RunFolder, model: str | None) -> Tuning | None:
+    """model: None of the experiment's own. None without a trials.json."""
+    found = read_file(trials.Trials, files.trials_of(model))
+    if found is None:
         return None
-    ranks = {chosen["trial"]: chosen["rank"] for chosen in document["chosen"]}
-    base = storage.join(run_uri, folder)
-    trials = [_trial(base, trial, ranks.get(trial["id"])) for trial in document["trials"]]
+    ranks = {chosen.trial: chosen.rank for chosen in found.chosen}
+    every = [
+        _trial(trial, files.trial_metrics(trial.id, model), ranks.get(trial.id))
+        for trial in found.trials
+    ]
     return Tuning(
-        job=document["job"],
-        metric=document["metric"],
-        goal=document["goal"],
+        job=found.job,
+        metric=found.metric,
+        goal=found.goal,
         # Vertex AI does not sort a job's trials.
-        trials=sorted(trials, key=lambda trial: (len(trial.id), trial.id)),
+        trials=sorted(every, key=lambda trial: (len(trial.id), trial.id)),
     )
 
 
-def _trial(folder: str, document: Mapping[str, Any], rank: int | None) -> Trial:
-    metrics = _metrics(storage.join(folder, document["id"]))
-    final = document["final"]
+def _trial(trial: trials.Trial, metrics: str, rank: int | None) -> Trial:
+    training = read_file(Training, metrics)
     return Trial(
-        id=document["id"],
-        state=document["state"],
-        parameters=document["parameters"],
-        value=final["value"] if final else None,
-        step=final["step"] if final else None,
-        start=document["start"],
-        end=document["end"],
-        history=metrics["history"] if metrics else (),
+        id=trial.id,
+        state=trial.state,
+        parameters=trial.parameters,
+        value=trial.final.value if trial.final else None,
+        step=trial.final.step if trial.final else None,
+        start=trial.start,
+        end=trial.end,
+        history=training.history if training else (),
         rank=rank,
     )
 
 
-def _trainings(run_uri: str, tunings: Sequence[Tuning], rate: float) -> list[Contender]:
+def _trainings(files: RunFolder, tunings: Sequence[Tuning], rate: float) -> list[Contender]:
     """A contender for every chosen trial and every folder below training/.
 
     rate: USD per hour of one training with all its workers.
     """
-    trials = [trial for tuning in tunings for trial in tuning.trials]
-    chosen = {str(trial.rank): trial for trial in trials if trial.rank is not None}
-    folder = storage.local_path(storage.join(run_uri, "training"))
+    every = [trial for tuning in tunings for trial in tuning.trials]
+    chosen = {str(trial.rank): trial for trial in every if trial.rank is not None}
+    folder = storage.local_path(files.trainings)
     found = {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
     contenders = []
     for rank in sorted(found | set(chosen), key=lambda rank: (len(rank), rank)):
         name = f"training/{rank}"
-        uri = storage.join(run_uri, name) + "/"
+        uri = files.contender(name)
         training, predicted, reason = read_training(uri)
         trial = chosen.get(rank)
-        seconds = _seconds(training)
+        seconds = training.seconds if training else None
         contenders.append(
             Contender(
                 name=name,
@@ -264,31 +255,24 @@ def _trainings(run_uri: str, tunings: Sequence[Tuning], rate: float) -> list[Con
 
 def read_training(
     uri: str,
-) -> tuple[Mapping[str, Any] | None, AnyPredictions | None, str | None]:
+) -> tuple[Training | None, AnyPredictions | None, str | None]:
     """A training's metrics.json, None if there is none; its predictions, or why it has none.
 
     uri: of its folder. Raises RunError for a metrics.json that does not fit its schema.
     """
-    training = _metrics(uri)
+    training = read_file(Training, layout.metrics(uri))
     return training, *_predictions(uri, training)
 
 
-def _parameters(training: Mapping[str, Any] | None, trial: Trial | None) -> Mapping[str, Any]:
+def _parameters(training: Training | None, trial: Trial | None) -> Mapping[str, Any]:
     if training:
-        return training["hyperparameters"]
+        return training.hyperparameters
     return trial.parameters if trial else {}
 
 
-def _seconds(training: Mapping[str, Any] | None) -> float | None:
-    """Duration of all epochs together; None if unknown."""
-    return sum(epoch["seconds"] for epoch in training["history"]) if training else None
-
-
-def _predictions(
-    uri: str, training: Mapping[str, Any] | None
-) -> tuple[AnyPredictions | None, str | None]:
+def _predictions(uri: str, training: Training | None) -> tuple[AnyPredictions | None, str | None]:
     """The predictions of a training, or the reason why it has none."""
-    path = storage.local_path(storage.join(uri, "predictions.parquet"))
+    path = storage.local_path(layout.predictions(uri))
     if not path.parent.is_dir():
         return None, "the training wrote nothing: it failed before its first epoch, or never ran"
     if not training:
@@ -306,20 +290,13 @@ def _predictions(
         return None, f"predictions.parquet: {error}"
 
 
-def _metrics(uri: str) -> Mapping[str, Any] | None:
-    return read_document("metrics", storage.join(uri, "metrics.json"))
-
-
-def read_document(name: str, uri: str) -> Mapping[str, Any] | None:
-    """The JSON document at `uri`, checked; None if there is no such file.
-
-    name: of its schema. Raises RunError if it does not match.
-    """
+def read_file(kind: type[F], uri: str) -> F | None:
+    """The file at `uri`; None if there is none. Raises RunError if it does not match its schema."""
     try:
         text = storage.local_path(uri).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        return documents.parse(name, text, uri)
+        return kind.parse(text, uri)
     except ContractError as error:
         raise RunError(str(error)) from error

@@ -25,6 +25,7 @@ from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.samples import Samples
 from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.leaderboard import Difference, Estimate
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 DECIMALS = 6
@@ -47,36 +48,6 @@ class ScoringError(ValueError):
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A score or a difference with its interval; see the module's docstring."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, value: float, interval: tuple[float, float], decimals: int) -> "Estimate":
-        """Round to the published number of decimals, which may be negative (-1: to tens)."""
-        return cls(*(round(float(x), decimals) + 0.0 for x in (value, *interval)))
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A contender compared with the winner on the same examples.
-
-    metrics: this contender's score minus the winner's, by metric. won_by_winner, won_by_this:
-    number of examples that only one of them classified correctly; for a regression, that it
-    predicted more closely. distinguishable: whether the interval of the primary metric's difference
-    excludes zero.
-    """
-
-    metrics: Mapping[str, Estimate]
-    won_by_winner: int
-    won_by_this: int
-    distinguishable: bool
-
-
-@dataclass(frozen=True)
 class Standing:
     """A place in the ranking. Undefined metrics are absent; the winner has no difference."""
 
@@ -84,6 +55,12 @@ class Standing:
     rank: int
     metrics: Mapping[str, Estimate]
     difference: Difference | None
+
+
+def estimate(value: float, interval: tuple[float, float], decimals: int) -> Estimate:
+    """Round to the published number of decimals, which may be negative (-1: to tens)."""
+    value, low, high = (round(float(x), decimals) + 0.0 for x in (value, *interval))
+    return Estimate(value, (low, high))
 
 
 def metrics_for(family: str, classes: Sequence[str] = ()) -> dict[str, Metric]:
@@ -189,7 +166,7 @@ class Scoreboard:
         if self.primary.sign > 0:
             return difference
         # 0.0 - x instead of -x, which would print -0.0.
-        return Estimate(0.0 - difference.value, 0.0 - difference.high, 0.0 - difference.low)
+        return Estimate(0.0 - difference.value, (0.0 - difference.high, 0.0 - difference.low))
 
     def _key(self, name: str) -> tuple:
         """Sort key of the ranking; see the module's docstring."""
@@ -229,7 +206,7 @@ class Scoreboard:
         # Computed from the rounded values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value
-        return Estimate.of(value, interval, self.decimals(metric))
+        return estimate(value, interval, self.decimals(metric))
 
 
 def _scores(
@@ -241,5 +218,5 @@ def _scores(
         if not math.isnan(value):
             method = METHODS[metric.interval]
             interval = method(metric, outcome, value, drawn[metric.name], LEVEL)
-            estimates[metric.name] = Estimate.of(value, interval, decimals(metric, outcome.labels))
+            estimates[metric.name] = estimate(value, interval, decimals(metric, outcome.labels))
     return estimates

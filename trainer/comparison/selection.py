@@ -7,10 +7,10 @@ best one's test accuracy is 0.967 on average (Cawley & Talbot, Journal of Machin
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.scoreboard import metric_named
+from trellis_contracts.training import Training
 
 
 def selected_training(contenders: Sequence[Contender], family: str) -> str | None:
@@ -23,7 +23,7 @@ def selected_training(contenders: Sequence[Contender], family: str) -> str | Non
     return min(figures, key=lambda name: _badness(figures[name], family), default=None)
 
 
-def _badness(training: Any, family: str) -> tuple[float, float]:
-    """Sort key of the selection, from a metrics.json: lower is better."""
-    metric, validation = training["metric"], training["validation"]
-    return -metric_named(metric, family).sign * validation[metric], validation["loss"]
+def _badness(training: Training, family: str) -> tuple[float, float]:
+    """Sort key of the selection: lower is better."""
+    sign = metric_named(training.metric, family).sign
+    return -sign * training.best, training.validation["loss"]

@@ -20,11 +20,13 @@ import dataclasses
 
 from trainer import dataset_description, predictions, storage
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_document
+from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_file
 from trainer.predictions import AnyPredictions, PredictionsError
 from trainer.storage import StorageError
+from trellis_contracts import layout
 from trellis_contracts.dataset import DatasetError, Split
 from trellis_contracts.served import Served as ServedFile
+from trellis_contracts.training import Training
 
 NAME = "served"
 # Characters of a reason: an error of TensorFlow may contain a whole graph.
@@ -36,11 +38,9 @@ def with_served(run: Run, split: HeldOutSplit) -> Run:
 
     Writes predictions.parquet of that model. Raises RunError if served.json is invalid.
     """
-    where = storage.join(run.uri, "served.json")
-    document = read_document("served", where)
-    if document is None:
+    found = read_file(ServedFile, run.files.served)
+    if found is None:
         return run
-    found = ServedFile.from_document(document)
     model, endpoint, artifact = found.model, found.endpoint, found.artifact_uri
     if model is None:
         return dataclasses.replace(run, served=Served(None, endpoint))
@@ -59,7 +59,7 @@ def _own(artifact: str | None, run: Run) -> str | None:
     if artifact is None:
         return None
     models = {
-        _folder(storage.join(contender.uri, "model")): contender.name
+        _folder(layout.trained_model(contender.uri)): contender.name
         for contender in run.contenders
         if contender.kind == "tensorflow"
     }
@@ -75,7 +75,7 @@ def _folder(uri: str) -> object:
 
 
 def _contender(model: str, artifact: str | None, run: Run, split: HeldOutSplit) -> Contender:
-    contender = Contender(NAME, "served", storage.join(run.uri, NAME) + "/")
+    contender = Contender(NAME, "served", run.files.contender(NAME))
     try:
         predicted = _predictions(contender, model, artifact, run)
         split.outcome(predicted)
@@ -90,7 +90,7 @@ def _predictions(
     """The model's predictions for the test split: stored ones, else new ones."""
     if artifact is None:
         raise PredictionsError(f"{model} has no files to score: no run uploaded it")
-    path = storage.local_path(storage.join(contender.uri, "predictions.parquet"))
+    path = storage.local_path(layout.predictions(contender.uri))
     origin = {"model": model, "artifact_uri": artifact, "dataset": run.dataset.fingerprint}
     try:
         if predictions.origin(path) == origin:
@@ -117,10 +117,10 @@ def _other_shares(artifact: str | None, run: Run) -> str | None:
         return None
     folder, _, _ = artifact.rstrip("/").rpartition("/")
     try:
-        training = read_document("metrics", storage.join(folder, "metrics.json"))
+        training = read_file(Training, layout.metrics(f"{folder}/"))
         if training is None:
             return None
-        theirs = dataset_description.load(training["dataset"]["uri"]).split
+        theirs = dataset_description.load(training.dataset.uri).split
     except (DatasetError, RunError, StorageError):
         return None
     if theirs == run.dataset.split:

@@ -145,13 +145,13 @@ def importance_section(contenders: Sequence[Contender]) -> list[Importance]:
     for contender in contenders:
         ranked = importances(contender.baseline) if contender.baseline else []
         if ranked:
-            largest = abs(ranked[0]["weight"]) or 1.0
+            largest = abs(ranked[0].weight) or 1.0
             found.append(
                 Importance(
                     name=contender.name,
-                    what=ranked[0]["what"],
+                    what=ranked[0].what,
                     rows=[
-                        (str(one["feature"]), float(one["weight"]), abs(one["weight"]) / largest)
+                        (one.feature, float(one.weight), abs(one.weight) / largest)
                         for one in ranked[:_IMPORTANCES]
                     ],
                     left_out=max(0, len(ranked) - _IMPORTANCES),

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainer.comparison.leaderboard import shown_decimals
 from trainer.report.contenders import shortened
 from trainer.report.numbers import interval, score
 from trellis_contracts.charts import ACCENT, GUIDE, INK, MUTED, chart, layer, name, number
+from trellis_contracts.leaderboard import Estimate, Leaderboard
 
 # Letters of a contender's name. In pixels: a letter in a name, a value and a remark; gaps.
 _LONGEST = 40
@@ -15,45 +15,40 @@ _GAP = 20
 _WIDTH, _STEP = 1000, 38
 
 
-def ranking_forest(board: Mapping, metric: str) -> dict[str, Any]:
-    """The ranking by one metric, from leaderboard.json's content, without the failed."""
-    scored = [(c, c["metrics"][metric]) for c in board["contenders"] if metric in c["metrics"]]
-    places = shown_decimals(board["metrics"][metric])
-    title = board["metrics"][metric]["title"]
+def ranking_forest(board: Leaderboard) -> dict[str, Any]:
+    """The ranking by the primary metric, without the failed."""
+    metric, places = board.primary_metric, board.primary.shown_decimals
+    scored = [(c, c.metrics[metric]) for c in board.contenders if metric in c.metrics]
     return _forest(
-        [_row(c["name"], one, places, interval(one, places), c["rank"] == 1) for c, one in scored],
-        f"{title} of every contender with its interval",
-        guide=scored[0][1]["value"],
+        [_row(c.name, one, places, interval(one, places), c.rank == 1) for c, one in scored],
+        f"{board.primary.title} of every contender with its interval",
+        guide=scored[0][1].value,
     )
 
 
-def difference_forest(board: Mapping, metric: str) -> dict[str, Any] | None:
-    """Differences to the winner by one metric; None if no other was scored."""
-    won = "right alone" if board["dataset"]["classes"] else "closer"
-    places = shown_decimals(board["metrics"][metric])
+def difference_forest(board: Leaderboard) -> dict[str, Any] | None:
+    """Differences to the winner by the primary metric; None if no other was scored."""
+    won = "right alone" if board.dataset.classes else "closer"
     rows = []
-    for contender in board["contenders"]:
-        if difference := contender["difference"]:
-            remark = (
-                f"{won}: winner {difference['won_by_winner']:,}, this {difference['won_by_this']:,}"
-            )
-            estimate = difference["metrics"][metric]
-            rows.append(_row(contender["name"], estimate, places, remark, False, signed=True))
-    title = f"difference of every contender from the winner in {board['metrics'][metric]['title']}"
+    for contender in board.contenders:
+        if found := contender.difference:
+            remark = f"{won}: winner {found.won_by_winner:,}, this {found.won_by_this:,}"
+            estimate, places = found.metrics[board.primary_metric], board.primary.shown_decimals
+            rows.append(_row(contender.name, estimate, places, remark, False, signed=True))
+    title = f"difference of every contender from the winner in {board.primary.title}"
     return _forest(rows, title, guide=0.0) if rows else None
 
 
 def _row(
-    contender: str, estimate: Mapping, places: int, remark: str, winner: bool, signed: bool = False
+    contender: str, estimate: Estimate, places: int, remark: str, winner: bool, signed: bool = False
 ) -> dict[str, Any]:
-    low, high = estimate["interval"]
     return {
         "contender": contender,
         "name": shortened(contender, _LONGEST),
-        "value": estimate["value"],
-        "low": low,
-        "high": high,
-        "text": score(estimate["value"], places, signed),
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "text": score(estimate.value, places, signed),
         "remark": remark,
         "winner": winner,
     }

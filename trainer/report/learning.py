@@ -9,6 +9,7 @@ from trainer.report.axes import axis, scale
 from trainer.report.contenders import colour
 from trainer.report.numbers import finite_points
 from trellis_contracts.charts import GUIDE, chart, layer, number
+from trellis_contracts.training import Training
 
 _WIDTH, _HEIGHT = 430, 210
 
@@ -28,21 +29,21 @@ class LearningCurves:
 def learning_curves(contenders: Sequence[Contender]) -> list[LearningCurves]:
     """Charts of every training with epochs: all losses on one scale, all metrics on another."""
     trained = [(c.name, place, c.training) for place, c in enumerate(contenders, 1) if c.training]
-    histories = [training["history"] for _, _, training in trained]
+    histories = [training.history for _, _, training in trained]
     longest = max(map(len, histories), default=0)
-    metric = trained[0][2]["metric"] if trained else "accuracy"
+    metric = trained[0][2].metric if trained else "accuracy"
     names = ["loss", metric] if metric != "loss" else ["loss"]
     ranges = {name: _values(histories, name) for name in names}
     curves = []
     for contender, place, training in trained:
-        measures = [name for name in names if _values([training["history"]], name)]
+        measures = [name for name in names if _values([training.history], name)]
         figures = {
             f"{name}/{contender}": _chart(
                 training, name, f"{contender}: {name}", colour(place), ranges[name], longest
             )
             for name in measures
         }
-        curves.append(LearningCurves(contender, training["best_epoch"], figures, measures))
+        curves.append(LearningCurves(contender, training.best_epoch, figures, measures))
     return curves
 
 
@@ -56,14 +57,14 @@ def _values(histories: Sequence[Sequence[Mapping[str, float]]], name: str) -> li
 
 
 def _chart(
-    training: Mapping[str, Any],
+    training: Training,
     name: str,
     what: str,
     tint: str,
     values: Sequence[float],
     epochs: int,
 ) -> dict[str, Any]:
-    history, best = training["history"], training["best_epoch"]
+    history, best = training.history, training.best_epoch
     splits = {"train": name, "validation": f"val_{name}"}
     rows = [
         {"split": split, "epoch": epoch, "value": value}

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
+from trellis_contracts.leaderboard import Estimate, FeatureImportance
+
 MINUS = "\N{MINUS SIGN}"  # as wide as a plus, unlike the hyphen
 
 # A value that needs more decimals than this is written with an exponent.
@@ -32,9 +34,9 @@ def score(value: float, places: int = 4, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}{shape}}".replace("-", MINUS)
 
 
-def interval(estimate: Mapping, places: int = 4, signed: bool = False) -> str:
+def interval(estimate: Estimate | FeatureImportance, places: int = 4, signed: bool = False) -> str:
     """An estimate's interval as text: [0.9364, 0.9909]."""
-    low, high = estimate["interval"]
+    low, high = estimate.interval
     return f"[{score(low, places, signed)}, {score(high, places, signed)}]"
 
 

@@ -13,7 +13,6 @@ import yaml
 from markupsafe import Markup
 
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.leaderboard import shown_decimals
 from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
 from trainer.comparison.regression import ValueOutcome
@@ -37,25 +36,26 @@ from trainer.report.tuning import tuning_section
 from trellis_contracts.charts import VERSION, inlined
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.drift import LIMITS
+from trellis_contracts.leaderboard import Leaderboard
+from trellis_contracts.training import Training
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(
     run: Run,
-    board: Mapping,
+    board: Leaderboard,
     outcomes: Mapping[str, AnyOutcome],
     split: HeldOutSplit,
 ) -> tuple[str, dict[str, Any]]:
     """report.html as text, and the content of figures.json.
 
-    board: the content of leaderboard.json. outcomes: by name of the scored contenders. The page
+    outcomes: by name of the scored contenders. The page
     needs nothing from outside itself, and its Content-Security-Policy forbids the browser to ask
     for anything.
     """
-    winner = next(c for c in run.contenders if c.name == board["winner"])
-    ranked = contender_styles(run.contenders, [c["name"] for c in board["contenders"] if c["rank"]])
-    selected = next((c["name"] for c in board["contenders"] if c["selected"]), None)
+    winner = next(c for c in run.contenders if c.name == board.winner)
+    ranked = contender_styles(run.contenders, [c.name for c in board.contenders if c.rank])
     configuration = run.plan.configuration
     search = {
         configuration["model"]: configuration.get("tune", {}).get("search", {}),
@@ -64,15 +64,14 @@ def render(
             for name, one in configuration.get("other_models", {}).items()
         },
     }
-    metric = board["primary_metric"]
     trainings = learning_curves(run.contenders)
     searches = [
         (model, tuning_section(model, tuning), hyperparameter_section(model, tuning, search[model]))
         for model, tuning in run.tunings.items()
     ]
     predictions = _predictions(outcomes, ranked, split, run)
-    figures = {"ranking": ranking_forest(board, metric)}
-    if differences := difference_forest(board, metric):
+    figures = {"ranking": ranking_forest(board)}
+    if differences := difference_forest(board):
         figures["differences"] = differences
     for section in (*predictions.values(), *trainings, *(tuning for _, tuning, _ in searches)):
         figures |= getattr(section, "figures", {})
@@ -108,15 +107,16 @@ def render(
             commands=[
                 (contender.name, _command(contender, contender.training, run))
                 for contender in run.contenders
-                if contender.name in {board["winner"], selected} and contender.training
+                if contender.name in {c.name for c in (board.first, board.selected) if c}
+                and contender.training
             ],
-            options=_yaml(winner.baseline["options"]) if winner.baseline else None,
+            options=_yaml(winner.baseline.options) if winner.baseline else None,
             thresholds=[
                 (name, outcome.threshold.text(split.classes))
                 for name, outcome in of_kind(outcomes, Outcome).items()
                 if outcome.threshold
             ],
-            selected=next((c for c in board["contenders"] if c["name"] == selected), None),
+            selected=board.selected,
         )
     )
     return page, {"schema": 1, "figures": figures}
@@ -179,7 +179,6 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "score": numbers.score,
         "interval": numbers.interval,
-        "places": shown_decimals,
         "breakable": _breakable,
         "setting": _setting,
         "typeset": lambda sentence: re.sub(r"(?<!\w)-(?=\d)", MINUS, sentence),
@@ -219,17 +218,17 @@ def _argument(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
 
 
-def _command(contender: Contender, training: Mapping[str, Any], run: Run) -> str:
+def _command(contender: Contender, training: Training, run: Run) -> str:
     """The command that trains it once more, by hand and in one process."""
     own = run.plan.model_file
     flags = {
         "dataset": run.dataset_uri,
-        "model": own["uri"] if own else training["model"],
+        "model": own["uri"] if own else training.model,
         **({"model_sha256": own["sha256"]} if own else {}),
-        "task": training["task"],
-        "metric": training["metric"],
+        "task": training.task,
+        "metric": training.metric,
         "epochs": run.plan.configuration["train"]["epochs"],
-        "seed": training["seed"],
+        "seed": training.seed,
         **contender.parameters,
         "output": f"{contender.name}/",
     }

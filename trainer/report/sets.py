@@ -12,6 +12,7 @@ from trainer.comparison.multilabel import SetOutcome
 from trainer.report import pictures
 from trainer.report.contenders import ContenderStyle
 from trellis_contracts.dataset_features import Feature
+from trellis_contracts.predictions import DECIDED_ABOVE
 
 # Examples shown, with pictures and without.
 _EXAMPLES = 24, 12
@@ -106,7 +107,7 @@ def _score(outcome: SetOutcome, c: int, name: str) -> ClassScore:
 
 
 def _errors(outcome: SetOutcome, split: HeldOutSplit, image: Feature | None) -> list[Error]:
-    certainty = np.abs(outcome.probabilities - label_sets.DECIDED_ABOVE)
+    certainty = np.abs(outcome.probabilities - DECIDED_ABOVE)
     certainty[outcome.true == outcome.decided] = -1
     worst = certainty.argmax(axis=1)
     wrong = np.flatnonzero(outcome.misses)

@@ -1,40 +1,18 @@
 """The files of a training: SavedModel, predictions of the test split, metrics.json.
 
-metrics.json, schema 1; written last, so a training that has one is complete:
-
-    {"schema": 1,
-     "model_sha256": "...",                                 only of a group's own file
-     "model": "convolutional", "task": "multiclass_classification", "metric": "accuracy",
-     "hyperparameters": {"learning_rate": 0.001, ...},      all that the model reads
-     "seed": 0, "strategy": "multi_worker",                 or another of --strategy, but auto
-     "epochs_run": 25, "best_epoch": 21,                    from 1; best: by `metric` on validation,
-                                                            of equals the one with the lower loss
-     "history": [{"epoch": 1, "loss": 0.9, "accuracy": 0.7,  on the train split
-                  "val_loss": 0.5, "val_accuracy": 0.8,      on the validation split
-                  "learning_rate": 0.002, "seconds": 1.4}, ...],
-     "warnings": ["the loss of ... did not fall", ...],     of the first epoch, if there are any
-     "threshold": {"class": "1", "above": 0.23},            if decision_threshold is best: what the
-                                                            SavedModel decides by (trainer.decision)
-     "validation": {"loss": 0.08, "accuracy": 0.98},        of the best epoch, with the threshold
-     "test":       {"loss": 0.07, "accuracy": 0.98},        of the SavedModel; null for a trial,
-                                                            which must not look at the test split
-     "replicas": {"chief:0": {"steps": 550, "examples": 17600,
-                              "weights_sha256": "...",       at the best epoch
-                              "last_weights_sha256": "..."}, "worker:0": ...},
-     "weights_sha256": "...",                               of the exported model
-     "parameters": 65514,                                   trainable numbers
-     "dataset": {"uri": "gs://...", "fingerprint": "..."}}
+trellis_contracts.training has the fields of metrics.json. It is written last, so a training that
+has one is complete.
 
 The metrics are those of the task (`python -m trainer.task --schema` defines each). On the train
 split they are loss and accuracy, of a regression loss, rmse and mae: means over the epoch's steps,
 during which the weights change. Each epoch decides for the most probable class. On the validation
-split auc and average_precision of more than two
-classes, and a regression's median_absolute_error, are there if they are `metric`. What is undefined
-is left out: the order of examples of one class, r2 of equal labels. The loss is without label
-smoothing. A replica's entry is a process: its steps, and the examples of all its devices.
+split auc and average_precision of more than two classes, and a regression's median_absolute_error,
+are there if they are `metric`. What is undefined is left out: the order of examples of one class,
+r2 of equal labels. The loss is without label smoothing. A replica's entry is a process: its steps,
+and the examples of all its devices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import keras
 import numpy as np
@@ -45,11 +23,10 @@ from trainer.models.inputs import standard
 from trainer.training import saved_model
 from trainer.training.objectives.classification import of_order
 from trainer.training.settings import Settings
-from trellis_contracts import documents
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.metrics import BY_DECISION
-
-SCHEMA_VERSION = 1
+from trellis_contracts.predictions import DECIDED_ABOVE
+from trellis_contracts.training import Replica, TrainedOn, Training
 
 
 def write(
@@ -59,7 +36,7 @@ def write(
     strategy: str,
     history: list[dict[str, float]],
     best_epoch: int,
-    replicas: dict[str, dict],
+    replicas: Mapping[str, Replica],
     warnings: Sequence[str] = (),
 ) -> None:
     """Write the files that --outputs selects. model: with the best epoch's weights. warnings: of
@@ -75,30 +52,29 @@ def write(
             threshold, figures = _chosen(settings, dataset, model)
             validation |= figures
         test = _export(settings, dataset, model, threshold)
-    document = {
-        "schema": SCHEMA_VERSION,
-        "model": settings.model,
-        **({"model_sha256": settings.own.sha256} if settings.own else {}),
-        "task": settings.task,
-        "metric": settings.metric,
-        "hyperparameters": settings.read_hyperparameters(dataset.inputs),
-        "seed": settings.seed,
-        "strategy": strategy,
-        "epochs_run": len(history),
-        "best_epoch": best_epoch,
-        "history": history,
-        **({"warnings": list(warnings)} if warnings else {}),
-        **({"threshold": threshold.to_json(dataset.classes)} if threshold else {}),
-        "validation": validation,
-        "test": test,
-        "replicas": replicas,
-        "weights_sha256": next(iter(replicas.values()))["weights_sha256"],
-        "parameters": sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
-        "dataset": {"uri": settings.dataset, "fingerprint": dataset.fingerprint},
-    }
+    training = Training(
+        model=settings.model,
+        model_sha256=settings.own.sha256 if settings.own else None,
+        task=settings.task,
+        metric=settings.metric,
+        hyperparameters=settings.read_hyperparameters(dataset.inputs),
+        seed=settings.seed,
+        strategy=strategy,
+        epochs_run=len(history),
+        best_epoch=best_epoch,
+        history=tuple(history),
+        warnings=tuple(warnings),
+        threshold=threshold.named(dataset.classes) if threshold else None,
+        validation=validation,
+        test=test,
+        replicas=replicas,
+        weights_sha256=next(iter(replicas.values())).weights_sha256,
+        parameters=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
+        dataset=TrainedOn(settings.dataset, dataset.fingerprint),
+    )
     path = settings.places.metrics
-    storage.write_text(path, documents.to_json("metrics", document, str(path)))
-    print(_summary(document), flush=True)
+    storage.write_text(path, training.to_json(str(path)))
+    print(_summary(training), flush=True)
 
 
 def _chosen(
@@ -168,7 +144,7 @@ def scores(
 def set_scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
     """Metrics of (n, classes) probabilities for (n,) sets of classes."""
     true = label_sets.members(labels, probabilities.shape[1])
-    decided = probabilities > label_sets.DECIDED_ABOVE
+    decided = probabilities > DECIDED_ABOVE
     likelihood = np.where(true, probabilities, 1 - probabilities).astype(float)
     found, of_class, taken = (table.sum(axis=0) for table in (true & decided, true, decided))
     return {
@@ -198,14 +174,13 @@ def errors(labels: np.ndarray, values: np.ndarray, scale: float) -> dict[str, fl
     }
 
 
-def _summary(document: dict) -> str:
+def _summary(training: Training) -> str:
     """The last line on stdout."""
-    metric = document["metric"]
-    best, test = document["validation"][metric], document["test"]
-    parts = [f"best epoch {document['best_epoch']} val_{metric} {best:.4f}"]
+    metric, test = training.metric, training.test
+    parts = [f"best epoch {training.best_epoch} val_{metric} {training.best:.4f}"]
     if test:
         # A very small test split may have no auc.
         parts += [f"test {name} {test[name]:.4f}" for name in (metric,) if name in test]
-    if "threshold" in document:
-        parts.append(f"threshold {document['threshold']['above']:.4g}")
-    return " ".join([*parts, f"weights {document['weights_sha256'][:12]}"])
+    if training.threshold:
+        parts.append(f"threshold {training.threshold.above:.4g}")
+    return " ".join([*parts, f"weights {training.weights_sha256[:12]}"])

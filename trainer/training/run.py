@@ -41,6 +41,7 @@ from trainer.training.synchronous import Synchronous
 from trainer.training.training_state import TrainingState
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.training import Replica
 
 # os.EX_TEMPFAIL: "the user is invited to retry". 143 is what a shell reports of SIGTERM.
 LOST, STOPPED = os.EX_TEMPFAIL, 143
@@ -234,7 +235,7 @@ def _decisive_settings(
 
 def _compare_replicas(
     spread: Distribution, progress: Progress, best: bytes, last: bytes
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Replica]:
     """Each process's entry in metrics.json.
 
     best, last: digests of this process's weights at the best and at the last epoch. Raises
@@ -245,11 +246,11 @@ def _compare_replicas(
         raise TrainingError("the processes ended with different weights; this is a bug, report it")
     local = spread.local_replicas
     return {
-        name: {
-            "steps": progress.steps[index * local],
-            "examples": sum(progress.examples[index * local : (index + 1) * local]),
-            "weights_sha256": digest[: len(best)].astype(np.uint8).tobytes().hex(),
-            "last_weights_sha256": digest[len(best) :].astype(np.uint8).tobytes().hex(),
-        }
+        name: Replica(
+            steps=progress.steps[index * local],
+            examples=sum(progress.examples[index * local : (index + 1) * local]),
+            weights_sha256=digest[: len(best)].astype(np.uint8).tobytes().hex(),
+            last_weights_sha256=digest[len(best) :].astype(np.uint8).tobytes().hex(),
+        )
         for index, (name, digest) in enumerate(zip(spread.cluster.names, digests, strict=True))
     }

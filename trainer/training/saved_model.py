@@ -54,13 +54,13 @@ import tensorflow as tf
 
 from trainer import preprocessing, storage
 from trainer.decision import Threshold
-from trainer.label_sets import DECIDED_ABOVE
 from trainer.models.inputs import from_floats, step_limit
 from trainer.training.objectives import Regression
 from trainer.training.ordinary_row import ordinary_row
 from trainer.training.raw_rows import RawRows
 from trainer.training.records import TableRecords
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.predictions import DECIDED_ABOVE
 
 _BATCH = 256
 

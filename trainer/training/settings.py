@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.models.own import OwnModel
-from trellis_contracts import hyperparameters
+from trellis_contracts import hyperparameters, layout
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.hyperparameters import Common
 from trellis_contracts.models import MODELS, Model
@@ -37,12 +37,12 @@ class Places:
     @property
     def metrics(self) -> Path:
         """metrics.json, beside the model."""
-        return self.model.parent / "metrics.json"
+        return Path(layout.metrics(f"{self.model.parent}/"))
 
     @property
     def predictions(self) -> Path:
         """predictions.parquet, beside the model."""
-        return self.model.parent / "predictions.parquet"
+        return Path(layout.predictions(f"{self.model.parent}/"))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import Result, RunRecord
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.problems import FileError
+from trellis_contracts.leaderboard import Contender
 
 _SHOWN = 30
 
@@ -177,10 +178,10 @@ def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
 def _scores(
     whose: str,
     heads: Sequence[str],
-    contenders: Sequence[Mapping[str, Any] | None],
+    contenders: Sequence[Contender | None],
     metrics: Sequence[comparison.Metric],
 ) -> list[str]:
-    rows = [[f"its {whose}", *(one["name"] if one else "-" for one in contenders)]]
+    rows = [[f"its {whose}", *(one.name if one else "-" for one in contenders)]]
     rows += [
         [
             f"{metric.title} {'↑' if metric.goal == 'maximize' else '↓'}",

@@ -5,15 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trellis.results.files import RunFiles
-
-
-@dataclass(frozen=True)
-class Score:
-    """A value with its interval."""
-
-    value: float
-    low: float
-    high: float
+from trellis_contracts.leaderboard import Contender, Estimate
 
 
 @dataclass(frozen=True)
@@ -25,7 +17,7 @@ class Metric:
     goal: str
     decimals: int
     primary: bool
-    scores: tuple[Score | None, ...]
+    scores: tuple[Estimate | None, ...]
 
 
 @dataclass(frozen=True)
@@ -45,7 +37,7 @@ class Comparison:
 
 def compare(runs: Sequence[RunFiles]) -> Comparison:
     """Return the facts of the runs, in their order."""
-    datasets = {run.plan["dataset"]["fingerprint"] if run.plan else None for run in runs}
+    datasets = {run.plan.dataset.fingerprint if run.plan else None for run in runs}
     return Comparison(
         same_split=len(datasets) == 1 and None not in datasets,
         metrics=tuple(_metrics(runs, [run.winner for run in runs])),
@@ -61,17 +53,13 @@ def _same(run: RunFiles) -> bool:
     return run.selected is None or run.selected is run.winner
 
 
-def _metrics(
-    runs: Sequence[RunFiles], contenders: Sequence[Mapping[str, Any] | None]
-) -> Iterator[Metric]:
+def _metrics(runs: Sequence[RunFiles], contenders: Sequence[Contender | None]) -> Iterator[Metric]:
     """Return the metrics by name and title: under one name, tasks average over something else."""
     boards = [run.leaderboard for run in runs if run.leaderboard]
     known = {
-        (name, about["title"]): about
-        for board in boards
-        for name, about in board["metrics"].items()
+        (name, about.title): about for board in boards for name, about in board.metrics.items()
     }
-    primary = boards[0]["primary_metric"] if boards else None
+    primary = boards[0].primary_metric if boards else None
     for name, title in sorted(known, key=lambda one: one[0] != primary):
         scores = tuple(
             _score(run, contender, name, title)
@@ -79,31 +67,28 @@ def _metrics(
         )
         if any(scores):
             about = known[name, title]
-            yield Metric(name, title, about["goal"], about["decimals"], name == primary, scores)
+            yield Metric(name, title, about.goal, about.decimals, name == primary, scores)
 
 
-def _score(
-    run: RunFiles, contender: Mapping[str, Any] | None, metric: str, title: str
-) -> Score | None:
+def _score(run: RunFiles, contender: Contender | None, metric: str, title: str) -> Estimate | None:
     if run.leaderboard is None or contender is None:
         return None
-    about = run.leaderboard["metrics"].get(metric)
-    found = contender["metrics"].get(metric) if about and about["title"] == title else None
-    return Score(found["value"], *found["interval"]) if found else None
+    about = run.leaderboard.metrics.get(metric)
+    return contender.metrics.get(metric) if about and about.title == title else None
 
 
 def _parameters(run: RunFiles) -> Iterator[tuple[str, Any]]:
     """The experiment file as this run had it, its data, and what the search found."""
     if run.plan:
-        yield from _flat(run.plan["configuration"])
-        yield "dataset", run.plan["dataset"]["fingerprint"]
-        yield from _flat(run.plan["data_interval"], "data interval.")
+        yield from _flat(run.plan.configuration)
+        yield "dataset", run.plan.dataset.fingerprint
+        yield from _flat(run.plan.data_interval, "data interval.")
     if run.winner:
-        yield "winner", run.winner["name"]
-        yield from _flat(run.winner["hyperparameters"], "winner.")
+        yield "winner", run.winner.name
+        yield from _flat(run.winner.hyperparameters, "winner.")
     if run.selected and not _same(run):
-        yield "training", run.selected["name"]
-        yield from _flat(run.selected["hyperparameters"], "training.")
+        yield "training", run.selected.name
+        yield from _flat(run.selected.hyperparameters, "training.")
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,14 +1,15 @@
 """Learning curves of runs side by side: those of their selected trainings."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.results.files import RunFiles, read
-from trellis_contracts.documents import ContractError, check
+from trellis.results.files import RunFiles, read_file
+from trellis_contracts.documents import ContractError
+from trellis_contracts.layout import metrics
+from trellis_contracts.training import Training
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
     records = [record for _, record in filter(None, found)]
     if not records:
         return None
-    wanted = f"val_{records[0]['metric']}"
-    common = all(wanted in epoch for record in records for epoch in record["history"])
+    wanted = f"val_{records[0].metric}"
+    common = all(wanted in epoch for record in records for epoch in record.history)
     column = wanted if common else "val_loss"
     return Curves(
         column.removeprefix("val_"),
@@ -51,23 +52,19 @@ def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
     )
 
 
-def _record(client: Any, run: RunFiles) -> tuple[str, Mapping[str, Any]] | None:
+def _record(client: Any, run: RunFiles) -> tuple[str, Training] | None:
     """The name of the selected training and its metrics.json."""
     if run.selected is None:
         return None
-    uri = f"{run.run.uri}{run.selected['name']}/metrics.json"
-    text = read(client, uri)
-    if text is None:
-        return None
+    name = run.selected.name
     try:
-        content = json.loads(text)
-        check("metrics", content, uri)
-    except (ValueError, ContractError):
+        training = read_file(client, Training, metrics(run.run.contender(name)))
+    except ContractError:
         return None
-    return run.selected["name"], content
+    return (name, training) if training else None
 
 
-def _curve(name: str, record: Mapping[str, Any], column: str) -> Curve | None:
-    points = [(epoch["epoch"], epoch.get(column, math.nan)) for epoch in record["history"]]
+def _curve(name: str, record: Training, column: str) -> Curve | None:
+    points = [(int(epoch["epoch"]), epoch.get(column, math.nan)) for epoch in record.history]
     finite = tuple((epoch, value) for epoch, value in points if math.isfinite(value))
-    return Curve(name, finite, record["best_epoch"]) if finite else None
+    return Curve(name, finite, record.best_epoch) if finite else None

@@ -1,16 +1,16 @@
 """The files of a single run, read on demand."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.workflow.contracts import roles
 from trellis.workflow.contracts.layout import Run
-from trellis_contracts.documents import ContractError, check
-
-_NAMES = ("plan", "leaderboard", "deployment")
+from trellis_contracts.deployment import Deployment
+from trellis_contracts.documents import ContractError
+from trellis_contracts.files import F
+from trellis_contracts.leaderboard import Contender, Leaderboard
+from trellis_contracts.plan import PlanFile
 
 
 @dataclass(frozen=True)
@@ -21,46 +21,44 @@ class RunFiles:
     """
 
     run: Run
-    plan: Mapping[str, Any] | None
-    leaderboard: Mapping[str, Any] | None
-    deployment: Mapping[str, Any] | None
+    plan: PlanFile | None
+    leaderboard: Leaderboard | None
+    deployment: Deployment | None
     problems: tuple[str, ...] = ()
 
     @property
-    def winner(self) -> Mapping[str, Any] | None:
+    def winner(self) -> Contender | None:
         """The leaderboard's first contender."""
-        return roles.winner(self.leaderboard) if self.leaderboard else None
+        return self.leaderboard.first if self.leaderboard else None
 
     @property
-    def selected(self) -> Mapping[str, Any] | None:
+    def selected(self) -> Contender | None:
         """The training that competes, and alone can be deployed."""
-        return roles.selected(self.leaderboard) if self.leaderboard else None
+        return self.leaderboard.selected if self.leaderboard else None
 
     @property
-    def served(self) -> Mapping[str, Any] | None:
+    def served(self) -> Contender | None:
         """The model that the run put into service."""
-        return roles.served(self.leaderboard, self.deployment) if self.leaderboard else None
+        return self.leaderboard.served(self.deployment) if self.leaderboard else None
 
 
 def load_files(client: Any, run: Run) -> RunFiles:
     """A run's plan, leaderboard and deployment. client: google.cloud.storage.Client."""
     problems: list[str] = []
-    found: dict[str, Mapping[str, Any] | None] = {}
-    addresses = [getattr(run, name) for name in _NAMES]
-    with ThreadPoolExecutor(len(_NAMES)) as pool:
-        texts = list(pool.map(lambda uri: read(client, uri), addresses))
-    for name, uri, text in zip(_NAMES, addresses, texts, strict=True):
-        found[name] = None
-        if text is None:
-            continue
+
+    def load(kind: type[F], uri: str) -> F | None:
         try:
-            content = json.loads(text)
-            check(name, content, uri)
-        except (ValueError, ContractError) as error:
+            return read_file(client, kind, uri)
+        except ContractError as error:
             problems.append(str(error))
-        else:
-            found[name] = content
-    return RunFiles(run, found["plan"], found["leaderboard"], found["deployment"], tuple(problems))
+            return None
+
+    with ThreadPoolExecutor(3) as pool:
+        plan = pool.submit(load, PlanFile, run.plan)
+        leaderboard = pool.submit(load, Leaderboard, run.leaderboard)
+        deployment = pool.submit(load, Deployment, run.deployment)
+    found = plan.result(), leaderboard.result(), deployment.result()
+    return RunFiles(run, *found, tuple(problems))
 
 
 def blob(client: Any, uri: str) -> Any:
@@ -84,3 +82,9 @@ def read(client: Any, uri: str) -> bytes | None:
     except NotFound:
         return None
     return content
+
+
+def read_file(client: Any, kind: type[F], uri: str) -> F | None:
+    """A file; None if there is none. Raises ContractError if it does not match its schema."""
+    text = read(client, uri)
+    return None if text is None else kind.parse(text, uri)

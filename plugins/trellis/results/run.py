@@ -28,13 +28,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trellis.results.figure import Figure
-from trellis.results.files import RunFiles, each_blob, load_files, read
+from trellis.results.files import RunFiles, each_blob, load_files, read, read_file
 from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
-from trellis.workflow.contracts import layout, roles
+from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import image_manifest
 from trellis_contracts.columns import WEIGHT
 from trellis_contracts.documents import ContractError, check
+from trellis_contracts.files import F
+from trellis_contracts.layout import metrics, predictions, trained_model
+from trellis_contracts.leaderboard import Leaderboard
+from trellis_contracts.plan import PlanFile
+from trellis_contracts.predictions import DECIDED_ABOVE, PredictionsHeader
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.training import Training
+from trellis_contracts.trials import Trials
 
 _ADDRESS = re.compile(r"gs://(?P<bucket>[^/]+)/(?P<experiment>[^/]+)/runs/(?P<folder>[^/]+)/?")
 
@@ -63,30 +71,28 @@ def load_run(uri: str, client: Any = None) -> "LoadedRun":
 
 @dataclass(frozen=True, repr=False)
 class LoadedRun:
-    """A run. plan: its plan.json, with the experiment file as this run had it.
+    """A run of an experiment.
 
     Methods raise NoRunError if the run has not got as far as what they return.
     """
 
     _client: Any
     _files: RunFiles
-    plan: Mapping[str, Any]
+    _plan: PlanFile
 
     def __repr__(self) -> str:
         """Describe the run and its end for a notebook."""
-        settings = self.plan["configuration"]
-        summary = (
-            f"{settings['model']} for {settings['task']}, dataset {self.plan['dataset']['uri']}"
-        )
+        settings = self._plan.configuration
+        summary = f"{settings['model']} for {settings['task']}, dataset {self._plan.dataset.uri}"
         if self._files.leaderboard is None:
             return f"<LoadedRun {self.uri}: {summary}; it has not ended, or failed>"
-        ranked = [one for one in self.board["contenders"] if one["rank"]]
-        metric = self.board["primary_metric"]
-        score = next(one["metrics"][metric] for one in ranked if one["name"] == self.winner)
-        low, high = score["interval"]
+        board = self._board
+        ranked = [one for one in board.contenders if one.rank]
+        metric = board.primary_metric
+        score = board.first.metrics[metric]
         return (
             f"<LoadedRun {self.uri}: {summary}; of {len(ranked)} contenders {self.winner} won, "
-            f"{metric} {score['value']:.4g} [{low:.4g}, {high:.4g}]>"
+            f"{metric} {score.value:.4g} [{score.low:.4g}, {score.high:.4g}]>"
         )
 
     @property
@@ -95,8 +101,17 @@ class LoadedRun:
         return self._files.run.uri
 
     @property
+    def plan(self) -> Mapping[str, Any]:
+        """The content of plan.json, with the experiment file as this run had it."""
+        return self._plan.to_document()
+
+    @property
     def board(self) -> Mapping[str, Any]:
         """The content of leaderboard.json."""
+        return self._board.to_document()
+
+    @property
+    def _board(self) -> Leaderboard:
         if self._files.leaderboard is None:
             raise NoRunError(f"{self.uri} has no leaderboard: the run has not ended, or failed")
         return self._files.leaderboard
@@ -104,26 +119,26 @@ class LoadedRun:
     @property
     def dataset(self) -> Mapping[str, Any]:
         """The content of dataset.json."""
-        return self._document("dataset", layout.dataset_mark(self.plan["dataset"]["uri"]))
+        return self._document("dataset", layout.dataset_mark(self._plan.dataset.uri))
 
     @property
     def winner(self) -> str:
         """Name of the leaderboard's first contender."""
-        return str(roles.winner(self.board)["name"])
+        return self._board.winner
 
     @property
     def selected(self) -> str | None:
         """Name of the training that the validation split selected: it alone can be deployed. The
         winner may be another one, a baseline. None if no training could be scored.
         """
-        found = roles.selected(self.board)
-        return str(found["name"]) if found else None
+        found = self._board.selected
+        return found.name if found else None
 
     @property
     def served(self) -> str | None:
         """Name of the training that this run put into service; None if it put none."""
-        found = roles.served(self.board, self._files.deployment)
-        return str(found["name"]) if found else None
+        found = self._board.served(self._files.deployment)
+        return found.name if found else None
 
     def metrics(self) -> pd.DataFrame:
         """A row for each metric of the leaderboard, by name.
@@ -134,11 +149,11 @@ class LoadedRun:
         """
         columns = ("title", "average", "goal", "chance", "description")
         rows = {
-            name: {column: about.get(column) for column in columns}
-            for name, about in self.board["metrics"].items()
+            name: {column: getattr(about, column) for column in columns}
+            for name, about in self._board.metrics.items()
         }
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-        frame.attrs["positive"] = self.board.get("positive")
+        frame.attrs["positive"] = self._board.positive
         return frame.rename_axis("name")
 
     def leaderboard(self) -> pd.DataFrame:
@@ -149,12 +164,11 @@ class LoadedRun:
         """
         columns = ("rank", "kind", "status", "reason", "selected", "trial", "seconds", "cost_usd")
         rows = []
-        for contender in self.board["contenders"]:
-            row = {"name": contender["name"]} | {name: contender[name] for name in columns}
-            for name, score in contender["metrics"].items():
-                low, high = score["interval"]
-                row |= {name: score["value"], f"{name}.low": low, f"{name}.high": high}
-            rows.append(row | _parameters(contender["hyperparameters"]))
+        for contender in self._board.contenders:
+            row = {name: getattr(contender, name) for name in ("name", *columns)}
+            for name, score in contender.metrics.items():
+                row |= {name: score.value, f"{name}.low": score.low, f"{name}.high": score.high}
+            rows.append(row | _parameters(contender.hyperparameters))
         return pd.DataFrame(rows).set_index("name")
 
     def seeds(self) -> pd.DataFrame:
@@ -162,11 +176,11 @@ class LoadedRun:
 
         Columns: the metrics on the test split. Raises NoRunError if `train.seeds` is 1.
         """
-        repeats = self.board.get("repeats")
+        repeats = self._board.repeats
         if repeats is None:
             raise NoRunError(f"{self.uri} has no repeats: `train.seeds` asks for none")
-        columns = {name: spread["values"] for name, spread in repeats["metrics"].items()}
-        return pd.DataFrame(columns, index=pd.Index(repeats["seeds"], name="seed"))
+        columns = {name: spread.values for name, spread in repeats.metrics.items()}
+        return pd.DataFrame(columns, index=pd.Index(repeats.seeds, name="seed"))
 
     def importance(self) -> pd.DataFrame:
         """A row for each feature, by name, the most important first: permutation importance of the
@@ -175,12 +189,13 @@ class LoadedRun:
         Columns: value, low, high. attrs: of, metric, examples, permutations. Raises NoRunError
         where there is none: of images, or if it could not be measured.
         """
-        found = self.board.get("importance")
+        found = self._board.importance
         if found is None:
             raise NoRunError(f"{self.uri} has no permutation importance")
-        rows = [(one["feature"], one["value"], *one["interval"]) for one in found["features"]]
+        rows = [(one.feature, one.value, *one.interval) for one in found.features]
         frame = pd.DataFrame(rows, columns=["feature", "value", "low", "high"])
-        frame.attrs = {name: value for name, value in found.items() if name != "features"}
+        named = ("of", "metric", "examples", "permutations")
+        frame.attrs = {name: getattr(found, name) for name in named}
         return frame.set_index("feature")
 
     def trials(self, model: str | None = None) -> pd.DataFrame:
@@ -192,22 +207,21 @@ class LoadedRun:
         loss and step of the measurement, start, end, and parameters.NAME. Raises NoRunError for an
         experiment without `tune`.
         """
-        settings = self.plan["configuration"]
+        settings = self._plan.configuration
         if "tune" not in settings:
             raise NoRunError(f"{self.uri} has no trials: the experiment is without `tune`")
         if model == settings["model"]:
             model = None
         if model is not None and not settings.get("other_models", {}).get(model, {}).get("search"):
             raise NoRunError(f"{self.uri} has no trials of {model}")
-        found = self._document("trials", self._files.run.trials_of(model))
-        ranks = {chosen["trial"]: chosen["rank"] for chosen in found["chosen"]}
+        found = self._file_of(Trials, self._files.run.trials_of(model))
+        ranks = {chosen.trial: chosen.rank for chosen in found.chosen}
         rows = []
-        for trial in found["trials"]:
-            row = {"trial": trial["id"], "state": trial["state"], "rank": ranks.get(trial["id"])}
-            final = trial["final"] or {}
-            row |= {name: final.get(name) for name in ("value", "loss", "step")}
-            row |= {name: pd.to_datetime(trial[name]) for name in ("start", "end")}
-            rows.append(row | _parameters(trial["parameters"]))
+        for trial in found.trials:
+            row = {"trial": trial.id, "state": trial.state, "rank": ranks.get(trial.id)}
+            row |= {name: getattr(trial.final, name, None) for name in ("value", "loss", "step")}
+            row |= {name: pd.to_datetime(getattr(trial, name)) for name in ("start", "end")}
+            rows.append(row | _parameters(trial.parameters))
         return pd.DataFrame(rows).set_index("trial")
 
     def curves(self) -> pd.DataFrame:
@@ -217,11 +231,10 @@ class LoadedRun:
         metrics in the same way.
         """
         frames = []
-        for contender in self.board["contenders"]:
-            name = contender["name"]
-            if contender["kind"] == "tensorflow" and contender["training"] is not None:
-                found = self._document("metrics", f"{self.uri}{name}/metrics.json")
-                frames.append(pd.DataFrame(found["history"]).assign(name=name))
+        for contender in self._board.contenders:
+            if contender.kind == "tensorflow" and contender.training is not None:
+                found = self._file_of(Training, metrics(self._files.run.contender(contender.name)))
+                frames.append(pd.DataFrame(list(found.history)).assign(name=contender.name))
         if not frames:
             raise NoRunError(f"{self.uri} has no training that ended")
         joined = pd.concat(frames, ignore_index=True)
@@ -255,30 +268,32 @@ class LoadedRun:
         that class is predicted where its probability is greater.
         """
         name = contender or self.winner
-        data = read(self._client, f"{self.uri}{name}/predictions.parquet")
+        data = read(self._client, predictions(self._files.run.contender(name)))
         if data is None:
-            known = ", ".join(one["name"] for one in self.board["contenders"] if one["rank"])
+            known = ", ".join(one.name for one in self._board.contenders if one.rank)
             raise NoRunError(f"{self.uri} has no predictions of {name!r}; it has those of {known}")
         table = pq.read_table(pa.BufferReader(data))
         key = pd.Index(table["key"].to_pylist(), name="key")
         label = table["label"].to_numpy()
-        if "value" in table.column_names:
+        columns = {field.name: _type_name(field.type) for field in table.schema}
+        header = PredictionsHeader.parse(table.schema.metadata or {}, columns)
+        if header.task == REGRESSION:
             value = table["value"].to_numpy()
-            columns = {"label": label, "predicted": value, "error": value - label}
-            return pd.DataFrame(columns, index=key)
-        classes = json.loads(table.schema.metadata[b"classes"])
+            errors = {"label": label, "predicted": value, "error": value - label}
+            return pd.DataFrame(errors, index=key)
+        classes = header.classes
         lists = table["probabilities"].combine_chunks()
         shares = lists.flatten().to_numpy().reshape(len(key), len(classes))
-        threshold = json.loads(table.schema.metadata.get(b"threshold", b"null"))
         names = pd.Index(classes)
         answers: dict[str, Any]
-        if table.schema.metadata.get(b"task") == b"multilabel_classification":
+        if header.task == MULTILABEL:
             true = (label[:, None] >> np.arange(len(classes))) & 1 == 1
-            answers = {"label": _names(true, classes), "predicted": _names(shares > 0.5, classes)}
+            decided = _names(shares > DECIDED_ABOVE, classes)
+            answers = {"label": _names(true, classes), "predicted": decided}
         else:
             answers = {
                 "label": names[label],
-                "predicted": names[_decided(shares, classes, threshold)],
+                "predicted": names[_decided(shares, header)],
             }
         frame = pd.DataFrame(
             {
@@ -287,8 +302,8 @@ class LoadedRun:
             },
             index=key,
         )
-        if threshold:
-            frame.attrs["threshold"] = threshold
+        if header.threshold:
+            frame.attrs["threshold"] = header.threshold.to_document()
         return frame
 
     def rows(self, split: str = "test") -> pd.DataFrame:
@@ -301,7 +316,7 @@ class LoadedRun:
         features = self.dataset["features"]
         if any(feature["kind"] == "image" for feature in features):
             return self._images()
-        folder = f"{self.plan['dataset']['uri']}source/"
+        folder = f"{self._plan.dataset.uri}source/"
         tables = [
             pq.read_table(pa.BufferReader(found.download_as_bytes()))
             for found in each_blob(self._client, f"{folder}rows-")
@@ -313,7 +328,7 @@ class LoadedRun:
         names = {f["column"]: f["name"] for f in features}
         if weight := self.dataset.get("weight"):
             names[WEIGHT] = weight["column"]
-        names |= {one["column"]: one["name"] for one in self.plan["table"]["kept"]}
+        names |= {one["column"]: one["name"] for one in (self._plan.table or {})["kept"]}
         return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
     def model(self, contender: str | None = None, folder: str | Path | None = None) -> LoadedModel:
@@ -327,7 +342,7 @@ class LoadedRun:
         try:
             import tensorflow as tf
         except ImportError as error:
-            version = self.board["provenance"]["versions"].get("tensorflow", "")
+            version = self._board.provenance.versions.get("tensorflow", "")
             raise ImportError(
                 f"{name} is a TensorFlow model, and TensorFlow is not installed here: "
                 f"pip install tensorflow{f'=={version}' if version else ''}"
@@ -338,7 +353,7 @@ class LoadedRun:
     def download(self, contender: str | None = None, folder: str | Path | None = None) -> Path:
         """Copy the SavedModel of a full training to a folder; arguments as those of `model`."""
         name = contender or self.winner
-        source = f"{self.uri}{name}/model/"
+        source = trained_model(self._files.run.contender(name))
         found = list(each_blob(self._client, source))
         if not found:
             other = f"; this run's is {self.selected}" if self.selected not in (None, name) else ""
@@ -370,23 +385,37 @@ class LoadedRun:
             raise FileNotFoundError(f"there is no {uri}")
         return data
 
+    def _file_of(self, kind: type[F], uri: str) -> F:
+        """A file of the run in its class. Raises NoRunError if there is none."""
+        found = read_file(self._client, kind, uri)
+        if found is None:
+            raise _missing(uri)
+        return found
+
     def _document(self, kind: str, uri: str) -> Any:
         data = read(self._client, uri)
         if data is None:
-            raise NoRunError(f"there is no {uri}: the run has not got that far, or it was deleted")
+            raise _missing(uri)
         content = json.loads(data)
         check(kind, content, uri)
         return content
 
 
-def _decided(
-    shares: np.ndarray, classes: Sequence[str], threshold: Mapping[str, Any] | None
-) -> np.ndarray:
+def _missing(uri: str) -> NoRunError:
+    return NoRunError(f"there is no {uri}: the run has not got that far, or it was deleted")
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """An Arrow type; of a list without the name of its elements, which differs between writers."""
+    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
+
+
+def _decided(shares: np.ndarray, header: PredictionsHeader) -> np.ndarray:
     """(n,) class indices of (n, classes) probabilities, as the trainer decides."""
-    if threshold is None:
+    if header.threshold is None:
         return shares.argmax(axis=1)
-    positive = classes.index(threshold["class"])
-    return np.where(shares[:, positive] > threshold["above"], positive, 1 - positive)
+    positive = header.classes.index(header.threshold.name)
+    return np.where(shares[:, positive] > header.threshold.above, positive, 1 - positive)
 
 
 def _names(members: np.ndarray, classes: Sequence[str]) -> list[tuple[str, ...]]:

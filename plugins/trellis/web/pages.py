@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from trellis import console
 from trellis.results import Index
-from trellis.results.comparison import Comparison, Score
+from trellis.results.comparison import Comparison
 from trellis.results.curves import Curves
 from trellis.results.files import RunFiles
 from trellis.results.history import Change, months, number, served
@@ -106,7 +106,7 @@ def missing(request: Request, name: str, folders: Sequence[str]) -> str:
 def run(request: Request, name: str, record: RunRecord | None, files: RunFiles) -> str:
     """One run. name: of its DAG. record: None if it is not in the index."""
     plan = files.plan
-    run_id = plan["run_id"] if plan else None
+    run_id = plan.run_id if plan else None
     key = (name, run_id or "")
     return _render(
         request,
@@ -208,7 +208,6 @@ def _environment() -> jinja2.Environment:
         "moment": lambda iso: iso[:16].replace("T", " ") if iso else "",
         "usd": lambda amount: f"{amount:,.2f}",
         "score": _score,
-        "interval": _interval,
         "version": number,
         "places": lambda value, decimals: f"{value:.{places(decimals)}f}",
         "console": console.vertex,
@@ -229,11 +228,6 @@ def _tensorboard(uri: str) -> str:
     program = Path(sys.prefix).parent / "trainer/bin/tensorboard"
     folder = Path(root, uri.removeprefix("gs://"))
     return shlex.join([str(program if program.exists() else program.name), "--logdir", str(folder)])
-
-
-def _interval(estimate: Mapping[str, Any], decimals: int) -> str:
-    """Format the interval of a leaderboard's estimate."""
-    return _score(Score(estimate["value"], *estimate["interval"]), decimals)
 
 
 def _score(found: Scored, decimals: int) -> str:

@@ -21,6 +21,7 @@ from trainer.decision import Threshold
 from trainer.predictions import Predictions, Values
 from trainer.serving.model import Model
 from trainer.training import saved_model
+from trellis_contracts import documents
 from trellis_contracts.hyperparameters import Hyperparameters
 
 FILES = {"train": [120], "validation": [5], "test": [25, 15]}
@@ -79,7 +80,7 @@ def difference(document, folder):
 
 def test_the_model_answers_its_examples_as_predicted(trained):
     run, contender, folder = trained
-    document = json.loads(challenger.to_json(challenger.document(run, contender, 30)))
+    document = json.loads(challenger.of(run, contender, 30).to_json("challenger.json"))
     assert len({example["key"] for example in document["examples"]}) == 30
     assert difference(document, folder) < TOLERANCE / 50
     if not run.dataset.is_regression:
@@ -100,27 +101,29 @@ def test_serving_with_other_statistics_is_seen(trained, tmp_path):
     skewed, weights = build(dataset_description.load(other)), build(run.dataset).get_weights()
     skewed.set_weights(weights)
     saved_model.export(skewed, run.dataset, tmp_path / "model")
-    document = challenger.document(run, contender, 20)
+    document = challenger.of(run, contender, 20).to_document()
     assert difference(document, tmp_path / "model") > 10 * TOLERANCE
 
 
 def test_the_same_examples_whenever_it_is_written(trained):
     run, contender, _ = trained
-    document = challenger.document(run, contender, 5)
-    assert document == challenger.document(run, contender, 5)
-    assert [len(challenger.document(run, contender, n)["examples"]) for n in (0, 999)] == [0, 40]
+    document = challenger.of(run, contender, 5).to_document()
+    assert document == challenger.of(run, contender, 5).to_document()
+    assert [len(challenger.of(run, contender, n).examples) for n in (0, 999)] == [0, 40]
 
 
 def test_labels_are_those_of_the_threshold_which_it_names(trained):
     run, contender, _ = trained
-    plain = challenger.document(run, contender, 20)
+    plain = challenger.of(run, contender, 20).to_document()
     assert "threshold" not in plain
     if run.dataset.is_regression:
         return
     above = float(np.median(contender.predictions.probabilities[:, 1]))
     predicted = dataclasses.replace(contender.predictions, threshold=Threshold(above))
-    document = challenger.document(run, dataclasses.replace(contender, predictions=predicted), 20)
-    challenger.to_json(document)
+    document = challenger.of(
+        run, dataclasses.replace(contender, predictions=predicted), 20
+    ).to_document()
+    documents.check("challenger", document, "challenger.json")
     first, second = run.dataset.classes
     assert document["threshold"] == {"class": second, "above": above}
     told = [example["prediction"] for example in document["examples"]]
@@ -133,7 +136,7 @@ def test_labels_are_those_of_the_threshold_which_it_names(trained):
 
 def test_it_leads_back_to_where_the_model_comes_from(trained):
     run, contender, folder = trained
-    document = challenger.document(run, contender, 1)
+    document = challenger.of(run, contender, 1).to_document()
     assert document["schema"] == 1
     assert document["contender"] == "training/1"
     assert document["model"] == f"{folder}/"
@@ -150,7 +153,7 @@ def test_raw_rows_of_another_dataset(trained, tmp_path):
     other = write_with_source(tmp_path / "d", columns, labels, files, task=run.dataset.task)
     wrong = Run(run.uri, plan_of(other), run.dataset, None, [contender])
     with pytest.raises(RawExamplesError, match=r"lack 6 of 6 keys of the test split, such as '1"):
-        challenger.document(wrong, contender, 6)
+        challenger.of(wrong, contender, 6)
 
 
 @pytest.fixture
@@ -186,7 +189,7 @@ def large(seed, side):
 def test_images_are_sent_as_the_files_that_they_were_made_of(of_images):
     files = [gray(i) for i in range(6)]
     run, keys = of_images(files)
-    document = challenger.document(run, run.contenders[0], 4)
+    document = challenger.of(run, run.contenders[0], 4).to_document()
     assert document["model"] == "gs://b/training/1/model/"
     assert len(document["examples"]) == 4
     for example in document["examples"]:
@@ -206,7 +209,7 @@ def test_some_images_of_a_bucket_are_named_by_their_address(of_images, monkeypat
         for image in originals.of_test_split(run.dataset_uri, run.dataset)
     }
     monkeypatch.setattr(originals, "of_test_split", lambda *_: iter(in_bucket.values()))
-    examples = challenger.document(run, run.contenders[0], 8)["examples"]
+    examples = challenger.of(run, run.contenders[0], 8).to_document()["examples"]
     forms = [next(iter(example["instance"])) for example in examples]
     assert forms == ["image_bytes", "image_uri", "image_bytes", "image_bytes"] * 2
     assert examples[1]["instance"] == {"image_uri": in_bucket[examples[1]["key"]].uri}
@@ -220,7 +223,7 @@ def test_an_image_whose_file_is_gone_or_another_is_left_out(of_images):
     run, keys = of_images([gray(i) for i in range(4)])
     original(run.dataset_uri, keys[0]).unlink()
     original(run.dataset_uri, keys[2]).write_bytes(gray(99))
-    examples = challenger.document(run, run.contenders[0], 4)["examples"]
+    examples = challenger.of(run, run.contenders[0], 4).to_document()["examples"]
     assert [example["key"] for example in examples] == [keys[1], keys[3]]
 
 
@@ -229,17 +232,19 @@ def test_without_any_original_file_the_challenger_cannot_be_tried(of_images):
     for key in keys:
         original(run.dataset_uri, key).unlink()
     with pytest.raises(RawExamplesError, match=r"none of 2 images .*: the file cannot be read"):
-        challenger.document(run, run.contenders[0], 2)
+        challenger.of(run, run.contenders[0], 2)
 
 
 def test_an_image_that_no_request_can_carry_is_left_out(of_images):
     run, keys = of_images([large(0, 900), large(1, 1400)])
     (contender,) = run.contenders
-    assert [e["key"] for e in challenger.document(run, contender, 2)["examples"]] == keys[:1]
-    assert len(challenger.document(run, contender, 2, private=True)["examples"]) == 2
+    assert [e["key"] for e in challenger.of(run, contender, 2).to_document()["examples"]] == keys[
+        :1
+    ]
+    assert len(challenger.of(run, contender, 2, private=True).to_document()["examples"]) == 2
 
 
 def test_a_challenger_that_no_request_can_try(of_images):
     run, _ = of_images([large(seed, 1400) for seed in range(2)])
     with pytest.raises(RawExamplesError, match=r"none of 2 .*: 2\.0 MB are too many"):
-        challenger.document(run, run.contenders[0], 2)
+        challenger.of(run, run.contenders[0], 2)

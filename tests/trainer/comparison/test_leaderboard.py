@@ -9,6 +9,7 @@ from trainer import compare
 from trainer.comparison import leaderboard
 from trainer.decision import Threshold
 from trellis_contracts import documents
+from trellis_contracts.leaderboard import Leaderboard
 
 LABELS = np.arange(120) % 3
 
@@ -107,7 +108,7 @@ def test_differences_add_up(board):
 
 
 def test_the_table_is_plain_and_complete(board):
-    text = leaderboard.table(board)
+    text = leaderboard.table(Leaderboard.from_document(board))
     assert text.isascii()
     lines = text.splitlines()
     assert lines[0] == (
@@ -179,7 +180,7 @@ def test_a_regression_keeps_the_schema(table_run):
     assert (winner["name"], second["name"]) == ("training/1", "baselines/bqml-linear_reg")
     assert failed["reason"] == "no quota"
     assert second["difference"]["won_by_winner"] == 50
-    text = leaderboard.table(board)
+    text = leaderboard.table(Leaderboard.from_document(board))
     assert "50 test examples, regression, ranked by RMSE (smaller is better)" in text
     # Published to the hundredth, shown in whole units: the labels spread over thousands.
     assert board["metrics"]["rmse"]["decimals"] == 2
@@ -208,7 +209,8 @@ def test_a_promotion_keeps_the_schema_and_ends_the_table_in_one_line(run_folder,
     assert (promotion["challenger"], promotion["promoted"]) == ("training/1", True)
     assert promotion["checks"][0]["check"] == "accuracy at least 0.5"
     assert promotion["served"] is None
-    assert leaderboard.table(board).endswith("\nPromoted: training/1 passes the only check.")
+    text = leaderboard.table(Leaderboard.from_document(board))
+    assert text.endswith("\nPromoted: training/1 passes the only check.")
 
 
 def test_a_refusal_keeps_the_schema_with_what_is_served(run_folder, classifier):
@@ -228,10 +230,10 @@ def test_a_refusal_keeps_the_schema_with_what_is_served(run_folder, classifier):
         "served",
         "failed",
     )
-    last = leaderboard.table(board).splitlines()[-1]
+    last = leaderboard.table(Leaderboard.from_document(board)).splitlines()[-1]
     assert last.startswith("Not promoted: training/1 fails 1 of 2 checks: accuracy no worse than")
 
 
 def test_without_a_deploy_section_nothing_is_decided(board):
     assert board["promotion"] is None
-    assert "romoted" not in leaderboard.table(board)
+    assert "romoted" not in leaderboard.table(Leaderboard.from_document(board))

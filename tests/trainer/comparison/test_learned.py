@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.trainer.comparison.trainings import a_training
 from trainer import label_sets
 from trainer.comparison.learned import nothing, stalled
 from trainer.comparison.multilabel import SetOutcome
@@ -132,5 +133,5 @@ def test_too_few_predictions_may_be_equal_by_chance():
     [([0.7, 0.6], True), ([0.7], True), ([0.7, 0.7, 0.7], False), ([0.7, 0.9, 0.65], True)],
 )
 def test_a_loss_that_never_falls_below_the_first_epochs_is_reported(losses, fell):
-    training = {"history": [{"epoch": i, "loss": loss} for i, loss in enumerate(losses, 1)]}
+    training = a_training(history=[{"epoch": i, "loss": loss} for i, loss in enumerate(losses, 1)])
     assert (stalled(training) is None) == fell

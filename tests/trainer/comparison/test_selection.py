@@ -1,5 +1,6 @@
 """The training that competes is chosen without a look at the test split."""
 
+from tests.trainer.comparison.trainings import a_training
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.selection import selected_training
 from trellis_contracts.dataset import CLASSIFICATION
@@ -7,8 +8,8 @@ from trellis_contracts.tasks import REGRESSION
 
 
 def training(name, metric="accuracy", kind="tensorflow", **validation):
-    figures = {"metric": metric, "validation": validation}
-    return Contender(name, kind, f"gs://b/runs/r/{name}/", training=figures)
+    found = a_training(metric=metric, validation=validation)
+    return Contender(name, kind, f"gs://b/runs/r/{name}/", training=found)
 
 
 def test_the_best_on_validation_is_selected():

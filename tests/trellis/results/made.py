@@ -7,6 +7,9 @@ from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import RollbackRecord, RunRecord
 from trellis_contracts.charts import GUIDE, chart, layer, number
+from trellis_contracts.deployment import Deployment
+from trellis_contracts.leaderboard import Leaderboard
+from trellis_contracts.plan import PlanFile
 
 MODEL = "projects/1/locations/us-central1/models/digits"
 
@@ -91,6 +94,11 @@ def a_board(*contenders, promoted=True, fingerprint="3f2a"):
     }
 
 
+def a_leaderboard(*contenders, **others):
+    """The board of `a_board` in its class."""
+    return Leaderboard.from_document(a_board(*contenders, **others))
+
+
 def a_deployment(version=2, previous=1, state="serving", reason=None):
     """A deployment.json."""
     last = "champion" if state == "serving" else "retreat"
@@ -113,7 +121,7 @@ def a_deployment(version=2, previous=1, state="serving", reason=None):
 
 def a_plan_of(experiment, folder="r", bucket="bucket", created="2026-01-01T00:00:00+00:00"):
     """The content of a plan.json."""
-    plan = a_plan(experiment, Run(bucket, experiment.name, folder)).to_json()
+    plan = a_plan(experiment, Run(bucket, experiment.name, folder)).file().to_document()
     return {**copy.deepcopy(plan), "created": created}
 
 
@@ -132,10 +140,17 @@ def a_rollback(version=1, before=2, at="2026-01-03T00:00:00+00:00", user="ada"):
 def a_run(experiment, folder="r", board=None, deployment=None, failure=None, **planned):
     """The record of a run; board None: it has not ended."""
     of_plan = {k: planned.pop(k) for k in ("bucket", "created") if k in planned}
-    record = RunRecord.planned(a_plan_of(experiment, folder, **of_plan), "manual", "ada", **planned)
+    record = RunRecord.planned(
+        PlanFile.from_document(a_plan_of(experiment, folder, **of_plan)), "manual", "ada", **planned
+    )
     if board is None:
         return record
-    return record.ended(board, deployment, failure, "2026-01-01T03:00:00+00:00")
+    return record.ended(
+        Leaderboard.from_document(board),
+        Deployment.from_document(deployment) if deployment else None,
+        failure,
+        "2026-01-01T03:00:00+00:00",
+    )
 
 
 def with_cost(record, actual_usd):

@@ -1,20 +1,24 @@
 """Runs side by side."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.trellis.results.made import a_board, a_contender, a_plan_of
-from trellis.results.comparison import Score, _differing, compare
+from tests.trellis.results.made import a_contender, a_leaderboard, a_plan_of
+from trellis.results.comparison import _differing, compare
 from trellis.results.files import RunFiles
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts.leaderboard import Estimate
+from trellis_contracts.plan import PlanFile
 
 
 def files(experiment, *contenders, fingerprint="3f2a"):
     plan = a_plan_of(experiment)
     plan["dataset"]["fingerprint"] = fingerprint
-    board = a_board(*contenders, fingerprint=fingerprint) if contenders else None
-    return RunFiles(Run("bucket", "digits", "r"), plan, board, None)
+    board = a_leaderboard(*contenders, fingerprint=fingerprint) if contenders else None
+    return RunFiles(Run("bucket", "digits", "r"), PlanFile.from_document(plan), board, None)
 
 
 def test_scores_with_intervals_on_the_same_test_examples(digits):
@@ -24,7 +28,7 @@ def test_scores_with_intervals_on_the_same_test_examples(digits):
     assert found.same_split
     assert [metric.name for metric in found.metrics] == ["accuracy", "log_loss"]
     assert found.metrics[0].primary
-    assert found.metrics[0].scores == (Score(0.9, 0.8, 0.95), Score(0.95, 0.9, 0.99))
+    assert found.metrics[0].scores == (Estimate(0.9, (0.8, 0.95)), Estimate(0.95, (0.9, 0.99)))
 
 
 def test_trainings_are_compared_where_a_baseline_wins(digits):
@@ -42,10 +46,13 @@ def test_trainings_are_compared_where_a_baseline_wins(digits):
 def test_one_name_with_two_meanings_is_two_rows(digits):
     old = files(digits, a_contender("training/1", 0.9, 0.8, 0.95))
     new = files(digits, a_contender("training/1", 0.5, 0.4, 0.6))
-    new.leaderboard["metrics"]["accuracy"]["title"] = "accuracy of yes"
+    known = new.leaderboard.metrics
+    renamed = replace(known["accuracy"], title="accuracy of yes")
+    board = replace(new.leaderboard, metrics={**known, "accuracy": renamed})
+    new = replace(new, leaderboard=board)
     rows = {metric.title: metric.scores for metric in compare([old, new]).metrics}
-    assert rows["accuracy"] == (Score(0.9, 0.8, 0.95), None)
-    assert rows["accuracy of yes"] == (None, Score(0.5, 0.4, 0.6))
+    assert rows["accuracy"] == (Estimate(0.9, (0.8, 0.95)), None)
+    assert rows["accuracy of yes"] == (None, Estimate(0.5, (0.4, 0.6)))
 
 
 def test_another_dataset_is_another_test_split(digits):
@@ -69,7 +76,7 @@ def test_only_what_differs(digits):
 
 def test_a_run_without_a_leaderboard_has_no_scores(digits):
     found = compare([files(digits), files(digits, a_contender("training/1", 0.9, 0.8, 1))])
-    assert found.metrics[0].scores == (None, Score(0.9, 0.8, 1))
+    assert found.metrics[0].scores == (None, Estimate(0.9, (0.8, 1)))
     assert compare([files(digits)]).metrics == ()
 
 

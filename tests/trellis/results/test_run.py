@@ -26,7 +26,8 @@ LABELS = [0, 1, 1, 1, 0, 1]
 
 def predictions(classes=("healthy", "ill"), threshold=None, **columns):
     """predictions.parquet as the trainer writes it."""
-    metadata = {"schema": "1", **({"classes": json.dumps(classes)} if classes else {})}
+    kind = {"classes": json.dumps(classes)} if classes else {"task": "regression"}
+    metadata = {"schema": "1", **kind}
     if threshold:
         metadata["threshold"] = json.dumps(threshold)
     made = {"key": pa.array(KEYS), **columns}

@@ -4,11 +4,11 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import metrics
-from trainer.label_sets import DECIDED_ABOVE
 from trainer.training import class_weights
 from trainer.training.objectives.objective import ORDERING, Objective
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
+from trellis_contracts.predictions import DECIDED_ABOVE
 
 
 def members(labels: tf.Tensor, classes: int) -> tf.Tensor:

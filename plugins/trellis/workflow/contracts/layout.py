@@ -4,20 +4,7 @@ gs://BUCKET/EXPERIMENT/
     datasets/FINGERPRINT/         {train,validation,test}-*.tfrecord, rejected.jsonl, dataset.json
         source/                   of a table: rows-*.parquet, columns.json
     models/SHA256/FILE.py         the experiment's own model, by the digest of its content
-    runs/RUN/
-        plan.json                 what this run does, and its cost limit
-        tuning/TRIAL/             what the tuning job's trials write, metrics.json last
-        tuning/MODEL/             trials.json and TRIAL/ of each of `other_models`
-        changes.json              how the dataset differs from the last one trained on
-        trials.json               all trials, and those chosen
-        training/RANK/            model/, checkpoints/, logs/, metrics.json, predictions.parquet
-            seeds/SEED/           the same of this training with another seed
-        baselines/NAME/           raw/, service/, baseline.json, predictions.parquet
-        served.json               which model is served when the run compares
-        served/                   predictions.parquet: what that model says of the test split
-        leaderboard/              leaderboard.json, report.html, figures.json: its figures;
-                                  challenger.json: what to deploy
-        deployment.json           progress and result of the challenger's deployment
+    runs/RUN/                     trellis_contracts.layout has the files of a run
 
 gs://BUCKET/_weights/             NAME.weights.h5: what `weights: imagenet` of a backbone reads
 gs://BUCKET/_index/EXPERIMENT/    runs/RUN.json, rollbacks/RUN.json: see record.py
@@ -32,6 +19,7 @@ from dataclasses import dataclass
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.platform import Platform
+from trellis_contracts.layout import ROWS, RunAddresses
 
 _MAX_RUN_LENGTH = 100
 
@@ -54,7 +42,7 @@ def run_folder(run_id: str, generation: int = 1) -> str:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(RunAddresses):
     """The addresses of one run."""
 
     bucket: str
@@ -69,76 +57,8 @@ class Run:
 
     @property
     def uri(self) -> str:
+        """The run's folder."""
         return f"gs://{self.bucket}/{self.experiment}/runs/{self.folder}/"
-
-    @property
-    def plan(self) -> str:
-        return f"{self.uri}plan.json"
-
-    @property
-    def changes(self) -> str:
-        return f"{self.uri}changes.json"
-
-    @property
-    def tuning(self) -> str:
-        """Base of the tuning job; Vertex adds TRIAL/."""
-        return self.tuning_of(None)
-
-    def tuning_of(self, model: str | None) -> str:
-        """Tuning folder of one model; None is the experiment's `model`."""
-        return f"{self.uri}tuning/{model}/" if model else f"{self.uri}tuning/"
-
-    def trial_metrics(self, trial: str, model: str | None = None) -> str:
-        """Address of the last file that the trial with this id writes; a trial that was stopped
-        early writes none.
-        """
-        return f"{self.tuning_of(model)}{trial}/metrics.json"
-
-    @property
-    def trials(self) -> str:
-        return self.trials_of(None)
-
-    def trials_of(self, model: str | None) -> str:
-        """The trials of one of the experiment's other models; None: of `model`."""
-        return f"{self.tuning_of(model)}trials.json" if model else f"{self.uri}trials.json"
-
-    def training(self, rank: int) -> str:
-        """Base of the training of the trial ranked `rank`, from 1."""
-        return f"{self.uri}training/{rank}/"
-
-    def repeat(self, rank: int, seed: int) -> str:
-        """Base of the same training with another seed."""
-        return f"{self.training(rank)}seeds/{seed}/"
-
-    def baseline(self, name: str) -> str:
-        """A baseline's files: raw/ (its predictions), service/ (its service's own results) and
-        baseline.json; the comparison adds predictions.parquet.
-        """
-        return f"{self.uri}baselines/{name}/"
-
-    @property
-    def leaderboard(self) -> str:
-        return f"{self.uri}leaderboard/leaderboard.json"
-
-    @property
-    def report(self) -> str:
-        return f"{self.uri}leaderboard/report.html"
-
-    @property
-    def figures(self) -> str:
-        return f"{self.uri}leaderboard/figures.json"
-
-    @property
-    def served(self) -> str:
-        return f"{self.uri}served.json"
-
-    @property
-    def challenger(self) -> str:
-        return f"{self.uri}leaderboard/challenger.json"
-
-    @property
-    def deployment(self) -> str:
-        return f"{self.uri}deployment.json"
 
     @property
     def record(self) -> str:
@@ -176,11 +96,6 @@ def model_file(bucket: str, experiment: str, own: OwnModel) -> str:
     return f"gs://{bucket}/{experiment}/models/{own.sha256}/{own.name}"
 
 
-def trained_model(training_uri: str) -> str:
-    """The folder of a training's SavedModel."""
-    return f"{training_uri}model/"
-
-
 def dataset_mark(dataset_uri: str) -> str:
     """The object that is written last: if it exists, the dataset is complete."""
     return f"{dataset_uri}dataset.json"
@@ -188,7 +103,7 @@ def dataset_mark(dataset_uri: str) -> str:
 
 def dataset_rows(dataset_uri: str) -> str:
     """The files that BigQuery writes a table dataset's snapshot to; * is a number."""
-    return f"{dataset_uri}source/rows-*.parquet"
+    return f"{dataset_uri}source/{ROWS}"
 
 
 def dataset_columns(dataset_uri: str) -> str:

@@ -5,7 +5,6 @@ Table.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.layout import Run
@@ -47,8 +46,8 @@ class Plan(Planned):
             return self.experiment.model
         return layout.model_file(self.run.bucket, self.experiment.name, own)
 
-    def to_json(self) -> dict[str, Any]:
-        """The content of plan.json."""
+    def file(self) -> PlanFile:
+        """The plan as plan.json has it."""
         return PlanFile(
             experiment=self.experiment.name,
             description=self.experiment.about,
@@ -57,15 +56,14 @@ class Plan(Planned):
             model_file=own_model.to_plan(self.experiment.own_model, self.model_address),
             table=self.table.to_json() if self.table else None,
             **self.planned,
-        ).to_json()
+        )
 
 
-def from_json(content: dict[str, Any], run: Run) -> Plan:
-    """The plan in a plan.json that fits its schema.
+def from_file(file: PlanFile, run: Run) -> Plan:
+    """The plan in a plan.json.
 
     Raises FileError if this version does not understand its configuration.
     """
-    file = PlanFile.from_json(content)
     experiment = of_configuration(
         run.plan,
         run.experiment,

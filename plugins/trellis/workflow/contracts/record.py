@@ -14,7 +14,10 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from trellis.workflow.contracts import roles
+from trellis_contracts.deployment import SERVING
+from trellis_contracts.deployment import Deployment as DeploymentFile
+from trellis_contracts.leaderboard import Contender, Leaderboard
+from trellis_contracts.plan import PlanFile
 
 METADATA = "trellis-record"
 """Key of the record in its object's metadata."""
@@ -207,64 +210,63 @@ class RunRecord(_Document):
     @classmethod
     def planned(
         cls,
-        plan: Mapping[str, Any],
+        plan: PlanFile,
         trigger: str | None = None,
         user: str | None = None,
         tags: Sequence[str] | None = None,
         begun: str | None = None,
     ) -> Self:
-        """The record of a run that begins. plan: the content of plan.json."""
-        file = plan["configuration"]
+        """The record of a run that begins."""
+        file = plan.configuration
         return cls(
-            experiment=plan["experiment"],
-            uri=plan["run"],
-            run_id=plan["run_id"],
-            created=plan["created"],
-            data_interval=plan["data_interval"],
+            experiment=plan.experiment,
+            uri=plan.run,
+            run_id=plan.run_id,
+            created=plan.created,
+            data_interval=Interval(**plan.data_interval),
             trigger=trigger,
             user=user,
             owner=file["owner"],
             task=file["task"],
             model=file["model"],
             tags=tuple(sorted(tags if tags is not None else (file["model"], file["task"]))),
-            source=_short(plan["dataset"]["source"]),
-            dataset=plan["dataset"]["fingerprint"],
-            at_most_usd=plan["cost"]["at_most_usd"],
+            source=_short(plan.dataset.source),
+            dataset=plan.dataset.fingerprint,
+            at_most_usd=plan.cost["at_most_usd"],
             begun=begun,
         )
 
     def ended(
         self,
-        board: Mapping[str, Any],
-        deployment: Mapping[str, Any] | None,
+        board: Leaderboard,
+        deployment: DeploymentFile | None,
         failure: str | None,
         at: str,
         actual_usd: Mapping[str, float] | None = None,
         spot_savings_usd: float | None = None,
     ) -> Self:
-        """Return the run with its result. board: leaderboard.json; deployment: deployment.json."""
-        metric = board["primary_metric"]
-        best = roles.winner(board)
-        score = best["metrics"][metric]
-        decision = board["promotion"]
+        """Return the run with its result. deployment: None if there was none."""
+        metric = board.primary_metric
+        score = board.first.metrics[metric]
+        decision = board.promotion
         result = Result(
             ended=at,
             failure=_short(failure) if failure else None,
             metric=metric,
-            title=roles.title(board, metric),
-            goal=board["metrics"][metric]["goal"],
-            decimals=board["metrics"][metric]["decimals"],
-            winner=best["name"],
-            value=score["value"],
-            low=score["interval"][0],
-            high=score["interval"][1],
-            contenders_usd=round(sum(c["cost_usd"] or 0 for c in board["contenders"]), 4),
-            promoted=decision["promoted"] if decision else None,
-            reason=_short(decision["reason"]) if decision else None,
+            title=board.primary.title,
+            goal=board.primary.goal,
+            decimals=board.primary.decimals,
+            winner=board.winner,
+            value=score.value,
+            low=score.low,
+            high=score.high,
+            contenders_usd=round(sum(c.cost_usd or 0 for c in board.contenders), 4),
+            promoted=decision.promoted if decision else None,
+            reason=_short(decision.reason) if decision else None,
             deployment=_deployment(deployment) if deployment else None,
             actual_usd=dict(actual_usd) if actual_usd is not None else None,
             spot_savings_usd=spot_savings_usd,
-            selected=_scored(roles.selected(board), metric),
+            selected=_scored(board.selected, metric),
         )
         return self.model_copy(update={"result": result, "failure": None})
 
@@ -286,23 +288,21 @@ class RollbackRecord(_Document):
     before: str | None
 
 
-def _scored(contender: Mapping[str, Any] | None, metric: str) -> Scored | None:
-    score = contender["metrics"].get(metric) if contender else None
+def _scored(contender: Contender | None, metric: str) -> Scored | None:
+    score = contender.metrics.get(metric) if contender else None
     if contender is None or score is None:
         return None
-    low, high = score["interval"]
-    return Scored(name=contender["name"], value=score["value"], low=low, high=high)
+    return Scored(name=contender.name, value=score.value, low=score.low, high=score.high)
 
 
-def _deployment(content: Mapping[str, Any]) -> Deployment:
-    steps = {step["step"]: step["at"] for step in content["steps"]}
-    last = max(steps.values(), default=None)
+def _deployment(file: DeploymentFile) -> Deployment:
+    last = max((step["at"] for step in file.steps), default=None)
     return Deployment(
-        model=content["model"],
-        previous=content["previous"],
-        state=content["state"],
-        at=steps.get("champion", last) if content["state"] == "serving" else last,
-        reason=_short(content["reason"]) if content["reason"] else None,
+        model=file.model,
+        previous=file.previous,
+        state=file.state,
+        at=file.time_of("champion") or last if file.state == SERVING else last,
+        reason=_short(file.reason) if file.reason else None,
     )
 
 

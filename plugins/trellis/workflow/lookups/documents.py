@@ -1,7 +1,6 @@
 """A run's files in Cloud Storage, checked against their schemas when read and when written."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 from google.cloud.exceptions import NotFound
@@ -11,16 +10,7 @@ from trellis.workflow.lookups import storage
 from trellis.workflow.lookups.left import NothingLeftError
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.documents import ContractError, check
-
-
-class File(Protocol):
-    """A class of trellis_contracts with the content of one kind of file."""
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self: ...
-
-
-F = TypeVar("F", bound=File)
+from trellis_contracts.files import F, File
 
 
 def write(platform: Platform, kind: str, uri: str, content: Any) -> None:
@@ -28,6 +18,11 @@ def write(platform: Platform, kind: str, uri: str, content: Any) -> None:
     check(kind, content, uri)
     storage.write_json(platform, uri, content)
     lineage.note_written(uri)
+
+
+def write_file(platform: Platform, uri: str, file: File) -> None:
+    """`write` a file of trellis_contracts."""
+    write(platform, file.CONTRACT, uri, file.to_document())
 
 
 _REMEDY = (
@@ -74,12 +69,12 @@ def read(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any:
     return content
 
 
-def find_file(platform: Platform, kind: type[F], uri: str) -> F | None:
+def find_file(platform: Platform, kind: type[F], uri: str, remedy: str = _REMEDY) -> F | None:
     """`find` the content of a file in its class."""
-    content = find(platform, kind.__name__.lower(), uri)
+    content = find(platform, kind.CONTRACT, uri, remedy)
     return None if content is None else kind.from_document(content)
 
 
-def read_file(platform: Platform, kind: type[F], uri: str) -> F:
+def read_file(platform: Platform, kind: type[F], uri: str, remedy: str = _REMEDY) -> F:
     """`read` the content of a file into its class."""
-    return kind.from_document(read(platform, kind.__name__.lower(), uri))
+    return kind.from_document(read(platform, kind.CONTRACT, uri, remedy))

@@ -9,6 +9,7 @@ from trellis.workflow.lookups import documents
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError
+from trellis_contracts.plan import PlanFile
 
 _REMEDY = "Another version of Trellis wrote this plan: clear `plan` to plan the run again."
 
@@ -19,9 +20,9 @@ def load(experiment: Experiment, platform: Platform, run_id: str) -> plan.Plan:
     Raises AirflowFailException if there is no plan, or this version does not understand it.
     """
     run = Run.of(experiment, platform, run_id)
-    content = documents.read(platform, "plan", run.plan, _REMEDY)
+    file = documents.read_file(platform, PlanFile, run.plan, _REMEDY)
     try:
-        return plan.from_json(content, run)
+        return plan.from_file(file, run)
     except FileError as error:
         raise _not_understood(error) from None
 

@@ -12,6 +12,9 @@ from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.record import Failure, RollbackRecord, RunRecord, text_of
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.platform import Platform
+from trellis_contracts.deployment import Deployment
+from trellis_contracts.leaderboard import Leaderboard
+from trellis_contracts.plan import PlanFile
 
 
 def begin(platform: Platform, run: layout.Run, record: RunRecord) -> None:
@@ -22,8 +25,8 @@ def begin(platform: Platform, run: layout.Run, record: RunRecord) -> None:
 def end(
     platform: Platform,
     run: layout.Run,
-    board: dict[str, Any],
-    deployment: dict[str, Any] | None,
+    board: Leaderboard,
+    deployment: Deployment | None,
     failure: str | None,
     actual_usd: dict[str, float] | None = None,
     spot_savings_usd: float | None = None,
@@ -32,7 +35,7 @@ def end(
     record = _find(platform, run)
     if record is None:
         # Somebody deleted it.
-        record = RunRecord.planned(documents.read(platform, "plan", run.plan))
+        record = RunRecord.planned(documents.read_file(platform, PlanFile, run.plan))
     ended = record.ended(board, deployment, failure, now(), actual_usd, spot_savings_usd)
     ended.upload(storage.blob(platform, run.record))
 

@@ -12,6 +12,8 @@ from google.cloud.exceptions import NotFound
 from trellis import console
 from trellis.workflow.lookups import storage
 from trellis_contracts import documents
+from trellis_contracts.layout import metrics
+from trellis_contracts.trials import Measurement, Trials
 
 _LEFT_OUT = r"(^|/)(checkpoints|seeds)/"
 # Trials and trainings write it last.
@@ -23,9 +25,9 @@ def training(connection: str, source: str, target: str) -> dict[str, Any]:
 
     Raises AirflowFailException if the earlier one is gone.
     """
-    mark = f"{target}metrics.json"
+    mark = metrics(target)
     if not storage.exists(connection, mark):
-        if not storage.exists(connection, f"{source}metrics.json"):
+        if not storage.exists(connection, metrics(source)):
             raise _gone(source)
         storage.copy_folder(connection, source, target, _LEFT_OUT, _LAST)
     return {"name": source, "reused": source}
@@ -38,7 +40,8 @@ def tuning(connection: str, source: str, target: str) -> dict[str, Any]:
         if trials is None:
             raise _gone(source)
         storage.copy_folder(connection, source, target, _LEFT_OUT, _LAST)
-    found = summary(own or trials or {})
+        own = trials
+    found = summary(own)
     return {**found, "console": console.vertex(found["name"]), "reused": source}
 
 
@@ -47,29 +50,29 @@ def trials_beside(tuning_folder: str) -> str:
     return f"{tuning_folder.removesuffix('tuning/')}trials.json"
 
 
-def summary(trials: dict[str, Any]) -> dict[str, Any]:
+def summary(trials: Trials) -> dict[str, Any]:
     """Return the result of `tune`, from the trials.json that `choose` wrote."""
     return {
-        "name": trials["job"],
+        "name": trials.job,
         "trials": [
-            {**trial, "final": _final(trial["final"], trials["metric"]), "reason": ""}
-            for trial in trials["trials"]
+            trial.to_document() | {"final": _final(trial.final, trials.metric), "reason": ""}
+            for trial in trials.trials
         ],
     }
 
 
-def _final(final: dict[str, Any] | None, metric: str) -> dict[str, Any] | None:
-    return final and {"step": final["step"], "metrics": {metric: final["value"]}}
+def _final(final: Measurement | None, metric: str) -> dict[str, Any] | None:
+    return {"step": final.step, "metrics": {metric: final.value}} if final else None
 
 
-def _trials(connection: str, folder: str) -> dict[str, Any] | None:
+def _trials(connection: str, folder: str) -> Trials | None:
     address = trials_beside(folder)
     try:
-        content: dict[str, Any] = storage.read_json_by(connection, address)
+        content = storage.read_json_by(connection, address)
     except NotFound:
         return None
     documents.check("trials", content, address)
-    return content
+    return Trials.from_document(content)
 
 
 def _gone(source: str) -> AirflowFailException:

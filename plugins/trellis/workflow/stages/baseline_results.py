@@ -24,6 +24,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl as automl_stage
 from trellis.workflow.stages import automl_tables
 from trellis.workflow.stages import bqml as bqml_stage
+from trellis_contracts.baseline import FeatureWeight
 
 
 class BaselineFailedError(Exception):
@@ -42,7 +43,6 @@ def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
     )
     evaluation = _exported(platform, f"{folder}service/evaluation-")
     return {
-        "status": "succeeded",
         "model": model,
         "options": dict(runs[-1].get("trainingOptions", {})) if runs else {},
         "seconds": (job.ended - job.started).total_seconds(),
@@ -70,7 +70,6 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
     rate = cost.prices().automl[plan.experiment.source.kind]["training"]
     evaluation, attributions = _evaluation(platform, pipeline.model_to_upload.name)
     return {
-        "status": "succeeded",
         "model": pipeline.model_to_upload.name,
         "options": {"budget_milli_node_hours": budget, "trained_milli_node_hours": spent},
         "seconds": (pipeline.end_time - pipeline.start_time).total_seconds(),
@@ -80,13 +79,13 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
     }
 
 
-def importance(rows: Iterable[dict[str, Any]], plan: Plan) -> list[dict[str, Any]]:
+def importance(rows: Iterable[dict[str, Any]], plan: Plan) -> tuple[FeatureWeight, ...]:
     """Feature importance of a BigQuery ML model, highest first, by the features' source names.
 
     rows: of ML.WEIGHTS (of standardized features) or ML.FEATURE_IMPORTANCE.
     """
     names = _names(plan)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, FeatureWeight] = {}
     for row in rows:
         column = row.get("processed_input", row.get("feature"))
         if column not in names:
@@ -98,24 +97,23 @@ def importance(rows: Iterable[dict[str, Any]], plan: Plan) -> list[dict[str, Any
             weights = [row.get("weight"), *(category.get("weight") for category in categories)]
             weight = max((abs(float(w)) for w in weights if w is not None), default=0.0)
             what = "largest absolute weight, of the standardized feature"
-        entry = {"feature": names[column], "weight": weight, "what": what}
-        if column not in found or found[column]["weight"] < weight:
-            found[column] = entry
+        if column not in found or found[column].weight < weight:
+            found[column] = FeatureWeight(names[column], weight, what)
     return _ranked(found.values())
 
 
-def attributed(attributions: dict[str, Any], plan: Plan) -> list[dict[str, Any]]:
+def attributed(attributions: dict[str, Any], plan: Plan) -> tuple[FeatureWeight, ...]:
     """Feature importance of an AutoML model, from its evaluation's mean attributions."""
     names = _names(plan)
     return _ranked(
-        {"feature": names[column], "weight": float(weight), "what": "mean absolute attribution"}
+        FeatureWeight(names[column], float(weight), "mean absolute attribution")
         for column, weight in attributions.items()
         if column in names and isinstance(weight, int | float)
     )
 
 
-def _ranked(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(entries, key=lambda entry: -entry["weight"])
+def _ranked(entries: Iterable[FeatureWeight]) -> tuple[FeatureWeight, ...]:
+    return tuple(sorted(entries, key=lambda entry: -entry.weight))
 
 
 def _names(plan: Plan) -> dict[str, str]:

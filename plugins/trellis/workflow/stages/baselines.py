@@ -1,16 +1,10 @@
 """baselines: a baseline.json for each baseline of the run, successful or not.
 
-baseline.json, schema 1:
-    {"schema": 1, "name": "bqml-logistic_reg", "kind": "bqml" | "automl",
-     "status": "succeeded" | "failed", "reason": null | "...",
-     "model": resource name | null, "options": {...}, "features_left_out": [...],
-     "seconds": float | null, "cost_usd": upper bound, from prices,
-     "feature_importance": [{"feature", "weight", "what"}], "evaluation": the service's own metrics}
-
 A failed baseline stops neither this task nor the run: the leaderboard shows it as failed.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from trellis.workflow.contracts.plan import Plan
@@ -19,8 +13,8 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl
 from trellis.workflow.stages.snapshot import of_rows
 from trellis.workflow.stages.stage import Building, Row, Stage
-
-SCHEMA = 1
+from trellis_contracts.baseline import Baseline
+from trellis_contracts.layout import baseline_file
 
 
 def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
@@ -42,10 +36,9 @@ def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
         statuses = {}
         for name in plan.baselines:
             found = record(plan, platform, name, ti)
-            address = f"{plan.run.baseline(name)}baseline.json"
-            documents.write(platform, "baseline", address, found)
-            statuses[name] = found["status"]
-            print(f"{name}: {found['status']}{_because(found['reason'])}")
+            documents.write_file(platform, baseline_file(plan.run.baseline(name)), found)
+            statuses[name] = found.status
+            print(f"{name}: {found.status}{_because(found.reason)}")
         return statuses
 
     return baselines()
@@ -61,34 +54,26 @@ def _had_rows(ti: Any, ready: str) -> bool:
     return states.get(ti.run_id, {}).get(ready) in ("success", "skipped")
 
 
-def record(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
-    """The content of a baseline.json, from the service's records of the task's jobs."""
+def record(plan: Plan, platform: Platform, name: str, ti: Any) -> Baseline:
+    """The baseline.json of one, from the service's records of the task's jobs."""
     from trellis.workflow.stages import baseline_results
 
-    content: dict[str, Any] = {
-        "schema": SCHEMA,
-        "name": name,
-        "kind": name.partition("-")[0],
-        "status": "failed",
-        "reason": None,
-        "model": None,
-        "options": {},
-        "features_left_out": plan.table.left_out() if plan.table else [],
-        "seconds": None,
-        "cost_usd": None,
-        "feature_importance": [],
-        "evaluation": {},
-    }
+    baseline = Baseline(
+        name=name,
+        kind=name.partition("-")[0],
+        features_left_out=tuple(plan.table.left_out()) if plan.table else (),
+    )
     try:
         if name == automl.NAME:
-            content |= baseline_results.automl(plan, platform, ti)
+            found = baseline_results.automl(plan, platform, ti)
         else:
-            content |= baseline_results.bqml(plan, platform, name.removeprefix("bqml-"), ti)
+            found = baseline_results.bqml(plan, platform, name.removeprefix("bqml-"), ti)
     except baseline_results.BaselineFailedError as error:
-        content["reason"] = str(error)
+        return replace(baseline, reason=str(error))
     except Exception as error:  # any error: the run goes on without this baseline
-        content["reason"] = f"it could not be looked at: {type(error).__name__}: {error}"
-    return content
+        why = f"it could not be looked at: {type(error).__name__}: {error}"
+        return replace(baseline, reason=why)
+    return replace(baseline, status="succeeded", **found)
 
 
 def _because(reason: str | None) -> str:

@@ -32,7 +32,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         findings, remark = compare(plan, platform)
         limits = plan.experiment.source.changes
         found = DatasetChanges(plan.dataset.previous, remark, limits.model_dump(), tuple(findings))
-        documents.write(platform, "changes", plan.run.changes, found.to_document())
+        documents.write_file(platform, plan.run.changes, found)
         if remark:
             print(f"Not compared with an earlier dataset: {remark}.")
             return 0

@@ -1,13 +1,8 @@
 """choose: the best trials of the search, which are trained in full.
 
-trials.json, schema 1:
-    {"schema": 1, "job": resource name, "metric": "accuracy", "goal": "maximize",
-     "trials": [{"id", "state", "parameters", "final": {"step", "value", "loss"} or null,
-                 "start", "end"}],
-     "chosen": [{"rank": 1, "trial": "4", "parameters": {...}, "value": 0.95}]}
-
-Each of the experiment's other models that has a search has such a file of its own, tuning/MODEL/
-trials.json. Ranks go on from one model to the next: those of `model` come first.
+trials.json (trellis_contracts.trials) has all trials and those chosen. Each of the experiment's
+other models that has a search has such a file of its own, tuning/MODEL/trials.json. Ranks go on
+from one model to the next: those of `model` come first.
 
 A trial's loss on the validation split comes from the metrics.json that the trial itself writes:
 the metrics of a Measurement are those that the StudySpec names, so Vertex AI keeps no loss.
@@ -24,8 +19,8 @@ from trellis.workflow.stages import train, tune
 from trellis.workflow.stages.stage import Building, Row, Stage
 from trellis.workflow.validation.file import known_to
 from trellis_contracts.catalog import Hyperparameter
-
-SCHEMA = 1
+from trellis_contracts.training import Training
+from trellis_contracts.trials import Chosen, Measurement, Trial, Trials
 
 
 def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
@@ -70,23 +65,22 @@ def _best(
         raise left.NothingLeftError(tune.task_id(model), "trials")
     losses = validation_losses(tuning, plan, platform, model)
     own = plan.of(model).experiment
-    content = rank(tuning, own, losses, first)
-    documents.write(platform, "trials", plan.run.trials_of(model), content)
-    chosen: list[dict[str, Any]] = content["chosen"]
-    if not chosen:
-        raise AirflowFailException(nothing_to_choose(content))
+    found = rank(tuning, own, losses, first)
+    documents.write_file(platform, plan.run.trials_of(model), found)
+    if not found.chosen:
+        raise AirflowFailException(nothing_to_choose(found))
     of = f"{model}, " if model else ""
-    for trial in chosen:
+    for one in found.chosen:
         print(
-            f"Rank {trial['rank']}: {of}trial {trial['trial']}, {content['metric']} "
-            f"{trial['value']:.4f}, {trial['parameters']}"
+            f"Rank {one.rank}: {of}trial {one.trial}, {found.metric} {one.value:.4f}, "
+            f"{one.parameters}"
         )
-    if len(chosen) < own.train.top:
+    if (count := len(found.chosen)) < own.train.top:
         print(
-            f"{len(chosen)} trial{'s' * (len(chosen) > 1)} succeeded, so {len(chosen)} instead "
-            f"of {own.train.top} will be trained in full."
+            f"{count} trial{'s' * (count > 1)} succeeded, so {count} instead of {own.train.top} "
+            "will be trained in full."
         )
-    return [{**trial, "model": model} for trial in chosen] if model else chosen
+    return [one.to_document() | ({"model": model} if model else {}) for one in found.chosen]
 
 
 def validation_losses(
@@ -103,17 +97,18 @@ def validation_losses(
     for trial in tuning["trials"]:
         if trial["state"] != "SUCCEEDED":
             continue
-        metrics = documents.find(platform, "metrics", plan.run.trial_metrics(trial["id"], model))
-        if metrics and plan.experiment.tuning.measurement == "last":
-            losses[trial["id"]] = metrics["history"][-1]["val_loss"]
-        elif metrics:
-            losses[trial["id"]] = metrics["validation"]["loss"]
+        address = plan.run.trial_metrics(trial["id"], model)
+        training = documents.find_file(platform, Training, address)
+        if training and plan.experiment.tuning.measurement == "last":
+            losses[trial["id"]] = training.history[-1]["val_loss"]
+        elif training:
+            losses[trial["id"]] = training.validation["loss"]
     return losses
 
 
 def rank(
     tuning: dict[str, Any], experiment: Experiment, losses: dict[str, float], first: int = 1
-) -> dict[str, Any]:
+) -> Trials:
     """trials.json: all trials in the trainer's types, and the best of those that succeeded.
 
     Of trials with an equal metric, the one with the lower loss comes first, as among a training's
@@ -124,64 +119,55 @@ def rank(
     """
     search = experiment.tuning
     known = known_to(experiment)
-    trials = [
+    trials = tuple(
         _trial(trial, search.metric, known, losses.get(trial["id"])) for trial in tuning["trials"]
-    ]
+    )
     candidates = [
-        trial
+        (trial, trial.final)
         for trial in trials
-        if trial["state"] == "SUCCEEDED"
-        and trial["final"] is not None
-        and math.isfinite(trial["final"]["value"])
+        if trial.state == "SUCCEEDED" and trial.final and math.isfinite(trial.final.value)
     ]
     sign = -1 if search.goal == "maximize" else 1
 
-    def order(trial: dict[str, Any]) -> tuple[float, float, int]:
-        final = trial["final"]
-        loss = math.inf if final["loss"] is None else final["loss"]
-        return sign * final["value"], loss, int(trial["id"])
+    def order(candidate: tuple[Trial, Measurement]) -> tuple[float, float, int]:
+        trial, final = candidate
+        return sign * final.value, math.inf if final.loss is None else final.loss, int(trial.id)
 
     candidates.sort(key=order)
-    return {
-        "schema": SCHEMA,
-        "job": tuning["name"],
-        "metric": search.metric,
-        "goal": search.goal,
-        "trials": trials,
-        "chosen": [
-            {
-                "rank": rank,
-                "trial": trial["id"],
-                "parameters": trial["parameters"],
-                "value": trial["final"]["value"],
-            }
-            for rank, trial in enumerate(candidates[: experiment.train.top], start=first)
-        ],
-    }
+    best = enumerate(candidates[: experiment.train.top], start=first)
+    return Trials(
+        job=tuning["name"],
+        metric=search.metric,
+        goal=search.goal,
+        trials=trials,
+        chosen=tuple(
+            Chosen(rank, trial.id, trial.parameters, final.value) for rank, (trial, final) in best
+        ),
+    )
 
 
-def nothing_to_choose(content: dict[str, Any]) -> str:
+def nothing_to_choose(found: Trials) -> str:
     """Explain why there is no trial to train."""
-    states = ", ".join(f"trial {trial['id']} {trial['state']}" for trial in content["trials"])
+    states = ", ".join(f"trial {trial.id} {trial.state}" for trial in found.trials)
     return (
-        f"No trial succeeded with a {content['metric']} to compare: {states or 'no trial ran'}. "
-        f"The tuning job is {content['job']}; its trials' logs say why."
+        f"No trial succeeded with a {found.metric} to compare: {states or 'no trial ran'}. "
+        f"The tuning job is {found.job}; its trials' logs say why."
     )
 
 
 def _trial(
     trial: dict[str, Any], metric: str, known: dict[str, Hyperparameter], loss: float | None
-) -> dict[str, Any]:
+) -> Trial:
     final = trial["final"]
     value = final["metrics"].get(metric) if final else None
-    return {
-        "id": trial["id"],
-        "state": trial["state"],
-        "parameters": {name: known[name].cast(v) for name, v in trial["parameters"].items()},
-        "final": None if value is None else {"step": final["step"], "value": value, "loss": loss},
-        "start": trial["start"],
-        "end": trial["end"],
-    }
+    return Trial(
+        id=trial["id"],
+        state=trial["state"],
+        parameters={name: known[name].cast(v) for name, v in trial["parameters"].items()},
+        final=None if value is None else Measurement(final["step"], value, loss),
+        start=trial["start"],
+        end=trial["end"],
+    )
 
 
 def _tasks(dag: Building) -> Any:

@@ -10,6 +10,7 @@ from trellis.workflow.pricing.cost import Cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.stage import Stage, Usd
+from trellis_contracts.leaderboard import Leaderboard
 
 # In this order in plan.json.
 _KINDS = ("dataflow", "tuning", "custom", "automl", "batch")
@@ -35,7 +36,7 @@ def at_most(
 
 
 def spent(
-    stages: Iterable[Stage], plan: Plan, platform: Platform, ti: Any, board: Mapping[str, Any]
+    stages: Iterable[Stage], plan: Plan, platform: Platform, ti: Any, board: Leaderboard | None
 ) -> dict[str, float]:
     """Cost of a run so far, by the names in its plan's cost: its jobs' own times and billed bytes,
     at list prices.

@@ -54,7 +54,7 @@ def _so_far(
     """Cost so far by stage, of jobs that have ended, without baselines; None if it is not known."""
     try:
         plan = plans.load(experiment, platform, ti.run_id)
-        return costs.spent(stages, plan, platform, ti, {"contenders": ()})
+        return costs.spent(stages, plan, platform, ti, None)
     except Exception as error:
         print(f"What the run has cost so far is not known: {error}")
         return None

@@ -15,9 +15,9 @@ from airflow.sdk import BaseOperator
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.dataflow.operators import FlexTemplateOperator
 from trellis.vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
-from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import reused
 from trellis.workflow.stages import job_messages
+from trellis_contracts.layout import trained_model
 
 
 class CheckOperator(BigQueryJobOperator):
@@ -104,7 +104,7 @@ class TrainOperator(CustomJobOperator):
     def _writes(self) -> Iterable[str]:
         for folder in super()._writes():
             yield folder
-            yield layout.trained_model(folder)
+            yield trained_model(folder)
 
     def execute(self, context: Any) -> Any:
         if self.reused is None:

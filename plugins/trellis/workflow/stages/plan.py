@@ -67,7 +67,7 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
             raise DownstreamTasksSkipped(tasks=sorted(later))
         plan_ = write(decided, platform)
         record = RunRecord.planned(
-            plan_.to_json(),
+            plan_.file(),
             dag_run.run_type.value,
             dag_run.triggering_user_name,
             dag.tags,
@@ -148,7 +148,7 @@ def decide(
         data_interval={"start": start, "end": end},
         dataset=dataset,
         table=found.table,
-        baselines=cost.baseline_names(experiment),
+        baselines=tuple(cost.baseline_names(experiment)),
         jobs={},
         rates=cost.rates(experiment, platform.region),
         cost={},
@@ -174,7 +174,7 @@ def write(decided: Decided, platform: Platform) -> Plan:
     if (own := experiment.own_model) and own.text is not None:
         storage.write_once(platform, plan.model_address, own.text)
         print(f"{own.name}: {plan.model_address}")
-    documents.write(platform, "plan", plan.run.plan, plan.to_json())
+    documents.write_file(platform, plan.run.plan, plan.file())
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
         print(f"If the selected training is promoted, serving costs {serving}")

@@ -13,6 +13,7 @@ from trellis.workflow.spec.deployment import Gate
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.stage import Row, Stage
+from trellis_contracts.leaderboard import Leaderboard, Promotion
 from trellis_contracts.metrics import METRICS
 
 
@@ -38,28 +39,27 @@ def decide(experiment: Experiment, platform: Platform, run_id: str) -> dict[str,
     from trellis.workflow.lookups import documents
 
     run = layout.Run.of(experiment, platform, run_id)
-    decision: dict[str, Any] | None
-    decision = documents.read(platform, "leaderboard", run.leaderboard)["promotion"]
+    decision = documents.read_file(platform, Leaderboard, run.leaderboard).promotion
     if decision is None:
         raise AirflowSkipException(f"This run deploys nothing: {NOT_DEPLOYED}.")
     for line in summary(decision):
         print(line)
-    if decision["promoted"]:
+    if decision.promoted:
         check_served(platform, run, decision)
         print(f"Serving costs {cost.serving(experiment, platform.region)}.")
     else:
         check_none_halfway(platform, run)
-    return decision
+    return decision.to_document()
 
 
-def summary(decision: dict[str, Any]) -> list[str]:
+def summary(decision: Promotion) -> list[str]:
     """The decision and its reasons, in lines."""
-    who = decision["challenger"] or "No training"
-    verb = "is promoted" if decision["promoted"] else "is not promoted"
-    lines = [f"{who} {verb}: {decision['reason']}"]
-    for check in decision["checks"]:
-        mark = "passed" if check["passed"] else "FAILED"
-        lines.append(f"  {mark}: {check['check']} ({check['detail']})")
+    who = decision.challenger or "No training"
+    verb = "is promoted" if decision.promoted else "is not promoted"
+    lines = [f"{who} {verb}: {decision.reason}"]
+    for check in decision.checks:
+        mark = "passed" if check.passed else "FAILED"
+        lines.append(f"  {mark}: {check.check} ({check.detail})")
     return lines
 
 
@@ -85,7 +85,7 @@ def check_none_halfway(platform: Platform, run: layout.Run) -> None:
             )
 
 
-def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) -> None:
+def check_served(platform: Platform, run: layout.Run, decision: Promotion) -> None:
     """Raises AirflowFailException if the challenger was compared with a model no longer served.
 
     Ignores what this run deployed itself, perhaps partly.
@@ -96,7 +96,7 @@ def check_served(platform: Platform, run: layout.Run, decision: dict[str, Any]) 
 
     found = endpoint.find(platform, run)
     now = found.before.name if found and found.before else None
-    scored = decision["served"]["model"] if decision["served"] else None
+    scored = decision.served.model if decision.served else None
     deployed = found is not None and any(version.own for version in found.versions)
     if now != scored and not (now is None and deployed):
         raise AirflowFailException(

@@ -11,6 +11,8 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import train
 from trellis.workflow.stages.stage import Building, Row, Stage, Tasks
+from trellis_contracts.layout import metrics
+from trellis_contracts.training import Training
 
 _SEEDS = 2**31
 
@@ -64,10 +66,9 @@ def best_of(
     for entry in chosen:
         rank = entry["rank"]
         folder = folders[rank] if folders else plan.run.training(rank)
-        metrics = documents.find(platform, "metrics", f"{folder}metrics.json")
-        if metrics is not None:
-            validation = metrics["validation"]
-            order = sign * validation[metrics["metric"]], validation["loss"], rank
+        training = documents.find_file(platform, Training, metrics(folder))
+        if training is not None:
+            order = sign * training.best, training.validation["loss"], rank
             ended.append((order, entry))
     if not ended:
         raise AirflowFailException(

@@ -9,11 +9,13 @@ task, the last of the DAG, decides the run's state. Promoting nothing is not a f
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trellis.workflow.contracts import layout, roles
+from trellis.workflow.contracts import layout
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import costs
 from trellis.workflow.stages.stage import Row, Stage
+from trellis_contracts.deployment import RETREATED, SERVING, Deployment
+from trellis_contracts.leaderboard import Leaderboard
 
 
 def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) -> Any:
@@ -28,14 +30,14 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
     @airflow_task(task_id="result")
     def result(ti=None, dag=None, run_id=None):
         run = layout.Run.of(experiment, platform, run_id)
-        board = documents.read(platform, "leaderboard", run.leaderboard)
+        board = documents.read_file(platform, Leaderboard, run.leaderboard)
         for line in summary(board):
             print(line)
         print(f"Report: {run.report}")
         record, broken = None, []
         failure = incomplete(board, run.report)
         if experiment.deploy is not None:
-            record = documents.find(platform, "deployment", run.deployment)
+            record = documents.find_file(platform, Deployment, run.deployment)
             broken = _failed_tasks(ti, dag)
             failure = failure or not_served(board, record, broken)
         actual = _spent(experiment, platform, stages, ti, board)
@@ -65,7 +67,7 @@ def _spent(
     platform: Platform,
     stages: Sequence[Stage],
     ti: Any,
-    board: dict[str, Any],
+    board: Leaderboard,
 ) -> dict[str, float] | None:
     """Return the cost of the run by stage; None if Google does not tell, which fails no run. Prints
     what was reused, too, which has cost nothing.
@@ -105,7 +107,7 @@ def _report_cost(
         print(f"The report does not say what the run has cost: {error}")
 
 
-def _to_vertex_experiments(platform: Platform, run: layout.Run, board: dict[str, Any]) -> None:
+def _to_vertex_experiments(platform: Platform, run: layout.Run, board: Leaderboard) -> None:
     """Write the contenders to Vertex AI Experiments. A failure fails no run: bucket and index have
     everything.
     """
@@ -117,7 +119,7 @@ def _to_vertex_experiments(platform: Platform, run: layout.Run, board: dict[str,
         print(f"Vertex AI Experiments does not have this run: {error}")
 
 
-def incomplete(board: dict[str, Any], report: str) -> str | None:
+def incomplete(board: Leaderboard, report: str) -> str | None:
     """Return why the run must not succeed if the leaderboard lacks a training, else None."""
     if missing := failed(board):
         return (
@@ -127,44 +129,39 @@ def incomplete(board: dict[str, Any], report: str) -> str | None:
     return None
 
 
-def not_served(
-    board: dict[str, Any], record: dict[str, Any] | None, broken: list[str]
-) -> str | None:
+def not_served(board: Leaderboard, record: Deployment | None, broken: list[str]) -> str | None:
     """Return why the run must not succeed if the promoted training is not served, else None.
 
     record, broken: as in `deployment`.
     """
-    from trellis.workflow.stages.deploy.record import SERVING
-
-    promoted = board["promotion"] is not None and board["promotion"]["promoted"]
-    served = record is not None and record["state"] == SERVING
+    promoted = board.promotion is not None and board.promotion.promoted
+    served = record is not None and record.state == SERVING
     return deployment(board, record, broken) if broken or (promoted and not served) else None
 
 
-def deployment(board: dict[str, Any], record: dict[str, Any] | None, broken: list[str]) -> str:
+def deployment(board: Leaderboard, record: Deployment | None, broken: list[str]) -> str:
     """Describe the challenger's deployment in one or two sentences.
 
     record: deployment.json, None if there is none. broken: failed tasks of the deployment.
     """
     from trellis.workflow.contracts.run_params import NOT_DEPLOYED
-    from trellis.workflow.stages.deploy.record import RETREATED, SERVING
 
-    decision = board["promotion"]
+    decision = board.promotion
     if decision is None:
         return f"Nothing was to be deployed: {NOT_DEPLOYED}."
-    who = decision["challenger"] or "No training"
-    written = record["reason"] if record else None
+    who = decision.challenger or "No training"
+    written = record.reason if record else None
     why = (written or (f"see the log of {broken[0]}" if broken else "")).rstrip(".")
-    if not decision["promoted"]:
+    if not decision.promoted:
         failed_too = f" But {broken[0]} failed: see its log." if broken else ""
-        return f"{who} is not promoted: {decision['reason']}. The served version stays.{failed_too}"
-    if record and record["state"] == SERVING:
-        text = f"{who} is promoted and deployed: {record['endpoint']} serves {record['model']}."
+        return f"{who} is not promoted: {decision.reason}. The served version stays.{failed_too}"
+    if record and record.state == SERVING:
+        text = f"{who} is promoted and deployed: {record.endpoint} serves {record.model}."
         return f"{text} But a later step failed: {why}." if broken else text
     if broken:
         back = ""
-        if record and record["state"] == RETREATED:
-            again = ", and the previous version has all requests" if record["previous"] else ""
+        if record and record.state == RETREATED:
+            again = ", and the previous version has all requests" if record.previous else ""
             back = f" It was undeployed{again}."
         return f"{who} was promoted, but not deployed: {why}.{back}"
     return f"{who} is promoted, and its deployment has not ended: see deployment.json."
@@ -179,46 +176,41 @@ def _failed_tasks(ti: Any, dag: Any) -> list[str]:
     return [name for name in tasks if states.get(ti.run_id, {}).get(name) == "failed"]
 
 
-def summary(board: dict[str, Any]) -> list[str]:
+def summary(board: Leaderboard) -> list[str]:
     """The leaderboard in lines, the winner first."""
-    metric = board["primary_metric"]
-    first, chosen = board["winner"], roles.selected(board)
-    lines = [f"Winner: {first}"]
-    if chosen and chosen["name"] != first:
-        lines.append(f"Selected training, which alone can be deployed: {chosen['name']}")
-    for contender in sorted(board["contenders"], key=lambda c: c["name"] != first):
-        if contender["status"] == "ok":
-            lines.append(
-                f"{contender['name']}: {roles.title(board, metric)} "
-                f"{contender['metrics'][metric]['value']:.4f}"
-            )
+    chosen = board.selected
+    lines = [f"Winner: {board.winner}"]
+    if chosen and chosen.name != board.winner:
+        lines.append(f"Selected training, which alone can be deployed: {chosen.name}")
+    for contender in sorted(board.contenders, key=lambda c: c.name != board.winner):
+        if contender.status == "ok":
+            value = contender.metrics[board.primary_metric].value
+            lines.append(f"{contender.name}: {board.primary.title} {value:.4f}")
         else:
-            lines.append(f"{contender['name']}: failed, {contender['reason']}")
+            lines.append(f"{contender.name}: failed, {contender.reason}")
     return lines
 
 
-def winner(board: dict[str, Any]) -> dict[str, Any]:
+def winner(board: Leaderboard) -> dict[str, Any]:
     """Name of the winner, and its primary metric on the test split."""
-    metric = board["primary_metric"]
-    best = roles.winner(board)
-    return {"winner": best["name"], "metric": metric, "value": best["metrics"][metric]["value"]}
+    metric = board.primary_metric
+    value = board.first.metrics[metric].value
+    return {"winner": board.winner, "metric": metric, "value": value}
 
 
-def failed(board: dict[str, Any]) -> str:
+def failed(board: Leaderboard) -> str:
     """The trainings and their repeats that failed, with the reason; empty if none did.
 
     A failed baseline is only shown on the leaderboard.
     """
     trainings = [
-        f"{contender['name']} failed ({contender['reason']})"
-        for contender in board["contenders"]
-        if contender["status"] != "ok" and contender["name"].startswith("training/")
+        f"{contender.name} failed ({contender.reason})"
+        for contender in board.contenders
+        if contender.status != "ok" and contender.name.startswith("training/")
     ]
-    repeats = board.get("repeats", {"of": "", "failed": ()})
-    others = [
-        f"seed {one['seed']} of {repeats['of']} failed ({one['reason']})"
-        for one in repeats["failed"]
-    ]
+    others = []
+    if repeats := board.repeats:
+        others = [f"seed {o.seed} of {repeats.of} failed ({o.reason})" for o in repeats.failed]
     return "; ".join(trainings + others)
 
 

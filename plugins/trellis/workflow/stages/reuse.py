@@ -20,7 +20,10 @@ from trellis.workflow.pricing.cost import Cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import choose, repeat, train, tune
-from trellis_contracts.plan import Reuse
+from trellis_contracts.files import F
+from trellis_contracts.layout import metrics
+from trellis_contracts.plan import PlanFile, Reuse
+from trellis_contracts.trials import Trials
 
 _LOOKED_AT = 50
 """Latest finished runs on the dataset; each costs a request."""
@@ -37,8 +40,8 @@ class _Earlier:
 
     def chosen(self, platform: Platform) -> list[dict[str, Any]]:
         """Return the trials that the run trained in full."""
-        trials = _find(platform, "trials", self.run.trials)
-        return trials["chosen"] if trials else [train.UNTUNED]
+        trials = _find(platform, Trials, self.run.trials)
+        return [one.to_document() for one in trials.chosen] if trials else [train.UNTUNED]
 
 
 def find(plan: Plan, platform: Platform) -> Reuse:
@@ -83,8 +86,8 @@ class _Search:
     def __init__(self, plan: Plan, platform: Platform, own: Mapping[str, str]):
         self.plan, self.platform, self.own = plan, platform, own
         self.found: dict[str, str] = {}
-        before = _find(platform, "plan", plan.run.plan)
-        self.before = before["reuse"]["steps"] if before else {}
+        before = _find(platform, PlanFile, plan.run.plan)
+        self.before = before.reuse.steps if before else {}
         self.earlier = list(_finished(plan, platform))
 
     def steps(self) -> dict[str, str]:
@@ -118,7 +121,7 @@ class _Search:
 
     def _whole(self, folder: str) -> bool:
         tuned = folder.endswith(f"/{_TUNING}/")
-        mark = reused.trials_beside(folder) if tuned else f"{folder}metrics.json"
+        mark = reused.trials_beside(folder) if tuned else metrics(folder)
         return storage.exists(self.platform.connection, mark)
 
     def _tuning(self) -> str | None:
@@ -135,19 +138,18 @@ class _Search:
     def _chosen(self) -> list[dict[str, Any]]:
         """Return the trials that `choose` will find."""
         source = self.found[_TUNING]
-        trials = _find(self.platform, "trials", self.plan.run.trials) or _find(
-            self.platform, "trials", reused.trials_beside(source)
+        trials = _find(self.platform, Trials, self.plan.run.trials) or _find(
+            self.platform, Trials, reused.trials_beside(source)
         )
         if trials is None:
             return []
         losses = {
-            trial["id"]: trial["final"]["loss"]
-            for trial in trials["trials"]
-            if trial["final"] and trial["final"]["loss"] is not None
+            trial.id: trial.final.loss
+            for trial in trials.trials
+            if trial.final and trial.final.loss is not None
         }
         ranked = choose.rank(reused.summary(trials), self.plan.experiment, losses)
-        chosen: list[dict[str, Any]] = ranked["chosen"]
-        return chosen
+        return [one.to_document() for one in ranked.chosen]
 
     def _training(self, entry: dict[str, Any], seed: int | None = None) -> str | None:
         """Find a training of the same parameters, at any rank; with another seed, if one is
@@ -193,14 +195,14 @@ def _finished(plan: Plan, platform: Platform) -> Iterator[_Earlier]:
     same.sort(key=lambda record: record.begun or record.created, reverse=True)
     for record in same[:_LOOKED_AT]:
         run = Run(plan.run.bucket, plan.run.experiment, record.folder)
-        content = _find(platform, "plan", run.plan)
-        if content and content["reuse"]["digests"]:
-            yield _Earlier(run, content["reuse"]["digests"])
+        file = _find(platform, PlanFile, run.plan)
+        if file and file.reuse.digests:
+            yield _Earlier(run, file.reuse.digests)
 
 
-def _find(platform: Platform, kind: str, address: str) -> Any | None:
-    """Read a document; None if it is missing or of another version of Trellis."""
+def _find(platform: Platform, kind: type[F], address: str) -> F | None:
+    """Read a file; None if it is missing or of another version of Trellis."""
     try:
-        return documents.find(platform, kind, address)
+        return documents.find_file(platform, kind, address)
     except AirflowFailException:
         return None

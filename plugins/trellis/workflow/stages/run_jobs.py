@@ -3,7 +3,7 @@
 Vertex AI's jobs are found by their labels, Dataflow's by their name, BigQuery's by their key.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -20,6 +20,7 @@ from trellis.vertex.jobs import CUSTOM, TUNING, JobKind, Jobs
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
+from trellis_contracts.leaderboard import Leaderboard
 
 # The names of identity.job_labels.
 _DAG, _RUN, _TASK = "airflow-dag", "airflow-run", "airflow-task"
@@ -29,14 +30,14 @@ _DAG, _RUN, _TASK = "airflow-dag", "airflow-run", "airflow-task"
 class RunJobs:
     """Jobs of a run with their times, from which a stage counts its cost.
 
-    ti: of any task of the run, in which this is used. board: the leaderboard, or one without
-    contenders. Each method raises what Google's clients raise.
+    ti: of any task of the run, in which this is used. board: None until there is one. Each
+    method raises what Google's clients raise.
     """
 
     plan: Plan
     platform: Platform
     ti: Any
-    board: Mapping[str, Any]
+    board: Leaderboard | None
 
     def custom_hours(self, task: str) -> float:
         """Add up the hours of a task's custom jobs."""
@@ -84,9 +85,9 @@ class RunJobs:
     def baselines(self, kind: str) -> dict[str, float]:
         """US dollars of the baselines of a kind, by name, as the leaderboard has them."""
         return {
-            contender["name"].removeprefix("baselines/"): contender["cost_usd"] or 0
-            for contender in self.board["contenders"]
-            if contender["kind"] == kind
+            contender.name.removeprefix("baselines/"): contender.cost_usd or 0
+            for contender in (self.board.contenders if self.board else ())
+            if contender.kind == kind
         }
 
     def _vertex(self, kind: JobKind, task: str) -> list[Any]:

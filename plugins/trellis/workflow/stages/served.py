@@ -62,7 +62,7 @@ def record(platform: Platform, run: layout.Run, private: bool = False) -> Served
         artifact_uri=before.artifact_uri if before else None,
         traffic=before.traffic if before else 0,
     )
-    documents.write(platform, "served", run.served, now.to_document())
+    documents.write_file(platform, run.served, now)
     return now
 
 

@@ -1,7 +1,6 @@
 """A run's contenders in Vertex AI Experiments, if platform.yaml asks for it: part of `result`."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from airflow.providers.google.common.hooks.base_google import GoogleBaseHook
@@ -9,13 +8,11 @@ from airflow.providers.google.common.hooks.base_google import GoogleBaseHook
 from trellis.vertex.experiments import ExperimentRun, record
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.spec.platform import Platform
+from trellis_contracts.leaderboard import Contender, Leaderboard
 
 
-def write(platform: Platform, run: Run, board: Mapping[str, Any]) -> None:
-    """Write each scored contender as a run of the experiment, with its figures on the test split.
-
-    board: leaderboard.json.
-    """
+def write(platform: Platform, run: Run, board: Leaderboard) -> None:
+    """Write each scored contender as a run of the experiment, with its scores on the test split."""
     from google.cloud.aiplatform_v1 import MetadataServiceClient
 
     client = MetadataServiceClient(
@@ -29,24 +26,20 @@ def write(platform: Platform, run: Run, board: Mapping[str, Any]) -> None:
     print(f"Vertex AI Experiments has {contenders} of {run.folder} in {run.experiment}")
 
 
-def runs(folder: str, board: Mapping[str, Any]) -> list[ExperimentRun]:
+def runs(folder: str, board: Leaderboard) -> list[ExperimentRun]:
     """The scored contenders of a run. folder: of the run."""
     return [
-        ExperimentRun(f"{folder} {one['name']}", _parameters(one), _metrics(one))
-        for one in board["contenders"]
-        if one["status"] == "ok"
+        ExperimentRun(f"{folder} {one.name}", _parameters(one), _metrics(one))
+        for one in board.contenders
+        if one.status == "ok"
     ]
 
 
-def _parameters(contender: Mapping[str, Any]) -> dict[str, float | str]:
-    training = contender["training"] or {}
-    facts = {
-        "kind": contender["kind"],
-        "model": training.get("model"),
-        "seed": training.get("seed"),
-    }
-    values = facts | contender["hyperparameters"]
-    return {name: _parameter(value) for name, value in values.items() if value is not None}
+def _parameters(contender: Contender) -> dict[str, float | str]:
+    training = contender.training
+    facts = {"model": training.model, "seed": training.seed} if training else {}
+    values = {"kind": contender.kind, **facts, **contender.hyperparameters}
+    return {name: _parameter(value) for name, value in values.items()}
 
 
 def _parameter(value: Any) -> float | str:
@@ -54,9 +47,5 @@ def _parameter(value: Any) -> float | str:
     return value if type(value) in (int, float) else json.dumps(value).strip('"')
 
 
-def _metrics(contender: Mapping[str, Any]) -> dict[str, float]:
-    return {
-        name: estimate["value"]
-        for name, estimate in contender["metrics"].items()
-        if estimate["value"] is not None
-    }
+def _metrics(contender: Contender) -> dict[str, float]:
+    return {name: estimate.value for name, estimate in contender.metrics.items()}

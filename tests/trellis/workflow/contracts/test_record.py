@@ -13,10 +13,13 @@ from tests.trellis.results.made import (
     with_cost,
 )
 from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
+from trellis_contracts.plan import PlanFile
 
 
 def test_a_run_that_was_planned(digits):
-    record = RunRecord.planned(a_plan_of(digits), "manual", "ada", {"research", "b"})
+    record = RunRecord.planned(
+        PlanFile.from_document(a_plan_of(digits)), "manual", "ada", {"research", "b"}
+    )
     assert (record.experiment, record.folder, record.run_id) == ("digits", "r", "r")
     assert (record.trigger, record.user, record.owner) == ("manual", "ada", "trellis")
     assert record.tags == ("b", "research")

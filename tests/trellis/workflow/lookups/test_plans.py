@@ -21,13 +21,13 @@ def platform(google, group):
 def written(digits, platform):
     """A plan.json: its address, and its content."""
     run = Run.of(digits, platform, RUN_ID)
-    content = a_plan(digits, run).to_json()
+    content = a_plan(digits, run).file().to_document()
     documents.write(platform, "plan", run.plan, content)
     return run.plan, content
 
 
 def test_the_run_and_the_generation_lead_to_the_plan(digits, platform, written):
-    assert plans.load(digits, platform, RUN_ID).to_json() == written[1]
+    assert plans.load(digits, platform, RUN_ID).file().to_document() == written[1]
     again = digits.model_copy(update={"generation": 2})
     with pytest.raises(AirflowFailException, match=r"no gs://plans-tests/.*~2/plan.json.*: clear"):
         plans.load(again, platform, RUN_ID)

@@ -7,11 +7,12 @@ import pytest
 from tests.trellis.workflow.plans import a_plan
 from tests.trellis.workflow.spec.files import GOOD
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.plan import from_json
+from trellis.workflow.contracts.plan import from_file
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages import choose, job_messages, train, tune
 from trellis.workflow.validation.file import load, with_changes
 from trellis_contracts import documents
+from trellis_contracts.plan import PlanFile
 
 MODEL = '''"""Two towers."""
 import tensorflow as tf  # not there on Airflow's side
@@ -64,21 +65,20 @@ def test_its_hyperparameters_are_searched_as_the_trainers_own(write):
     ranked = choose.rank(
         {"name": "job", "trials": [{**trial, "start": None, "end": None}]}, experiment, {}
     )
-    assert ranked["chosen"][0]["parameters"] == {"width": 16}
-    assert isinstance(ranked["chosen"][0]["parameters"]["width"], int)
+    assert ranked.chosen[0].parameters == {"width": 16}
+    assert isinstance(ranked.chosen[0].parameters["width"], int)
 
 
 def test_the_plan_names_the_content_and_later_stages_need_no_file(write, group):
     path = write()
     plan = a_plan(with_changes(load(path), {("tune", "trials"): 5}), RUN)
     digest = hashlib.sha256(MODEL.encode()).hexdigest()
-    content = plan.to_json()
-    documents.check("plan", content, "plan.json")
+    content = plan.file().to_document()
     documents.check("plan", content, "plan.json")
     (path.parent / "towers.py").unlink()
-    again = from_json(content, RUN)
+    again = from_file(PlanFile.from_document(content), RUN)
     assert again.experiment.own_model == plan.experiment.own_model
-    assert again.to_json() == content
+    assert again.file().to_document() == content
     arguments = job_messages.training_arguments(again, 3, "all", {"width": 16})
     assert f"--model=gs://lab/mine/models/{digest}/towers.py" in arguments
     assert f"--model_sha256={digest}" in arguments

@@ -7,7 +7,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
 from tests.contracts.datasets import IMAGE, dataset
-from tests.trellis.results.made import a_board
+from tests.trellis.results.made import a_leaderboard
 from tests.trellis.workflow.plans import plan_run
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.lookups import records
@@ -45,7 +45,7 @@ def run(google, digits, group, request):
         if not path.exists() or path.read_text() != manifest:
             path.write_text(manifest)
         made = plan_run(experiment, platform, run_id, **conf)
-        records.begin(platform, made.run, RunRecord.planned(made.to_json()))
+        records.begin(platform, made.run, RunRecord.planned(made.file()))
         folder = bucket / made.dataset.uri.removeprefix("gs://changes-tests/")
         if not made.dataset.exists:
             folder.mkdir(parents=True)
@@ -53,7 +53,7 @@ def run(google, digits, group, request):
         try:
             callable_(run_id=run_id)
             if trained:
-                records.end(platform, made.run, a_board(), None, None)
+                records.end(platform, made.run, a_leaderboard(), None, None)
         finally:
             path = bucket / made.run.changes.removeprefix("gs://changes-tests/")
             run.content = json.loads(path.read_text())

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.airflow_side import ROOT
 from trellis.workflow.stages.choose import nothing_to_choose, rank
 from trellis.workflow.validation.file import load, with_changes
+from trellis_contracts.trials import Chosen, Measurement
 
 DIGITS = load(ROOT / "dags/experiments/digits.yaml")
 PARAMETERS = {"learning_rate": 0.01, "filters": 32.0, "dropout": 0.0}
@@ -30,8 +31,7 @@ def tuning(*trials):
 
 
 def chosen(*trials, experiment=DIGITS, losses=None):
-    content = rank(tuning(*trials), experiment, losses or {})
-    return [winner["trial"] for winner in content["chosen"]]
+    return [one.trial for one in rank(tuning(*trials), experiment, losses or {}).chosen]
 
 
 def test_the_best_are_chosen():
@@ -52,14 +52,14 @@ def test_of_trials_with_an_equal_metric_that_with_the_lower_loss_is_chosen():
     trials = [trial(1, 0.95), trial(2, 1.0), trial(3, 1.0), trial(4, 1.0)]
     losses = {"1": 1e-5, "2": 0.058, "3": 0.00055, "4": 0.002}
     assert chosen(*trials, losses=losses) == ["3", "4"]
-    (_, _, best, _) = rank(tuning(*trials), DIGITS, losses)["trials"]
-    assert best["final"] == {"step": 4, "value": 1.0, "loss": 0.00055}
+    (_, _, best, _) = rank(tuning(*trials), DIGITS, losses).trials
+    assert best.final == Measurement(step=4, value=1.0, loss=0.00055)
 
 
 def test_a_trial_without_a_loss_comes_after_its_equals():
     trials = [trial(1, 0.9), trial(2, 0.9), trial(3, 0.9)]
     assert chosen(*trials, losses={"2": 0.3, "3": 0.4}) == ["2", "3"]
-    assert rank(tuning(*trials), DIGITS, {})["trials"][0]["final"]["loss"] is None
+    assert rank(tuning(*trials), DIGITS, {}).trials[0].final.loss is None
 
 
 def test_of_equals_in_both_the_earlier_trial_is_chosen():
@@ -77,27 +77,23 @@ def test_a_metric_that_is_no_number_is_not_chosen():
 
 def test_when_none_succeeded_the_reason_names_them():
     content = rank(tuning(trial(1, None, "INFEASIBLE"), trial(2, None, "INFEASIBLE")), DIGITS, {})
-    assert content["chosen"] == []
+    assert content.chosen == ()
     assert "trial 1 INFEASIBLE, trial 2 INFEASIBLE" in nothing_to_choose(content)
 
 
 def test_the_tuners_doubles_get_the_trainers_types():
-    (winner,) = rank(tuning(trial(1, 0.9)), DIGITS, {})["chosen"]
-    assert winner == {
-        "rank": 1,
-        "trial": "1",
-        "parameters": {"learning_rate": 0.01, "filters": 32, "dropout": 0.0},
-        "value": 0.9,
-    }
-    assert isinstance(winner["parameters"]["filters"], int)
+    (winner,) = rank(tuning(trial(1, 0.9)), DIGITS, {}).chosen
+    parameters = {"learning_rate": 0.01, "filters": 32, "dropout": 0.0}
+    assert winner == Chosen(rank=1, trial="1", parameters=parameters, value=0.9)
+    assert isinstance(winner.parameters["filters"], int)
 
 
 def test_categories_of_a_switch_become_switches():
     search = {"augment": {"choose": [True, False]}}
     experiment = with_changes(DIGITS, {("tune", "search"): search})
     augmented = {**trial(1, 0.9), "parameters": {"augment": "true"}}
-    (winner,) = rank(tuning(augmented), experiment, {})["chosen"]
-    assert winner["parameters"] == {"augment": True}
+    (winner,) = rank(tuning(augmented), experiment, {}).chosen
+    assert winner.parameters == {"augment": True}
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.randoms())

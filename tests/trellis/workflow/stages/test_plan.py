@@ -60,7 +60,7 @@ def test_a_run_beyond_the_months_limit_is_refused(bucket, digits, group):
     limits = Limits.model_validate({"owners": {digits.owner: "3 USD"}})
     bounded = group.model_copy(update={"limits": limits, "bucket": bucket.name})
     made = plan_run(digits, bounded, "first")
-    record = RunRecord.planned(made.to_json(), begun=records.now())
+    record = RunRecord.planned(made.file(), begun=records.now())
     records.begin(bounded, made.run, record)
     plan_run(digits, bounded, "first")
     with pytest.raises(BudgetError, match=r"runs of trellis in .* more than 3 USD a month"):

@@ -1,37 +1,21 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
+from tests.trellis.results.made import a_contender, a_leaderboard
 from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.lookups import plans
 from trellis.workflow.stages import result
 from trellis.workflow.stages.result import deployment, failed, summary, winner
+from trellis_contracts.deployment import Deployment
+from trellis_contracts.leaderboard import Promotion
 
-BOARD = {
-    "primary_metric": "accuracy",
-    "metrics": {"accuracy": {"title": "accuracy"}},
-    "promotion": None,
-    "winner": "training/2",
-    "contenders": [
-        {
-            "name": "training/1",
-            "status": "ok",
-            "selected": False,
-            "metrics": {"accuracy": {"value": 0.95}},
-        },
-        {
-            "name": "training/2",
-            "status": "ok",
-            "selected": True,
-            "metrics": {"accuracy": {"value": 0.97}},
-        },
-        {
-            "name": "training/3",
-            "status": "failed",
-            "selected": None,
-            "reason": "no metrics.json",
-            "metrics": {},
-        },
-    ],
-}
+FAILED = {"metrics": {}, "selected": None, "status": "failed", "reason": "no metrics.json"}
+CONTENDERS = (
+    a_contender("training/2", 0.97, 0.95, 0.98, selected=True),
+    a_contender("training/1", 0.95, 0.93, 0.97, selected=False),
+    a_contender("training/3", 0, 0, 0, **FAILED),
+)
+BOARD = a_leaderboard(*CONTENDERS)
 
 
 def test_the_winner_comes_first():
@@ -55,23 +39,18 @@ def test_a_cost_that_google_does_not_tell_fails_no_run(digits, group, monkeypatc
 
 def test_who_is_missing_and_why():
     assert failed(BOARD) == "training/3 failed (no metrics.json)"
-    assert failed({**BOARD, "contenders": BOARD["contenders"][:2]}) == ""
+    assert failed(a_leaderboard(*CONTENDERS[:2])) == ""
 
 
 def record(**changes):
     """Return deployment.json of a model that is served."""
-    known = {"state": "serving", "endpoint": "E", "model": "M@3", "previous": None, "reason": None}
-    return known | changes
+    known = Deployment(run="R", challenger="C", endpoint="E", model="M@3", previous=None)
+    return replace(known, **{"state": "serving", **changes})
 
 
 def decided(promoted):
-    return {
-        "promotion": {
-            "challenger": "training/2",
-            "promoted": promoted,
-            "reason": "accuracy 0.97 is below 0.99",
-        }
-    }
+    decision = Promotion("training/2", promoted, "accuracy 0.97 is below 0.99", (), None)
+    return replace(BOARD, promotion=decision)
 
 
 def test_what_became_of_the_promotion():
@@ -81,7 +60,7 @@ def test_what_became_of_the_promotion():
     assert deployment(decided(False), None, []) == (
         "training/2 is not promoted: accuracy 0.97 is below 0.99. The served version stays."
     )
-    assert "switched off for this run" in deployment({"promotion": None}, None, [])
+    assert "switched off for this run" in deployment(replace(BOARD, promotion=None), None, [])
 
 
 def test_why_a_deployment_failed():
@@ -90,7 +69,7 @@ def test_why_a_deployment_failed():
         "training/2 was promoted, but not deployed: smoke_10: too slow. It was undeployed, and "
         "the previous version has all requests."
     )
-    first = {**retreated, "previous": None}
+    first = replace(retreated, previous=None)
     assert deployment(decided(True), first, ["deploy.smoke_10"]).endswith("It was undeployed.")
     assert deployment(decided(True), None, ["promote"]).endswith(": see the log of promote.")
 

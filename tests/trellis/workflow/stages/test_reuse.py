@@ -6,7 +6,7 @@ import shutil
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from tests.trellis.results.made import a_board, a_training
+from tests.trellis.results.made import a_leaderboard, a_training
 from tests.trellis.workflow.plans import plan_run
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.lookups import records, reused
@@ -52,8 +52,8 @@ def finished(google, experiment, proven):
         (folder / "checkpoints/1").write_text("weights")
         (folder / "model").mkdir()
         (folder / "model/saved_model.pb").write_text("model")
-        records.begin(platform, made.run, RunRecord.planned(made.to_json()))
-        records.end(platform, made.run, a_board(), None, None)
+        records.begin(platform, made.run, RunRecord.planned(made.file()))
+        records.end(platform, made.run, a_leaderboard(), None, None)
         return folder
 
     return finished
@@ -147,4 +147,4 @@ def test_a_limit_that_only_reuse_keeps_within_the_budget(experiment, proven, fin
     plan = plan_run(experiment, proven, "run", reuse=True, budget=f"{usd:.2f} USD")
     assert plan.cost["stages"]["train"] == 0
     assert plan.jobs["custom"] == 1
-    assert json.loads(json.dumps(plan.to_json()))["reuse"]["steps"]
+    assert json.loads(json.dumps(plan.file().to_document()))["reuse"]["steps"]

@@ -9,6 +9,7 @@ from tests.trellis.vertex import deploying
 from trellis.workflow.contracts import layout
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import promote, served
+from trellis_contracts.leaderboard import Check, Promotion, ServedModel
 from trellis_contracts.served import Served
 
 NAME = "served-tests"
@@ -43,7 +44,8 @@ def run(name, experiment=NAME):
 
 
 def decision(scored):
-    return {"served": {"model": scored} if scored else None}
+    served = ServedModel(scored, None) if scored else None
+    return Promotion("training/1", True, "it passes", (), served)
 
 
 def test_before_the_first_deployment_nothing_is_served(platform, google):
@@ -104,9 +106,9 @@ def test_a_region_that_does_not_exist(platform):
 
 
 def test_a_person_reads_why():
-    checks = [{"check": "beats bqml-x", "passed": False, "detail": "ahead by -0.01"}]
-    text = {"challenger": "training/1", "promoted": False, "reason": "no lead", "checks": checks}
-    assert promote.summary(text) == [
+    checks = (Check("beats bqml-x", False, "ahead by -0.01"),)
+    decision = Promotion("training/1", False, "no lead", checks, None)
+    assert promote.summary(decision) == [
         "training/1 is not promoted: no lead",
         "  FAILED: beats bqml-x (ahead by -0.01)",
     ]

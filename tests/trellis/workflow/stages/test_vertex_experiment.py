@@ -1,34 +1,39 @@
+import pytest
 from google.cloud.aiplatform_v1 import MetadataServiceClient
 
+from tests.trellis.results.made import a_contender, a_leaderboard
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.stages import result, vertex_experiment
 
-CONTENDER = {"status": "ok", "training": None, "hyperparameters": {}}
-BOARD = {
-    "contenders": [
-        {
-            **CONTENDER,
-            "name": "training/2",
-            "kind": "tensorflow",
-            "metrics": {"accuracy": {"value": 0.97}, "auc": {"value": None}},
-            "training": {"model": "convolutional", "seed": 3},
-            "hyperparameters": {"filters": 16, "augment": True},
-        },
-        {
-            **CONTENDER,
-            "name": "baselines/automl",
-            "kind": "automl",
-            "metrics": {"accuracy": {"value": 0.9}},
-        },
-        {**CONTENDER, "name": "training/3", "kind": "tensorflow", "status": "failed"},
-    ],
+FACTS = {
+    "model": "convolutional",
+    "seed": 3,
+    "parameters": 9,
+    "strategy": "single",
+    "epochs_run": 2,
+    "best_epoch": 1,
+    "validation": {"accuracy": 0.9},
+    "replicas": 1,
+    "weights_sha256": "0" * 64,
 }
+BOARD = a_leaderboard(
+    a_contender(
+        "training/2",
+        0.97,
+        0.95,
+        0.98,
+        training=FACTS,
+        hyperparameters={"filters": 16, "augment": True},
+    ),
+    a_contender("baselines/automl", 0.9, 0.8, 0.95, kind="automl"),
+    a_contender("training/3", 0, 0, 0, status="failed", metrics={}),
+)
 
 
 def test_each_scored_contender_is_a_run():
     training, baseline = vertex_experiment.runs("demo", BOARD)
     assert training.name == "demo training/2"
-    assert training.metrics == {"accuracy": 0.97}
+    assert training.metrics == {"accuracy": 0.97, "log_loss": pytest.approx(0.03)}
     assert training.parameters == {
         "kind": "tensorflow",
         "model": "convolutional",

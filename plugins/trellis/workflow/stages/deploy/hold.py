@@ -7,6 +7,7 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import BaseOperator
 
 from trellis.workflow.stages.deploy.hooks import DeploymentHooks
+from trellis_contracts.deployment import Deployment
 
 
 class HoldOperator(BaseOperator):
@@ -34,9 +35,9 @@ class HoldOperator(BaseOperator):
     def passed(self, context: Any, event: Any) -> None:
         """The waiting time is over."""
 
-    def _until(self, content: dict[str, Any]) -> datetime | None:
+    def _until(self, record: Deployment) -> datetime | None:
         """The end of the hold after the step's test; None if a later step was reached."""
-        if content["share"] > self.share:
+        if record.share > self.share:
             return None
-        tested = next(s for s in content["steps"] if s["step"] == f"smoke_{self.share}")
+        tested = next(s for s in record.steps if s["step"] == f"smoke_{self.share}")
         return datetime.fromisoformat(tested["at"]) + self.hold

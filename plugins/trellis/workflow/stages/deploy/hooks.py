@@ -12,8 +12,9 @@ from trellis.workflow.lookups import documents, left
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
-from trellis.workflow.stages.deploy.record import DEPLOYING, RETREATED, SERVING, Record
+from trellis.workflow.stages.deploy.record import Record
 from trellis_contracts.challenger import Challenger
+from trellis_contracts.deployment import DEPLOYING, RETREATED, SERVING, Deployment
 
 
 class DeploymentHooks:
@@ -49,10 +50,10 @@ class DeploymentHooks:
         """Check, before the challenger becomes champion, that it has all requests."""
         self.unchanged(context)
         content = self.record(context).read()
-        _, share = self._current().deployed(content["endpoint"], content["model"])
+        _, share = self._current().deployed(content.endpoint, content.model)
         if share != 100:
             raise AirflowFailException(
-                f"Stopped: {content['model']} has {share}% of the requests, not all, so it does "
+                f"Stopped: {content.model} has {share}% of the requests, not all, so it does "
                 "not become the champion."
             )
 
@@ -60,11 +61,11 @@ class DeploymentHooks:
         """Record a step that gave the challenger a share, or tested it."""
         record = self.record(context)
         content = record.read()
-        _, share = self._current().deployed(content["endpoint"], content["model"])
+        _, share = self._current().deployed(content.endpoint, content.model)
         details = result if isinstance(result, dict) and "examples" in result else {}
-        changes = {"state": DEPLOYING, "share": share, "reason": None}
-        if content["state"] == RETREATED:
-            changes["previous"] = self._before(content["model"])
+        changes: dict[str, Any] = {"state": DEPLOYING, "share": share, "reason": None}
+        if content.state == RETREATED:
+            changes["previous"] = self._before(content.model)
         record.step(_name(context), {"share": share, **details}, **changes)
 
     def promoted(self, context: Any, result: Any) -> None:
@@ -85,16 +86,16 @@ class DeploymentHooks:
         if not context["task"].model or not context["task"].endpoint_id:
             raise AirflowSkipException("Nothing was deployed: there is nothing to take back.")
         found = self.record(context).find()
-        if found is not None and found["state"] == SERVING and not _tried(context):
+        if found is not None and found.state == SERVING and not _tried(context):
             raise AirflowSkipException(
-                f"{found['model']} became the champion before, and this deployment did not begin "
+                f"{found.model} became the champion before, and this deployment did not begin "
                 "again: nothing is taken back."
             )
 
     def retreated(self, context: Any, result: Any) -> None:
         """Record the end of `retreat`; the reason was recorded when the step failed."""
         record = self.record(context)
-        if result["champion"] == record.read()["model"].rpartition("@")[2]:
+        if result["champion"] == record.read().model.rpartition("@")[2]:
             # It became the champion before something failed: it stays.
             record.step(_name(context), {"traffic": result["traffic"]}, state=SERVING)
         else:
@@ -114,22 +115,18 @@ class DeploymentHooks:
         champion = current.version_with(model, CHAMPION)
         return current.version_with(model, PREVIOUS) if champion == model else champion
 
-    def _foreign_change(self, content: dict[str, Any]) -> str | None:
+    def _foreign_change(self, content: Deployment) -> str | None:
         """Return a change by someone else; None if there is none."""
         current = self._current()
-        champion = current.version_with(content["model"], CHAMPION)
-        ours = (
-            [content["model"]]
-            if content["state"] == SERVING
-            else [content["model"], content["previous"]]
-        )
+        champion = current.version_with(content.model, CHAMPION)
+        ours = [content.model] if content.state == SERVING else [content.model, content.previous]
         if champion not in ours:
             return f"{champion or 'no version'} became the champion"
-        if content["state"] == RETREATED:
+        if content.state == RETREATED:
             return None
-        _, share = current.deployed(content["endpoint"], content["model"])
-        if share < content["share"]:
-            return f"the share of {content['model']} went from {content['share']}% to {share}%"
+        _, share = current.deployed(content.endpoint, content.model)
+        if share < content.share:
+            return f"the share of {content.model} went from {content.share}% to {share}%"
         return None
 
     def _run(self, context: Any) -> layout.Run:

@@ -11,7 +11,7 @@ from trellis.workflow.contracts.layout import Run
 from trellis.workflow.lookups import documents, versions
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.deploy.record import SERVING
+from trellis_contracts.deployment import SERVING, Deployment
 
 
 class TakeBackOperator(RetreatOperator):
@@ -44,8 +44,8 @@ class TakeBackOperator(RetreatOperator):
             return False
         folder = found.run.rstrip("/").rpartition("/")[2]
         run = Run(self._platform.bucket, self._experiment.name, folder)
-        record = documents.find(self._platform, "deployment", run.deployment)
+        record = documents.find_file(self._platform, Deployment, run.deployment)
         if record is None:  # no run's: a person's
             return False
-        same = parse_version(record["model"]).is_the_same_as(version)
-        return not same or record["state"] != SERVING
+        same = parse_version(record.model).is_the_same_as(version)
+        return not same or record.state != SERVING

@@ -68,15 +68,15 @@ class TriggerUndeployPreviousOperator(TriggerDagRunOperator):
         self.hooks = hooks
 
     def execute(self, context: Any) -> None:
-        content = self.hooks.record(context).read()
-        if content["previous"] is None:
+        record = self.hooks.record(context).read()
+        if record.previous is None:
             raise AirflowSkipException("There was no champion before.")
-        replaced = next((s["at"] for s in content["steps"] if s["step"] == "champion"), None)
+        replaced = record.time_of("champion")
         if replaced is None:
             raise NothingLeftError("deploy.champion", "champion")
         due = datetime.fromisoformat(replaced) + self.experiment.deployment.keep_previous
         self.run_after = due
         self.trigger_run_id = f"{self.experiment.name}__{replaced}"
-        self.conf = {"endpoint": content["endpoint"], "model": content["previous"]}
-        self.log.info("%s is undeployed on %s", content["previous"], due)
+        self.conf = {"endpoint": record.endpoint, "model": record.previous}
+        self.log.info("%s is undeployed on %s", record.previous, due)
         super().execute(context)

@@ -26,6 +26,7 @@ from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages.prediction import images, rows
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
+from trellis_contracts.plan import PlanFile
 
 EXPIRES = timedelta(days=14)
 """The frozen rows are kept to inspect a prediction, not permanently."""
@@ -162,15 +163,15 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             "choose another version (Model in the trigger form)."
         )
     try:
-        content = documents.find(platform, "plan", f"{version.run}plan.json", _OTHER_VERSION)
+        file = documents.find_file(platform, PlanFile, f"{version.run}plan.json", _OTHER_VERSION)
     except AirflowFailException as error:
         raise NoModelError(str(error)) from None
-    if content is None:
+    if file is None:
         raise NoModelError(
             f"The plan of the run that made {version.name} is gone ({version.run}plan.json): "
             "choose another version (Model in the trigger form), or restore the file."
         )
-    table = table_from_json(content["table"]) if content["table"] else None
+    table = table_from_json(file.table) if file.table else None
     if (table is None) != (experiment.prediction.kind == "image"):
         learned = "images" if table is None else "a table"
         raise NoModelError(

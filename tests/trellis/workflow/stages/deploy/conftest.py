@@ -70,7 +70,7 @@ class Deployments:
             model.mkdir(parents=True)
             (model / "serving.json").write_text(json.dumps(self.rules))
             (self.folder / "leaderboard").mkdir()
-            self._write(run.plan, a_plan(self.experiment, run).to_json())
+            self._write(run.plan, a_plan(self.experiment, run).file().to_document())
             self._write(run.challenger, challenger(run))
 
         return promote()

@@ -9,7 +9,7 @@ from google.protobuf import json_format
 
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.plan import from_json
+from trellis.workflow.contracts.plan import from_file
 from trellis.workflow.spec.platform import Serving
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.validation.file import with_changes
@@ -57,7 +57,7 @@ def test_a_model_is_served_by_the_job_image(plan, group):
 
 
 def test_model_and_endpoint_have_the_experiments_description(plan, group):
-    read = from_json(plan.to_json(), RUN)
+    read = from_file(plan.file(), RUN)
     about = "Handwritten digits: 1,797 grey images"
     assert messages.model(read, group, CHALLENGER)["description"].startswith(about)
     assert messages.planned_endpoint(read, group)["description"].startswith(about)

@@ -60,7 +60,7 @@ class Predictions:
         (run / "model/weights").write_text("1")
         addresses = layout.Run(self.bucket, name, "r")
         plan = a_plan(self.experiment, addresses, table)
-        (run / "plan.json").write_text(json.dumps(plan.to_json()))
+        (run / "plan.json").write_text(json.dumps(plan.file().to_document()))
         columns = ",".join(f.column for f in table.features) if table else ""
         sent = {
             "display_name": name,

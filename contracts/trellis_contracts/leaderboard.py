@@ -1,0 +1,289 @@
+"""leaderboard.json: the result of comparing the contenders of one run on the dataset's test split.
+The comparison writes it; the promotion, the deployment, the index of runs and the pages read it.
+
+leaderboard.schema.json explains each field. Of a run's contenders, three have a role:
+
+winner      the first of the leaderboard, a baseline or the model that was served before among them
+selected    the training that the validation split chose: it alone of a run can be deployed
+served      the selected training, if this run put it into service
+
+The winner may be a baseline, and the training that is promoted beside it has another score.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from trellis_contracts.challenger import Versions
+from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.deployment import SERVING, Deployment
+from trellis_contracts.files import File, Part, optional
+from trellis_contracts.hyperparameter_field import Value
+from trellis_contracts.metrics import Goal
+
+
+@dataclass(frozen=True)
+class Estimate(Part):
+    """A score or a difference of two, at its published decimals. interval: its low and high end."""
+
+    value: float
+    interval: tuple[float, float]
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self.interval[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self.interval[1]
+
+
+@dataclass(frozen=True)
+class Difference(Part):
+    """A contender compared with the winner on the same examples.
+
+    metrics: its score minus the winner's. won_by_winner, won_by_this: examples that only one of
+    them classified correctly; regression: where it came closer. distinguishable: the interval of
+    the primary metric's difference leaves out zero.
+    """
+
+    metrics: Mapping[str, Estimate]
+    won_by_winner: int
+    won_by_this: int
+    distinguishable: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingFacts(Part):
+    """Figures of a training's metrics.json. validation: the metric that it was trained for.
+    replicas: processes that took part.
+    """
+
+    model: str
+    parameters: int
+    seed: int
+    strategy: str
+    epochs_run: int
+    best_epoch: int
+    validation: Mapping[str, float]
+    threshold: NamedThreshold | None = optional()
+    replicas: int
+    weights_sha256: str
+
+
+@dataclass(frozen=True)
+class BaselineFacts(Part):
+    """Fields of a baseline.json. evaluation: the service's own single values."""
+
+    model: str | None
+    options: Mapping[str, Any]
+    features_left_out: tuple[str, ...]
+    evaluation: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender(Part):
+    """name: its folder below the run. rank: None if it failed. kind: tensorflow, bqml, automl or
+    served. status: ok or failed. reason: why it failed. selected: None of other kinds than
+    trainings, and of the failed. difference: None of the winner and the failed. trial: that its
+    hyperparameters come from. seconds, cost_usd: of the training, the second at most; None where
+    unknown. uri: of its folder. learned_nothing: why its predictions are of no use.
+    """
+
+    name: str
+    rank: int | None = None
+    kind: str
+    status: str
+    reason: str | None = None
+    selected: bool | None = None
+    metrics: Mapping[str, Estimate]
+    difference: Difference | None = None
+    trial: str | None
+    hyperparameters: Mapping[str, Value]
+    training: TrainingFacts | None
+    baseline: BaselineFacts | None
+    seconds: float | None
+    cost_usd: float | None
+    uri: str
+    learned_nothing: str | None = optional()
+
+
+@dataclass(frozen=True)
+class Metric(Part):
+    """A metric by which contenders are scored. title: its name for people. average: what it is an
+    average over. goal: maximize or minimize. interval, difference_interval: methods. decimals: that
+    values are rounded to. chance: the score of an answer that does not look at the example.
+    """
+
+    title: str
+    average: str
+    goal: Goal
+    description: str
+    interval: str
+    difference_interval: str
+    decimals: int
+    chance: float | None
+
+    @property
+    def shown_decimals(self) -> int:
+        """Number of decimals to show: two fewer than the file has."""
+        return max(0, self.decimals - 2)
+
+
+@dataclass(frozen=True)
+class ComparedOn(Part):
+    """The dataset. label: a table's column. examples: by split. rejected: lines without one."""
+
+    uri: str
+    fingerprint: str
+    kind: str
+    label: str | None
+    features: int
+    classes: tuple[str, ...]
+    examples: Mapping[str, int]
+    rejected: int
+
+
+@dataclass(frozen=True)
+class Uncertainty(Part):
+    """level: of the intervals. comparisons: differences of one contender to the others; their
+    intervals hold together at `level`. groups: that the intervals count in place of examples.
+    """
+
+    level: float
+    comparisons: int
+    difference_level: float
+    resamples: int
+    seed: int
+    groups: int | None = optional()
+
+
+@dataclass(frozen=True)
+class Check(Part):
+    """One condition of the gate, whether it holds, and the values that decide it."""
+
+    check: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class ServedModel(Part):
+    """The model that was served when the run looked: resource names."""
+
+    model: str
+    endpoint: str | None
+
+
+@dataclass(frozen=True)
+class Promotion(Part):
+    """The gate's decision. challenger: the selected training. promoted: it passed every check.
+    reason: the decision in one sentence, without a full stop.
+    """
+
+    challenger: str | None
+    promoted: bool
+    reason: str
+    checks: tuple[Check, ...]
+    served: ServedModel | None
+
+
+@dataclass(frozen=True)
+class Spread(Part):
+    """A metric over seeds, in their order. sd: with n - 1; None of a single value."""
+
+    mean: float
+    sd: float | None
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FailedSeed(Part):
+    """A seed without a score, and why."""
+
+    seed: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Repeats(Part):
+    """The selected training with other seeds. of: its name. seeds: those that were scored, its own
+    first. metrics: those that are defined for all of them.
+    """
+
+    of: str
+    seeds: tuple[int, ...]
+    metrics: Mapping[str, Spread]
+    failed: tuple[FailedSeed, ...]
+
+
+@dataclass(frozen=True)
+class FeatureImportance(Part):
+    """What the training loses without the feature."""
+
+    feature: str
+    value: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Importance(Part):
+    """Permutation importance. of: name of the training. metric: by whose loss it is measured.
+    examples: rows of the test split. permutations: of each feature. features: by falling value.
+    """
+
+    of: str
+    metric: str
+    examples: int
+    permutations: int
+    features: tuple[FeatureImportance, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaderboard(File):
+    """The file; the schema explains the fields."""
+
+    CONTRACT: ClassVar[str] = "leaderboard"
+    SCHEMA: ClassVar[int] = 5
+
+    experiment: str | None
+    run: str
+    run_id: str | None
+    created: str | None
+    data_interval: Mapping[str, str | None] | None
+    task: str
+    dataset: ComparedOn
+    positive: str | None = optional()
+    primary_metric: str
+    metrics: Mapping[str, Metric]
+    uncertainty: Uncertainty
+    provenance: Versions
+    notes: tuple[str, ...]
+    winner: str
+    promotion: Promotion | None
+    contenders: tuple[Contender, ...]
+    repeats: Repeats | None = optional()
+    importance: Importance | None = optional()
+
+    @property
+    def primary(self) -> Metric:
+        """The metric that decides the ranking."""
+        return self.metrics[self.primary_metric]
+
+    @property
+    def first(self) -> Contender:
+        """The winner."""
+        return next(c for c in self.contenders if c.name == self.winner)
+
+    @property
+    def selected(self) -> Contender | None:
+        """The training that competes; None if no training could be scored."""
+        return next((c for c in self.contenders if c.selected), None)
+
+    def served(self, deployment: Deployment | None) -> Contender | None:
+        """The model that this run put into service. deployment: None if there was none."""
+        if deployment is None or deployment.state != SERVING:
+            return None
+        return next((c for c in self.contenders if c.name == deployment.challenger), None)

@@ -1,0 +1,110 @@
+"""predictions.parquet: a contender's predictions for every example of the test split. Trainings and
+the comparison write it; the comparison and `trellis.results` read it.
+
+One row per example of the test split, in any order. Classification:
+
+    key            string          the example's key in the dataset, unique
+    label          int32           true class, an index into the classes
+    probabilities  list<float32>   one per class, in the order of the classes, summing to 1
+
+    schema metadata  b"schema"   b"1"
+                     b"classes"  JSON list of class names; class i is its i-th entry
+                     b"threshold"  optional, of two classes: JSON, {"class": ..., "above": ...}
+
+A multi-label task:
+
+    key            string          as above
+    label          int64           set of the true classes: bit i says whether it has class i
+    probabilities  list<float32>   as above, but each of its own
+
+    schema metadata  b"schema"   b"1"
+                     b"task"     b"multilabel_classification"
+                     b"classes"  as above
+
+Regression:
+
+    key            string          as above
+    label          double          true value, in the unit of the label's column
+    value          double          predicted value, in the same unit
+
+    schema metadata  b"schema"   b"1"
+                     b"task"     b"regression"
+
+The metadata may also have b"origin", a JSON object that identifies the model and its input. What
+is here needs no pyarrow: columns are names with Arrow's names of their types.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from trellis_contracts import documents
+from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
+
+SCHEMA = 1
+
+DECIDED_ABOVE = 0.5
+"""Of a multi-label task, a class is decided if its probability is greater."""
+
+_JSON = ("classes", "threshold", "origin")
+
+
+@dataclass(frozen=True)
+class PredictionsHeader:
+    """The metadata of a predictions.parquet. task: MULTILABEL or REGRESSION; None: one class for
+    each example. classes: empty of a regression. threshold: None: the most probable class.
+    """
+
+    task: str | None = None
+    classes: tuple[str, ...] = ()
+    threshold: NamedThreshold | None = None
+    origin: Mapping[str, str] | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Arrow's type of each column."""
+        if self.task == REGRESSION:
+            return {"key": "string", "label": "double", "value": "double"}
+        label = "int64" if self.task == MULTILABEL else "int32"
+        return {"key": "string", "label": label, "probabilities": "list<float>"}
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The schema's metadata."""
+        values = {
+            "classes": list(self.classes) or None,
+            "threshold": self.threshold and self.threshold.to_document(),
+            "origin": self.origin and dict(self.origin),
+        }
+        return {
+            "schema": str(SCHEMA),
+            **({"task": self.task} if self.task else {}),
+            **{name: json.dumps(value) for name, value in values.items() if value is not None},
+        }
+
+    @classmethod
+    def parse(cls, metadata: Mapping[bytes, bytes], columns: Mapping[str, str]) -> Self:
+        """Read the schema of a file. columns: Arrow's type of each, of a list without the name of
+        its elements. Raises ContractError.
+        """
+        named = {name.decode(): _decoded(name.decode(), text) for name, text in metadata.items()}
+        described = {"metadata": named, "columns": dict(columns)}
+        documents.check("predictions", described, "its Parquet schema")
+        threshold = named.get("threshold")
+        return cls(
+            task=named.get("task"),
+            classes=tuple(named.get("classes", ())),
+            threshold=NamedThreshold.from_document(threshold) if threshold else None,
+            origin=named.get("origin"),
+        )
+
+
+def _decoded(name: str, text: bytes) -> Any:
+    if name not in _JSON:
+        return text.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.decode(errors="replace")
