@@ -225,7 +225,7 @@ def test_so_many_operations_of_a_method_fail_late_and_nothing_comes_of_them(make
     assert registry.models.get(MODEL) is None, "by the third"
 
 
-def test_the_operations_of_endpoints_and_models_may_be_unlisted(make_registry):
+def test_the_operations_of_resources_and_regions_may_be_unlisted(make_registry):
     operations = make_registry("list-operations=unimplemented").operations
     request = operations_pb2.ListOperationsRequest
     for resource in (MODEL, ENDPOINT):
@@ -237,7 +237,11 @@ def test_the_operations_of_endpoints_and_models_may_be_unlisted(make_registry):
         )
         assert found.name == started.name
     location = request(name=MODEL.partition("/models")[0])
-    assert len(operations.list_operations(location, None)["operations"]) == 2
+    with pytest.raises(RpcError, match="not implemented"):
+        operations.list_operations(location, None)
+    store = f"{location.name}/metadataStores/default"
+    started = operations.start(store)
+    assert operations.list_operations(request(name=store), None)["operations"] == [started]
 
 
 def get(registry, name):

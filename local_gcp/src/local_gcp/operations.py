@@ -58,7 +58,7 @@ ANSWER_TAKES = 0.5
 """Seconds before the client's deadline at which a WaitOperation returns."""
 
 
-_UNLISTED = re.compile(r"projects/[^/]+/locations/[^/]+/(endpoints|models)/")
+_UNLISTED = re.compile(r"projects/[^/]+/locations/[^/]+/((datasets|endpoints|models)/|$)")
 
 _FAILED = status_pb2.Status(code=code_pb2.INTERNAL, message="Internal error encountered.")
 """Error of an operation that the variant failing-operations fails, in Google's words."""

@@ -40,7 +40,7 @@ class Variants:
         "and without effect",
     )
     list_operations: Literal["answered", "unimplemented"] = _variant(
-        "answered", "whether endpoints and models have ListOperations"
+        "answered", "whether datasets, endpoints, models and regions have ListOperations"
     )
     taken_aliases: Literal["moved", "refused"] = _variant(
         "moved",

@@ -1,7 +1,7 @@
 """Additions of every operator of this package to the provider's operator that it derives from."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from airflow.providers.google.cloud.operators.cloud_base import GoogleCloudBaseOperator
 
@@ -42,6 +42,23 @@ class VertexTask(Traced, GoogleCloudBaseOperator):
         super().__init__(**kwargs)
         self.generation = generation
         self.poll_interval: Any = poll_interval
+
+    def _hook(self, kind: Any) -> Any:
+        """A hook of the provider, of class `kind`, that acts as the task does."""
+        return kind(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
+
+    def _defer(self, trigger: Any, method_name: str, **arguments: Any) -> NoReturn:
+        """Wait for a trigger of class `trigger`, of `vertex.triggers`, whose event the method
+        gets.
+        """
+        waiting = trigger(
+            region=self.region,
+            poll_interval=self.poll_interval,
+            gcp_conn_id=self.gcp_conn_id,
+            impersonation_chain=self.impersonation_chain,
+            **arguments,
+        )
+        self.defer(trigger=waiting, method_name=method_name)
 
 
 def filled(*names: str) -> dict[str, Any]:

@@ -35,10 +35,7 @@ class EndpointBaseOperator(StepwiseOperator):
 
     @cached_property
     def _client(self) -> Any:
-        hook = EndpointServiceHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
-        return hook.get_endpoint_service_client(self.region)
+        return self._hook(EndpointServiceHook).get_endpoint_service_client(self.region)
 
 
 class _ServingOperator(EndpointBaseOperator):
@@ -79,7 +76,8 @@ class EndpointOperator(EndpointBaseOperator, provider.CreateEndpointOperator):
         experiment = sent.labels.get(EXPERIMENT_LABEL)
         if not experiment:
             raise ValueError(f"The endpoint needs a label {EXPERIMENT_LABEL}.")
-        found = find_endpoint(self._client, self._parent, experiment, self.endpoint_id)
+        place = (self._client, self._parent, experiment, self.endpoint_id)
+        found = self._listed(lambda: find_endpoint(*place), done)
         if found is not None:
             _check_reach(found, sent)
             self.log.info("Endpoint %s: %s", found.name, describe_traffic(found))
@@ -88,8 +86,6 @@ class EndpointOperator(EndpointBaseOperator, provider.CreateEndpointOperator):
         name = f"{self._parent}/endpoints/{self.endpoint_id}"
         for operation in unfinished(self._client, name):
             return self._wait(context, operation, None)
-        if done:
-            raise VertexJobFailed(f"{name} is not listed yet: Airflow retries the task.")
         request = {"parent": self._parent, "endpoint": sent, "endpoint_id": self.endpoint_id}
         try:
             operation = self._client.create_endpoint(request=request, timeout=CALL_TIMEOUT_SECONDS)

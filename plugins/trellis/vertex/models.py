@@ -32,10 +32,6 @@ from trellis.vertex.registry import (
 from trellis.vertex.stepwise import StepwiseOperator, ended, unfinished
 from trellis.vertex.versions import VersionName, parse_version
 
-# How long lists of versions may lag behind an upload.
-LAG_SECONDS = 60.0
-LAG_PAUSE_SECONDS = 2.0
-
 # How long to wait for the removal of a version, which takes seconds.
 REMOVAL_SECONDS = 60.0
 REMOVAL_PAUSE_SECONDS = 0.5
@@ -46,10 +42,7 @@ class _RegistryOperator(StepwiseOperator):
 
     @cached_property
     def _client(self) -> Any:
-        hook = ModelServiceHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
-        return hook.get_model_service_client(self.region)
+        return self._hook(ModelServiceHook).get_model_service_client(self.region)
 
 
 class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
@@ -87,31 +80,15 @@ class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
         labels = job_labels(context["ti"], self.generation)
         for operation in unfinished(self._client, name):
             return self._wait(context, operation, None)
-        versions = self._uploaded(name, labels, done)
+        label = f"labels.{KEY_LABEL}={labels[KEY_LABEL]}"
+        versions = self._listed(lambda: find_versions(self._client, name, label), done)
         if versions:
             kept = max(versions, key=_use)
             for other in versions:
                 if other is not kept and not other.deployed_models:
                     return self._remove(context, other, kept)
             return self._result(context, kept)
-        if done:
-            raise VertexJobFailed(
-                f"After {LAG_SECONDS:.0f} s {name} does not list its new version yet: Airflow "
-                "retries the task."
-            )
         return self._upload(context, name, labels)
-
-    def _uploaded(self, name: str, labels: dict[str, str], done: str | None) -> list[Any]:
-        """The versions with the task's label. If this attempt has just uploaded one, lists that lag
-        behind are given some time: a next attempt that sees none uploads another.
-        """
-        deadline = time.monotonic() + (LAG_SECONDS if done else 0)
-        label = f"labels.{KEY_LABEL}={labels[KEY_LABEL]}"
-        while not (versions := find_versions(self._client, name, label)):
-            if time.monotonic() >= deadline:
-                break
-            time.sleep(LAG_PAUSE_SECONDS)
-        return versions
 
     def _upload(self, context: Any, name: str, labels: dict[str, str]) -> Any:
         message = parse_message(Model, self.model, "model")

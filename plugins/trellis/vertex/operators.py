@@ -75,18 +75,8 @@ class OneJobPerTask(VertexTask):
         ended = in_task(lambda: self._ended(job.name))
         if ended is not None:
             return self.execute_complete(context, ended)
-        self.defer(
-            trigger=VertexJobTrigger(
-                kind=self.kind.field,
-                name=job.name,
-                region=self.region,
-                limit=self.limit,
-                poll_interval=self.poll_interval,
-                gcp_conn_id=self.gcp_conn_id,
-                impersonation_chain=self.impersonation_chain,
-            ),
-            method_name="execute_complete",
-        )
+        waited_for = {"kind": self.kind.field, "name": job.name, "limit": self.limit}
+        self._defer(VertexJobTrigger, "execute_complete", **waited_for)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         if event["state"] is None:
@@ -123,16 +113,8 @@ class OneJobPerTask(VertexTask):
 
     @cached_property
     def _jobs(self) -> Jobs:
-        hook = CustomJobHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
-        pipeline = self.kind.service == "pipeline"
-        client = (
-            hook.get_pipeline_service_client(self.region)
-            if pipeline
-            else hook.get_job_service_client(self.region)
-        )
-        return Jobs(client, self.kind, self.project_id, self.region)
+        connect = getattr(self._hook(CustomJobHook), f"get_{self.kind.service}_service_client")
+        return Jobs(connect(self.region), self.kind, self.project_id, self.region)
 
     def _message(self) -> Any:
         """The job as the DAG describes it, as a message; an empty one if the run needs none."""

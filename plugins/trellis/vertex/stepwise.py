@@ -4,20 +4,27 @@ They keep no state between steps, so a task may be killed between any two calls:
 finds what the previous one did, and waits for what it started.
 """
 
+import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from google.api_core import exceptions, retry
+from google.api_core import exceptions
 
 from trellis.verdict import RETRIED
 from trellis.vertex import submission
 from trellis.vertex.base import VertexTask
 from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.outcome import PASSING, VertexJobFailed, VertexJobFailedForGood
-from trellis.vertex.submission import TRY_AGAIN, reason
+from trellis.vertex.submission import reason
 from trellis.vertex.triggers import OperationTrigger
 from trellis.waiting import in_task
+
+# How long a list may lag behind an operation that has ended.
+LAG_SECONDS = 60.0
+LAG_PAUSE_SECONDS = 2.0
+
+T = TypeVar("T")
 
 
 class StepwiseOperator(VertexTask):
@@ -66,17 +73,7 @@ class StepwiseOperator(VertexTask):
         event = in_task(lambda: ended(self._client, operation.name))
         if event is not None:
             return self._ended(context, {**event, "began": began})
-        self.defer(
-            trigger=OperationTrigger(
-                name=operation.name,
-                began=began,
-                region=self.region,
-                poll_interval=self.poll_interval,
-                gcp_conn_id=self.gcp_conn_id,
-                impersonation_chain=self.impersonation_chain,
-            ),
-            method_name="resume",
-        )
+        self._defer(OperationTrigger, "resume", name=operation.name, began=began)
 
     def _ended(self, context: Any, event: dict[str, Any]) -> Any:
         began = event["began"]
@@ -87,19 +84,26 @@ class StepwiseOperator(VertexTask):
             raise_if_failed(event, began, self._advice(event["code"]))
         return self._advance(context, began)
 
+    def _listed(self, find: Callable[[], T], done: str | None) -> T:
+        """The result of `find`, which looks in a list for what the task makes.
+
+        If this attempt has just made it (`done`), the list is given some time to show it, as the
+        next attempt would make another: then VertexJobFailed.
+        """
+        deadline = time.monotonic() + LAG_SECONDS
+        while not (found := find()) and done:
+            if time.monotonic() >= deadline:
+                raise VertexJobFailed(
+                    f"Vertex AI did {done}, but does not list it after {LAG_SECONDS:.0f} s: "
+                    "Airflow retries the task."
+                )
+            time.sleep(LAG_PAUSE_SECONDS)
+        return found
+
     def _with_retries(self, step: Callable[[], Any]) -> Any:
         """Do a step, retrying while Vertex AI is busy; each try reads the state first."""
-        retrying = retry.Retry(
-            predicate=retry.if_exception_type(*TRY_AGAIN),
-            initial=submission.FIRST_PAUSE_SECONDS,
-            maximum=submission.LONGEST_PAUSE_SECONDS,
-            timeout=submission.PATIENCE_SECONDS,
-            on_error=lambda error: self.log.warning(
-                "Vertex AI refused, retrying: %s", reason(error)
-            ),
-        )
         try:
-            return retrying(step)()
+            return submission.retrying(self.log)(step)()
         except exceptions.RetryError as error:
             cause, seconds = error.cause, submission.PATIENCE_SECONDS
             raise VertexJobFailed(
@@ -157,10 +161,11 @@ def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
     raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is fixed.")
 
 
-def unfinished(client: Any, resource: str) -> list[Any]:
-    """The running operations on a resource, which may not exist yet.
+def unfinished(client: Any, resource: str, method: str = "") -> list[Any]:
+    """The running operations on a resource, which may not exist yet, or in a location.
 
-    `client`: of the service that the resource belongs to. None if Vertex AI does not list them: the
+    client: of the service that the resource belongs to. method: only operations of this one, as in
+    "CreateDataset". None if Vertex AI does not list them: the
     callers' next steps are then refused while an operation runs, and retried.
     """
     request = {"name": resource}
@@ -176,7 +181,8 @@ def unfinished(client: Any, resource: str) -> list[Any]:
             return []
         found += [operation for operation in page.operations if not operation.done]
         if not page.next_page_token:
-            return found
+            kind = f".{method}OperationMetadata" if method else ""
+            return [each for each in found if each.metadata.type_url.endswith(kind)]
         request["page_token"] = page.next_page_token
 
 

@@ -58,15 +58,8 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     VertexJobFailedForGood as above, and for errors that waiting does not fix: permissions, a
     malformed job.
     """
-    retrying = retry.Retry(
-        predicate=retry.if_exception_type(*TRY_AGAIN),
-        initial=FIRST_PAUSE_SECONDS,
-        maximum=LONGEST_PAUSE_SECONDS,
-        timeout=PATIENCE_SECONDS,
-        on_error=lambda error: log.warning("Vertex AI refused, retrying: %s", reason(error)),
-    )
     try:
-        return retrying(_find_or_create_once)(jobs, message, log)
+        return retrying(log)(_find_or_create_once)(jobs, message, log)
     except _NEVER as error:
         raise VertexJobFailedForGood(
             f"Vertex AI refuses this {jobs.kind.title}: {reason(error)}"
@@ -76,6 +69,17 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
             f"Vertex AI accepted no {jobs.kind.title} for {PATIENCE_SECONDS:.0f} s: "
             f"{reason(error.cause)}"
         ) from error
+
+
+def retrying(log: Any) -> retry.Retry:
+    """Retries of a function while Vertex AI is busy: two minutes, then RetryError."""
+    return retry.Retry(
+        predicate=retry.if_exception_type(*TRY_AGAIN),
+        initial=FIRST_PAUSE_SECONDS,
+        maximum=LONGEST_PAUSE_SECONDS,
+        timeout=PATIENCE_SECONDS,
+        on_error=lambda error: log.warning("Vertex AI refused, retrying: %s", reason(error)),
+    )
 
 
 def find(jobs: Jobs, key: str, round_: str) -> Any | None:

@@ -23,6 +23,7 @@ class _VertexTrigger(BaseTrigger):
 
     path: ClassVar[str]
     """The class, as the triggerer imports it."""
+    _service = "job"
 
     def __init__(
         self,
@@ -49,16 +50,13 @@ class _VertexTrigger(BaseTrigger):
         yield TriggerEvent(await in_trigger(self._poll, self.name, self.poll_interval, self.log))
 
     async def _client(self) -> Any:
-        self._connected = self._connected or await self._connect()
+        if self._connected is None:
+            hook = CustomJobAsyncHook(
+                gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
+            )
+            connect = getattr(hook, f"get_{self._service}_service_client")
+            self._connected = await connect(region=self.region)
         return self._connected
-
-    async def _connect(self) -> Any:
-        return await self._hook().get_job_service_client(region=self.region)
-
-    def _hook(self) -> CustomJobAsyncHook:
-        return CustomJobAsyncHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
 
     async def _poll(self) -> dict[str, Any] | None:
         """The event to fire, None until the work has ended."""
@@ -118,6 +116,7 @@ class VertexJobTrigger(_VertexTrigger):
     def __init__(self, *, kind: str, limit: float | None = None, **arguments: Any):
         super().__init__(**arguments)
         self.kind = kind
+        self._service = KINDS[kind].service
         self.limit = limit
         self._last_state: Any = None
         self._stopped = False
@@ -157,8 +156,3 @@ class VertexJobTrigger(_VertexTrigger):
         await getattr(client, f"cancel_{self.kind}")(
             request={"name": self.name}, timeout=CALL_TIMEOUT_SECONDS
         )
-
-    async def _connect(self) -> Any:
-        if KINDS[self.kind].service == "pipeline":
-            return await self._hook().get_pipeline_service_client(region=self.region)
-        return await super()._connect()

@@ -116,10 +116,7 @@ class RetreatOperator(_UndeployingOperator):
 
     @cached_property
     def _models(self) -> Any:
-        hook = ModelServiceHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
-        return hook.get_model_service_client(self.region)
+        return self._hook(ModelServiceHook).get_model_service_client(self.region)
 
 
 class UndeployIdleOperator(_UndeployingOperator):
@@ -146,10 +143,9 @@ class UndeployIdleOperator(_UndeployingOperator):
     def _advance(self, context: Any, done: str | None) -> Any:
         ConsoleLink.remember(context, self.endpoint_id)
         kept = [parse_version(name) for name in self.keep if name]
-        for operation in unfinished(self._client, self.endpoint_id):
-            # A model that is being deployed is left to the task that deploys it.
-            if not operation.metadata.type_url.endswith(".DeployModelOperationMetadata"):
-                return self._wait(context, operation, None)
+        # A model that is being deployed is left to the task that deploys it.
+        for operation in unfinished(self._client, self.endpoint_id, "UndeployModel"):
+            return self._wait(context, operation, None)
         endpoint = get_endpoint(self._client, self.endpoint_id)
         for deployed in endpoint.deployed_models:
             version = version_at(deployed)

@@ -22,7 +22,6 @@ import trellis.bigquery.operators
 import trellis.bigquery.triggers
 import trellis.dataflow.operators
 import trellis.dataflow.triggers
-import trellis.vertex.datasets
 import trellis.vertex.stepwise
 import trellis.vertex.triggers
 from trellis import waiting
@@ -223,7 +222,7 @@ def _created(kind):
 
 def _recorded(kind):
     """The work's name is stored with the task's links; the deferral is not."""
-    _replace(["operators", "datasets", "stepwise"], "in_task")
+    _replace(["operators", "stepwise"], "in_task")
 
 
 def _deferred(kind):

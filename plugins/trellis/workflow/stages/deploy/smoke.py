@@ -46,9 +46,7 @@ class SmokeOperator(DeployModelOperator):
         return self._test(super().resume(context, event)["deployed_model"])
 
     def _test(self, deployed: str) -> dict[str, Any]:
-        hook = PredictionServiceHook(
-            gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain
-        )
+        hook = self._hook(PredictionServiceHook)
         endpoint = get_endpoint(self._client, self.endpoint_id)
         client: Any
         if private.is_private(endpoint):

@@ -8,8 +8,6 @@ from trellis.vertex.links import ConsoleLink
 from trellis.vertex.stepwise import unfinished
 from trellis.vertex.versions import parse_version
 
-_LEAVING = "UndeployModelOperationMetadata"
-
 
 class PutBackOperator(DeployModelOperator):
     """Acts like DeployModelOperator, but faster: a deployed version gets its share at once, without
@@ -21,13 +19,9 @@ class PutBackOperator(DeployModelOperator):
     def _advance(self, context: Any, done: str | None) -> Any:
         version = parse_version(self.model)
         deployed = find_deployed(get_endpoint(self._client, self.endpoint_id), version)
-        if deployed is None or self._leaving():
+        # An undeployment under way may be of this version.
+        if deployed is None or unfinished(self._client, self.endpoint_id, "UndeployModel"):
             return super()._advance(context, done)
         ConsoleLink.remember(context, self.endpoint_id, version.name)
         raise_share(self._client, self.endpoint_id, version, int(self.share), self.log)
         return {"deployed_model": deployed.id}
-
-    def _leaving(self) -> bool:
-        """Return whether an undeployment is running: it may be of this version."""
-        under_way = unfinished(self._client, self.endpoint_id)
-        return any(operation.metadata.type_url.endswith(_LEAVING) for operation in under_way)
