@@ -1,6 +1,7 @@
 """Whole runs where only the wheel brings Trellis to Airflow: see installed_airflow.py."""
 
 import datetime
+import json
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ import pytest
 from demo import experiments
 from testbed.installed_airflow import InstalledAirflow
 from testbed.local_run import SMALL
+from tests.end_to_end import lineage_drawing
 from tests.trellis.workflow.assembly.mail_server import mail_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -44,7 +46,11 @@ def airflow(local_gcp, mails):
     experiments.load_data("digits", google)
     # Not pytest's tmp_path: Airflow's log paths are long.
     home = Path(tempfile.mkdtemp(prefix="trellis-wheel-"))
-    airflow = InstalledAirflow(home, google)
+    (home / "lineage").mkdir()
+    # A file for each event: many processes write.
+    transport = {"type": "file", "log_file_path": str(home / "lineage/event")}
+    lineage = {"AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport)}
+    airflow = InstalledAirflow(home, google | lineage)
     try:
         airflow.install()
         (airflow.dags / "experiments/daily.yaml").write_text(daily(airflow.dags))
@@ -118,6 +124,20 @@ def test_a_run_goes_from_the_plan_to_a_served_model(airflow, local_gcp):
     }
     assert {"tune", "train"} <= airflow.deferred("digits", "small")
     assert airflow.ended() == []
+
+
+def test_openlineage_events_lead_from_the_manifest_to_the_endpoint(airflow):
+    events = (json.loads(file.read_text()) for file in (airflow.home / "lineage").iterdir())
+    edges, failed = lineage_drawing.edges_of(
+        event for event in events if event["job"]["name"].startswith("digits.")
+    )
+    assert not failed
+    (reached,) = {start for start, end in edges if end == ("export",)}
+    assert reached[1].endswith("digits/manifest.csv")
+    for task in ("export", "train", "deploy.register", "deploy.canary_10"):
+        assert (reached, (task,)) in edges
+        reached = max(end for start, end in edges if start == (task,))
+    assert reached == ("vertex_ai", "endpoint:local-gcp.us-central1.digits")
 
 
 def test_each_change_of_the_data_is_one_run(airflow, local_gcp):
