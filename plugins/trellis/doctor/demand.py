@@ -80,7 +80,9 @@ def _demands(target: Target) -> Iterator[Demand]:
 
 def _of(fleet: Fleet, file: str) -> Iterator[Demand]:
     who = fleet.setting if fleet.setting.startswith("platform.yaml") else f"{file}, {fleet.setting}"
-    prefix = f"custom_model_{fleet.use}{'_preemptible' if fleet.spot else ''}"
+    # Machines that are queued for count as preemptible, too, which they are not.
+    preemptible = "_preemptible" if fleet.spot or fleet.queued else ""
+    prefix = f"custom_model_{fleet.use}{preemptible}"
     amounts: Counter[str] = Counter()
     for machine, count in fleet.machines:
         series = machine.type.split("-")[0]

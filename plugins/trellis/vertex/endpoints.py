@@ -7,7 +7,7 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
 from airflow.providers.google.cloud.operators.vertex_ai import endpoint_service as provider
 from google.api_core import exceptions
-from google.cloud.aiplatform_v1.types import AcceleratorType, DeployedModel, Endpoint
+from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint
 from google.rpc import code_pb2
 
 from trellis.identity import EXPERIMENT_LABEL, job_labels
@@ -22,7 +22,7 @@ from trellis.vertex.deployments import (
     set_traffic,
     version_at,
 )
-from trellis.vertex.jobs import parse_message
+from trellis.vertex.jobs import machine_text, parse_message
 from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
@@ -278,8 +278,4 @@ def _machines(deployed_model: Any) -> str:
     machine = resources.machine_spec
     least, most = resources.min_replica_count, resources.max_replica_count
     count = f"{least} to {most}" if most > least else str(least)
-    text = f"{count} {machine.machine_type or 'machines of its own choice'}"
-    if machine.accelerator_count:
-        kind = AcceleratorType(machine.accelerator_type).name
-        text += f" with {machine.accelerator_count} {kind} each"
-    return text
+    return f"{count} {machine_text(machine)}{' each' if machine.accelerator_count else ''}"

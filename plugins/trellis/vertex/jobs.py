@@ -6,9 +6,11 @@ labels, errors, cancellation) but not the names of their methods; this module hi
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 from google.cloud.aiplatform_v1.types import (
+    AcceleratorType,
     BatchPredictionJob,
     CustomJob,
     HyperparameterTuningJob,
@@ -26,8 +28,8 @@ class JobKind:
 
     title: for people. message: the protobuf class. collection: the part of the resource name.
     field: the name of the message in a create request, and of its methods. service: job or
-    pipeline, whose methods these are. partly: whether a job that did only part of its work counts
-    as succeeded.
+    pipeline, whose methods these are. spec: the field with its CustomJobSpec, if it has one.
+    partly: whether a job that did only part of its work counts as succeeded.
     """
 
     title: str
@@ -35,16 +37,18 @@ class JobKind:
     collection: str
     field: str
     service: str
+    spec: str = ""
     partly: bool = False
 
 
-CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job", "job")
+CUSTOM = JobKind("custom job", CustomJob, "customJobs", "custom_job", "job", "job_spec")
 TUNING = JobKind(
     "tuning job",
     HyperparameterTuningJob,
     "hyperparameterTuningJobs",
     "hyperparameter_tuning_job",
     "job",
+    "trial_job_spec",
 )
 PIPELINE = JobKind(
     "training pipeline",
@@ -119,6 +123,34 @@ def parse_message(kind: Any, sent: Any, title: str) -> Any:
 def state_of(job: Any) -> JobState:
     """The job's state; a pipeline's have the numbers of a job's, under names of their own."""
     return JobState(int(job.state))
+
+
+def overstayed(
+    job: Any, now: datetime, wait: float | None, limit: float | None
+) -> Literal["wait", "limit"] | None:
+    """Which of its limits a job has passed, if any.
+
+    wait: seconds from its creation until it has its machines. limit: until it ends.
+    """
+    age = (now - job.create_time).total_seconds()
+    if wait is not None and age > wait and not job.start_time:
+        return "wait"
+    return "limit" if limit is not None and age > limit else None
+
+
+def machines_of(kind: JobKind, job: Any) -> str:
+    """Machines of a job, as in `1 n1-standard-8 with 2 NVIDIA_TESLA_V100`; "" if unknown."""
+    pools = getattr(job, kind.spec).worker_pool_specs if kind.spec else ()
+    return ", ".join(f"{pool.replica_count} {machine_text(pool.machine_spec)}" for pool in pools)
+
+
+def machine_text(machine: Any) -> str:
+    """A MachineSpec in words: `n1-standard-8 with 2 NVIDIA_TESLA_V100`."""
+    text = machine.machine_type or "machines of its own choice"
+    if machine.accelerator_count:
+        kind = AcceleratorType(machine.accelerator_type).name
+        text += f" with {machine.accelerator_count} {kind}"
+    return text
 
 
 def job_id(name: str) -> str:

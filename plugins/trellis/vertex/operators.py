@@ -37,7 +37,9 @@ from trellis.vertex.jobs import (
     TUNING,
     JobKind,
     Jobs,
+    machines_of,
     message_of,
+    overstayed,
     state_of,
 )
 from trellis.vertex.links import ConsoleLink
@@ -54,12 +56,20 @@ class OneJobPerTask(VertexTask):
     A subclass has the job as the DAG describes it in the attribute `kind.field`, which is
     templated: a message, or a dict in protobuf's JSON form; None skips the task. It raises
     VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
+
+    :param wait: seconds after which a job that has no machines yet is cancelled, and the task
+        fails; None: it waits as long as Vertex AI lets it. The trigger enforces it.
+    :param limit: as wait, for the whole of the job; for kinds without a time limit of their own.
     """
 
     kind: JobKind
-    limit: float | None = None
     _labels: dict[str, str] | None = None
     _written: tuple[str, ...] = ()
+
+    def __init__(self, *, wait: float | None = None, limit: float | None = None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.wait = wait
+        self.limit = limit
 
     def execute(self, context: Any) -> Any:
         described = getattr(self, self.kind.field)
@@ -75,7 +85,8 @@ class OneJobPerTask(VertexTask):
         ended = in_task(lambda: self._ended(job.name))
         if ended is not None:
             return self.execute_complete(context, ended)
-        waited_for = {"kind": self.kind.field, "name": job.name, "limit": self.limit}
+        limits = {"wait": self.wait, "limit": self.limit}
+        waited_for = {"kind": self.kind.field, "name": job.name, **limits}
         self._defer(VertexJobTrigger, "execute_complete", **waited_for)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
@@ -85,11 +96,7 @@ class OneJobPerTask(VertexTask):
                 "task waited for it. Clear this task to run a new one."
             )
         job = self._jobs.get(event["name"])
-        if state_of(job) == JobState.JOB_STATE_CANCELLED and self._timed_out(job):
-            raise VertexJobFailedForGood(
-                f"The {self.kind.title} was stopped after its {self.limit:.0f} s: give it more "
-                f"time, more machines or less to do.\nConsole: {console.vertex(job.name)}"
-            )
+        self._raise_if_overstayed(job)
         raise_unless_succeeded(job, self.kind, str(context["ti"].max_tries))
         return self._result(job)
 
@@ -107,9 +114,23 @@ class OneJobPerTask(VertexTask):
             self.log.info("The task was killed: cancelling its %s %s", self.kind.title, job.name)
             self._jobs.cancel(job.name)
 
-    def _timed_out(self, job: Any) -> bool:
-        age = (job.end_time or job.update_time) - job.create_time
-        return self.limit is not None and age.total_seconds() > self.limit
+    def _raise_if_overstayed(self, job: Any) -> None:
+        """Raise VertexJobFailedForGood for a job that was stopped as it took too long."""
+        passed = overstayed(job, job.end_time or job.update_time, self.wait, self.limit)
+        cancelled = state_of(job) == JobState.JOB_STATE_CANCELLED
+        where = f"\nConsole: {console.vertex(job.name)}"
+        if passed == "wait":
+            said = "" if cancelled else f" Vertex AI says: {job.error.message}"
+            raise VertexJobFailedForGood(
+                f"The {self.kind.title} got no machines within {self.wait:.0f} s: "
+                f"{machines_of(self.kind, job)} in {self.region}.{said} Let it wait longer, have "
+                f"the quota raised, or use other machines, then clear this task.{where}"
+            )
+        if passed == "limit" and cancelled:
+            raise VertexJobFailedForGood(
+                f"The {self.kind.title} was stopped after its {self.limit:.0f} s: give it more "
+                f"time, more machines or less to do.{where}"
+            )
 
     @cached_property
     def _jobs(self) -> Jobs:
@@ -217,8 +238,6 @@ class BatchPredictionJobOperator(OneJobPerTask, CreateBatchPredictionJobOperator
     Returns {"name", "console", "output"}: gs://... of a folder, or PROJECT.DATASET.TABLE.
 
     :param batch_prediction_job: the BatchPredictionJob (templated); None skips the task.
-    :param limit: seconds after which the job is cancelled and the task fails; Vertex AI has no
-        limit of its own for these jobs. The trigger enforces it.
     :param partly: whether a job that predicted only some of its instances counts as succeeded.
     """
 
@@ -229,13 +248,11 @@ class BatchPredictionJobOperator(OneJobPerTask, CreateBatchPredictionJobOperator
         self,
         *,
         batch_prediction_job: Any,
-        limit: float | None = None,
         partly: bool = False,
         **kwargs: Any,
     ):
         super().__init__(**filled("job_display_name", "model_name"), **kwargs)
         self.batch_prediction_job = batch_prediction_job
-        self.limit = limit
         if partly:
             self.kind = dataclasses.replace(BATCH, partly=True)
 

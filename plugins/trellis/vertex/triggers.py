@@ -10,7 +10,7 @@ from google.api_core import exceptions
 from google.rpc import code_pb2
 
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS
-from trellis.vertex.jobs import KINDS, state_of
+from trellis.vertex.jobs import KINDS, overstayed, state_of
 from trellis.vertex.outcome import FINISHED
 from trellis.waiting import in_trigger
 
@@ -107,23 +107,31 @@ class VertexJobTrigger(_VertexTrigger):
     waiting task, the job is cancelled. A triggerer that restarts, or hands its work over, leaves
     the job alone.
 
-    kind: the `field` of a `vertex.jobs.JobKind`. limit: seconds from the job's creation after
-    which it is cancelled; for kinds without a time limit of their own.
+    kind: the `field` of a `vertex.jobs.JobKind`. wait, limit: as `vertex.jobs.overstayed`; a job
+    that passes one is cancelled.
     """
 
     path = "trellis.vertex.triggers.VertexJobTrigger"
 
-    def __init__(self, *, kind: str, limit: float | None = None, **arguments: Any):
+    def __init__(
+        self,
+        *,
+        kind: str,
+        wait: float | None = None,
+        limit: float | None = None,
+        **arguments: Any,
+    ):
         super().__init__(**arguments)
         self.kind = kind
         self._service = KINDS[kind].service
+        self.wait = wait
         self.limit = limit
         self._last_state: Any = None
         self._stopped = False
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         path, arguments = super().serialize()
-        return path, {"kind": self.kind, "limit": self.limit, **arguments}
+        return path, {"kind": self.kind, "wait": self.wait, "limit": self.limit, **arguments}
 
     async def on_kill(self) -> None:
         title = KINDS[self.kind].title
@@ -144,12 +152,11 @@ class VertexJobTrigger(_VertexTrigger):
         if state != self._last_state:
             self._last_state = state
             self.log.info("%s is %s", self.name, state.name)
-        if self.limit is not None and not self._stopped:
-            age = datetime.datetime.now(datetime.UTC) - job.create_time
-            if age.total_seconds() > self.limit:
-                self.log.warning("%s has taken %.0f s: cancelling it", self.name, self.limit)
-                await self._cancel(client)
-                self._stopped = True
+        passed = overstayed(job, datetime.datetime.now(datetime.UTC), self.wait, self.limit)
+        if passed and not self._stopped:
+            self.log.warning("%s has passed its %s: cancelling it", self.name, passed)
+            await self._cancel(client)
+            self._stopped = True
         return None
 
     async def _cancel(self, client: Any) -> None:

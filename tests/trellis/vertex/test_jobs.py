@@ -1,7 +1,9 @@
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, Scheduling
 
-from trellis.vertex.jobs import CUSTOM, TUNING, message_of
+from trellis.vertex.jobs import CUSTOM, TUNING, machines_of, message_of, overstayed
 
 JOB = {
     "display_name": "a job",
@@ -30,3 +32,32 @@ def test_a_message_is_taken_and_left_as_it_was():
 def test_a_wrong_field_is_named():
     with pytest.raises(ValueError, match=r"no tuning job: .*max_trials"):
         message_of(TUNING, {"max_trials": 3}, {})
+
+
+@pytest.mark.parametrize(
+    ("age", "started", "wait", "limit", "passed"),
+    [
+        (61, None, 60, None, "wait"),
+        (61, None, 60, 50, "wait"),
+        (60, None, 60, None, None),
+        (61, 59, 60, None, None),
+        (61, None, None, None, None),
+        (61, 59, 60, 60, "limit"),
+        (61, None, None, 60, "limit"),
+    ],
+)
+def test_a_wait_ends_when_the_job_has_its_machines_and_a_limit_when_it_ends(
+    age, started, wait, limit, passed
+):
+    created = datetime(2026, 3, 1, tzinfo=UTC)
+    start = None if started is None else created + timedelta(seconds=started)
+    job = CustomJob(create_time=created, start_time=start)
+    assert overstayed(job, created + timedelta(seconds=age), wait, limit) == passed
+
+
+def test_the_machines_of_a_job_in_words():
+    gpus = {"machine_type": "n1-standard-8", "accelerator_type": 8, "accelerator_count": 2}
+    pools = [{"replica_count": 1, "machine_spec": gpus}, {"replica_count": 3, "machine_spec": gpus}]
+    job = CustomJob(job_spec={"worker_pool_specs": pools})
+    text = "n1-standard-8 with 2 NVIDIA_TESLA_A100"
+    assert machines_of(CUSTOM, job) == f"1 {text}, 3 {text}"

@@ -7,8 +7,11 @@ import time
 
 import pytest
 from airflow.sdk import DAG
+from google.cloud.aiplatform_v1 import JobServiceClient
 
+from local_gcp.jobs.machine import Machine
 from tests.airflow_side import clear_and_run, run_dag
+from trellis import waiting
 from trellis.identity import label_value
 from trellis.vertex import triggers
 from trellis.vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
@@ -26,18 +29,21 @@ def pool(script):
     }
 
 
-def custom_job(script):
-    return {"display_name": "a job", "job_spec": {"worker_pool_specs": [pool(script)]}}
+def custom_job(script, scheduling=None):
+    spec = {"worker_pool_specs": [pool(script)], "scheduling": scheduling or {}}
+    return {"display_name": "a job", "job_spec": spec}
 
 
 @pytest.fixture
 def a_dag(request):
     """Makes a DAG of one custom job; its name is the test's, so that no two share a job."""
 
-    def make(script, **arguments):
+    def make(script, scheduling=None, **arguments):
         retries = {"retries": 2, "retry_delay": datetime.timedelta(0)}
-        with DAG(request.node.name.replace("[", "-").strip("]"), default_args=retries) as dag:
-            CustomJobOperator(task_id="job", custom_job=custom_job(script), **PLACE, **arguments)
+        name = request.node.name.replace("[", "-").replace(" ", "-").strip("]")
+        with DAG(name, default_args=retries) as dag:
+            job = custom_job(script, scheduling)
+            CustomJobOperator(task_id="job", custom_job=job, **PLACE, **arguments)
         return dag
 
     return make
@@ -115,6 +121,44 @@ def test_a_program_that_fails_is_not_run_again_until_the_task_is_cleared(google,
 
     assert clear_and_run(dag, run) == {"job": "failed"}
     assert len(jobs_of(dag)) == 2
+
+
+@pytest.fixture
+def busy(google):
+    """A job of someone else that has all machines; others wait while it runs."""
+    workers = {**pool("sleep 60"), "replica_count": Machine.from_environment().cores}
+    jobs = JobServiceClient(
+        client_options={"api_endpoint": "us-central1-aiplatform.googleapis.com"}
+    )
+    sent = {"display_name": "busy", "job_spec": {"worker_pool_specs": [pool("sleep 60"), workers]}}
+    job = jobs.create_custom_job(parent="projects/local-gcp/locations/us-central1", custom_job=sent)
+    while jobs.get_custom_job(name=job.name).state.name != "JOB_STATE_RUNNING":
+        time.sleep(0.1)
+    yield
+    jobs.cancel_custom_job(name=job.name)
+    while jobs.get_custom_job(name=job.name).state.name != "JOB_STATE_CANCELLED":
+        time.sleep(0.1)
+
+
+@pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize(
+    ("scheduling", "state"),
+    [
+        ({}, "JOB_STATE_CANCELLED"),
+        ({"strategy": "FLEX_START", "max_wait_duration": "1s"}, "JOB_STATE_FAILED"),
+    ],
+    ids=["by us", "by Vertex AI"],
+)
+def test_a_job_that_gets_no_machines_is_stopped_and_not_tried_again(
+    a_dag, jobs_of, monkeypatch, scheduling, state
+):
+    monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 2)
+    monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0)
+    dag = a_dag("true", scheduling, wait=1)
+    run = run_dag(dag)
+    assert (run.state, task_instance(run).try_number) == ("failed", 1)
+    (job,) = jobs_of(dag)
+    assert job["state"] == state
 
 
 def test_a_job_that_someone_cancels_is_not_started_again(google, a_dag, jobs_of):

@@ -1,7 +1,10 @@
 """Machines of jobs and deployed models: the keys that every section `machines` has."""
 
+from typing import Literal
+
 from pydantic import ValidationInfo, field_validator
 
+from trellis.workflow.spec.quantities import Duration
 from trellis.workflow.spec.sections import Section, broken, key
 
 # https://docs.cloud.google.com/vertex-ai/docs/training/persistent-resource-create
@@ -38,6 +41,16 @@ class Machines(Machine):
         None,
         pattern=_RESOURCE_ID,
     )
+    wait: Duration | None = key(
+        "time that a job waits for its machines; then it is cancelled, and the run fails. Left "
+        "out: as long as Vertex AI lets it wait, which is without end where a quota is missing",
+        None,
+    )
+    queue: Literal["flex"] | None = key(
+        "flex: queue for rare GPUs (L4 to B200) in Google's Dynamic Workload Scheduler, at most "
+        "for `wait`; the job starts when all its machines are free, and keeps them",
+        None,
+    )
 
     @field_validator("persistent")
     @classmethod
@@ -45,6 +58,19 @@ class Machines(Machine):
         if persistent is not None and info.data.get("spot"):
             raise broken("its machines are there already: leave `spot` out")
         return persistent
+
+    @field_validator("queue")
+    @classmethod
+    def _waits(cls, queue: str | None, info: ValidationInfo) -> str | None:
+        if queue is None:
+            return None
+        if info.data.get("spot"):
+            raise broken("does not queue for spot machines: leave `spot` out")
+        if info.data.get("persistent"):
+            raise broken("the machines of `persistent` are there already: leave it out")
+        if info.data.get("wait", "?") is None:
+            raise broken("for how long? Add it: `wait: 1 day`")
+        return queue
 
     @property
     def text(self) -> str:

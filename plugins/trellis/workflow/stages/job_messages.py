@@ -130,16 +130,23 @@ def reducer(platform: Platform) -> dict[str, Any]:
 
 
 def scheduling(timeout: timedelta, machines: Machines, *, lockstep: bool = False) -> dict[str, Any]:
-    """A job's time limit, provisioning model, and handling of lost workers.
+    """A job's time limits, provisioning model, and handling of lost workers.
 
     Workers in lockstep cannot continue without one of them: all restart together, from the last
     checkpoint. Others go on, and Vertex AI replaces the lost one.
     """
+    wait = {"max_wait_duration": seconds(machines.wait)} if machines.queue and machines.wait else {}
     return {
         "timeout": seconds(timeout),
-        "strategy": "SPOT" if machines.spot else "STANDARD",
+        "strategy": "FLEX_START" if wait else "SPOT" if machines.spot else "STANDARD",
+        **wait,
         **({"restart_job_on_worker_restart": True} if lockstep else {}),
     }
+
+
+def wait(machines: Machines) -> float | None:
+    """Seconds that a job may wait for its machines."""
+    return machines.wait.total_seconds() if machines.wait else None
 
 
 def read_by(spec: Any, reused: Mapping[str, str] | None) -> Iterator[str]:

@@ -77,13 +77,14 @@ class Fleet:
     """Machines of Vertex AI that a stage uses at a time.
 
     setting: the section that asks for them, of the experiment's file, or as in "platform.yaml,
-    compare". machines: with the number of each. spot: whether they are spot machines. use:
-    training or serving.
+    compare". machines: with the number of each. spot: whether they are spot machines. queued:
+    whether the Dynamic Workload Scheduler finds them. use: training or serving.
     """
 
     setting: str
     machines: Sequence[tuple[Machine, int]]
     spot: bool = False
+    queued: bool = False
     use: Literal["training", "serving"] = "training"
 
 

@@ -55,6 +55,7 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
         reused=planned(experiment, platform, copied, lambda context: context["task"].chosen),
         gcp_conn_id=platform.connection,
         generation=experiment.generation,
+        wait=job_messages.wait(experiment.train.machines),
         poll_interval=platform.poll_seconds,
         map_index_template="{{ task.custom_job['display_name'].partition(' ')[2] }}",
         **slots(platform.pools.vertex, experiment.train.machines.replicas),
@@ -180,7 +181,7 @@ def fleet(experiment: Experiment, trainings: int) -> Fleet:
     """The machines of this number of trainings at a time."""
     machines = experiment.train.machines
     pools = [(machine, trainings * count) for machine, count in machines.pools]
-    return Fleet("train", pools, machines.spot)
+    return Fleet("train", pools, machines.spot, machines.queue is not None)
 
 
 def spent(jobs: "RunJobs", task: str) -> float:

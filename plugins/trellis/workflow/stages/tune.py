@@ -47,6 +47,7 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
         ),
         reused=planned(experiment, platform, copied, lambda context: model),
         generation=experiment.generation,
+        wait=job_messages.wait(experiment.tuning.machines),
         poll_interval=platform.poll_seconds,
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
@@ -169,7 +170,8 @@ def _spent(jobs: "RunJobs") -> Usd:
 def _fleet(experiment: Experiment, platform: Platform) -> Fleet:
     tune = experiment.tuning
     trials = experiment.searches * tune.parallel
-    return Fleet("tune", [(tune.machines, trials)], tune.machines.spot)
+    machines = tune.machines
+    return Fleet("tune", [(machines, trials)], machines.spot, machines.queue is not None)
 
 
 _ADVICE = (

@@ -16,7 +16,7 @@ from trellis.workflow.validation import (
     layers,
     other_models,
 )
-from trellis.workflow.validation.machines import machine_problems
+from trellis.workflow.validation.machines import machine_problems, queue_problems
 from trellis_contracts import metrics
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.metrics import METRICS
@@ -140,6 +140,9 @@ def _machines(experiment: Experiment) -> Iterator[Problem]:
     for section in ("tune", "train"):
         if part := getattr(experiment, section):
             yield from machine_problems(part.machines, (section, "machines"), "training")
+            pools = getattr(part.machines, "pools", [])
+            machines = [machine for machine, _ in pools]
+            yield from queue_problems(part.machines, machines, part.timeout, section)
     training = experiment.train.machines
     if training.parameter_servers is not None:
         yield from _parameter_servers(experiment, training, ("train", "machines"))

@@ -1,9 +1,10 @@
 """Validates the machines that a section names."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from trellis.workflow.pricing import machines as pricing
-from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 
@@ -11,6 +12,10 @@ _PAGE = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/{}/"
     "configure-compute"
 )
+# What Google's Dynamic Workload Scheduler takes for Vertex AI:
+# https://cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws
+_QUEUED_GPUS = ("NVIDIA_L4", "NVIDIA_TESLA_A100", "NVIDIA_A100", "NVIDIA_H", "NVIDIA_B200")
+_QUEUED_LONGEST = timedelta(days=7)
 _PARTS = {"training": "training", "serving": "predictions"}
 
 
@@ -27,6 +32,23 @@ def machine_problems(machine: Machine, where: Where, use: pricing.Use) -> Iterat
         yield Problem(where, wrong)
     if machine.type not in known:
         yield Problem((*where, "type"), _unknown(machine.type, use, table))
+
+
+def queue_problems(
+    machines: Machines, pools: list[Machine], timeout: timedelta, section: str
+) -> Iterator[Problem]:
+    """Problems of a job whose `machines` are queued for. pools: those of all its worker pools."""
+    if machines.queue is None:
+        return
+    where = (section, "machines", "queue")
+    if not (machines.gpu or "").startswith(_QUEUED_GPUS):
+        named = f"not {machines.gpu}" if machines.gpu else "and the section names none"
+        yield Problem(where, f"is for L4, A100, H100, H200 and B200 GPUs, {named}: leave it out")
+    if len({(pool.type, pool.gpu, pool.gpus) for pool in pools}) > 1:
+        yield Problem(where, "wants the same machines in all pools: leave it out, or the servers")
+    if timeout > _QUEUED_LONGEST:
+        message = "a job whose machines are queued for (`queue: flex`) may take 7 days at most"
+        yield Problem((section, "timeout"), message)
 
 
 def _unknown(name: str, use: pricing.Use, table: pricing.Machines) -> str:

@@ -1,5 +1,7 @@
 """The messages that reach Google, field by field, and that Google's own classes take them."""
 
+from datetime import timedelta
+
 import pytest
 from google.cloud.aiplatform_v1.types import Endpoint
 
@@ -175,6 +177,24 @@ def test_a_training_on_one_machine_has_one_pool(changed, group):
     assert len(job.job_spec.worker_pool_specs) == 1
     assert not job.job_spec.scheduling.restart_job_on_worker_restart
     assert job.job_spec.scheduling.strategy.name == "STANDARD"
+
+
+def test_a_training_and_each_trial_queue_for_their_machines(changed, group):
+    queued = {"type": "g2-standard-8", "gpu": "NVIDIA_L4", "wait": "2 days", "queue": "flex"}
+    plan = changed({("train", "machines"): queued, ("tune", "machines"): queued})
+    training = message_of(CUSTOM, train.job(plan, group, CHOSEN), {}).job_spec
+    trial = message_of(TUNING, tune.job(plan, group), {}).trial_job_spec
+    for spec in (training, trial):
+        assert spec.scheduling.strategy.name == "FLEX_START"
+        assert spec.scheduling.max_wait_duration == timedelta(days=2)
+
+
+def test_a_wait_alone_is_not_a_queue(changed, group):
+    plan = changed({("train", "machines"): {"wait": "2 days", "spot": True}})
+    scheduling = message_of(CUSTOM, train.job(plan, group, CHOSEN), {}).job_spec.scheduling
+    assert scheduling.strategy.name == "SPOT"
+    assert "max_wait_duration" not in scheduling
+    assert job_messages.wait(plan.experiment.train.machines) == 2 * 24 * 3600
 
 
 def test_jobs_run_on_the_persistent_resource_that_the_file_names(changed, group):
