@@ -4,15 +4,15 @@ rejected.jsonl is written in both cases: it shows why an export was refused.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from trainer import images
 from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
 from trainer.exporting.images.assignment import Plan
 from trainer.exporting.images.manifest import Manifest, Rejection
+from trainer.exporting.images.reading import warnings
 from trainer.exporting.images.shards import ShardResult
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ImageExportSettings
@@ -28,7 +28,6 @@ from trellis_contracts.dataset_features import Label
 from trellis_contracts.tasks import REGRESSION
 
 _REASONS_SHOWN = 5
-_KEYS_SHOWN = 10
 
 
 def commit(
@@ -68,36 +67,10 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=(*_losses(results), *_copies(results), *absent_classes(counts)),
+        warnings=(*warnings(results), *absent_classes(counts)),
     )
     write(FILE_NAME, description.to_json().encode())
     return description
-
-
-def _losses(results: Sequence[ShardResult]) -> Iterator[str]:
-    """A warning for each kind of what files hold and the model is not given."""
-    examples = sum(result.shard.examples for result in results)
-    for loss, text in images.TEXTS.items():
-        keys = sorted(key for result in results for key in result.lost.get(loss, ()))
-        if keys:
-            yield f"{len(keys)} of {examples} images have {text}: {_shown(keys)}"
-
-
-def _shown(keys: Sequence[str]) -> str:
-    return ", ".join(map(repr, keys[:_KEYS_SHOWN])) + (", ..." if len(keys) > _KEYS_SHOWN else "")
-
-
-def _copies(results: Sequence[ShardResult]) -> Iterator[str]:
-    """A warning about files of the validation and test split that are in train too."""
-    train = {hash_ for result in results if result.split == "train" for hash_, _ in result.files}
-    others = [file for result in results if result.split != "train" for file in result.files]
-    copies = sorted(key for hash_, key in others if hash_ in train)
-    if copies:
-        yield (
-            f"{len(copies)} of the {len(others)} images of validation and test are in the train "
-            f"split too, byte for byte, under another name: {_shown(copies)}; leave one of each "
-            "out, or keep them together (split.by)"
-        )
 
 
 def check_rejected_share(

@@ -7,28 +7,30 @@ shard's bytes depend on its Work only: a bundle that Beam repeats, or runs twice
 same file again.
 """
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-import farmhash
-import google_crc32c
 import numpy as np
 
 from trainer import label_sets
 from trainer.exporting.images.assignment import Work
-from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Rejection, Row
+from trainer.exporting.images.reading import (
+    Read,
+    StoredImage,
+    files_of,
+    lost_of,
+    read_image,
+)
+from trainer.exporting.progress import Progress
 from trainer.exporting.splits import fingerprints
 from trainer.exporting.tfrecord import Column, tfrecords
-from trainer.images import ImageError, Loss
+from trainer.images import Loss
 from trellis_contracts.dataset import Shard
 from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
-
-_PROGRESS_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class ShardResult:
 def write_shard(
     work: Work,
     feature: Feature,
-    read: Callable[[str], bytes],
+    read: Read,
     write: Callable[[str, bytes], None],
     pool: Executor,
 ) -> ShardResult:
@@ -62,7 +64,7 @@ def write_shard(
     shard. Any other exception is raised to the caller: a network failure must not be recorded as a
     missing image.
     """
-    progress = _Progress(work)
+    progress = Progress(work.position, len(work.rows))
     rows, images, labels, rejected = [], [], [], []
     converted = pool.map(lambda row: _convert(row, feature, work.split, read), work.rows)
     for row, label, outcome in zip(work.rows, work.labels, converted, strict=True):
@@ -73,7 +75,8 @@ def write_shard(
             images.append(outcome)
             labels.append(label)
         progress.step()
-    keys = [row.key.encode() for row in rows]
+    names = [row.key for row in rows]
+    keys = [name.encode() for name in names]
     regression = work.task == REGRESSION
     label_column = np.array(labels, dtype=np.float32 if regression else np.int64)
     columns: dict[str, Column] = {
@@ -91,28 +94,17 @@ def write_shard(
             columns["group"] = fingerprints(groups)
     data = b"".join(tfrecords(columns))
     write(work.name, data)
-    progress.finish(len(keys), len(rejected))
+    progress.finish(work.name, len(keys), len(rejected))
     counts = {} if regression else _class_counts(label_column, work.task)
     return ShardResult(
         split=work.split,
         shard=Shard(name=work.name, examples=len(keys), bytes=len(data)),
         class_counts=counts,
         rejected=tuple(rejected),
-        files=tuple(
-            (image.hash, "" if work.split == "train" else row.key)
-            for image, row in zip(images, rows, strict=True)
-        ),
+        files=files_of(names, images, work.split),
         values=tuple(label_column.tolist()) if regression and work.split == "train" else (),
-        lost=_lost(rows, images),
+        lost=lost_of(names, images),
     )
-
-
-def _lost(rows: list[Row], images: "list[_Converted]") -> dict[Loss, tuple[str, ...]]:
-    keys: dict[Loss, list[str]] = {}
-    for row, image in zip(rows, images, strict=True):
-        for loss in image.lost:
-            keys.setdefault(loss, []).append(row.key)
-    return {loss: tuple(found) for loss, found in keys.items()}
 
 
 def _class_counts(labels: np.ndarray, task: str) -> dict[int, int]:
@@ -122,60 +114,8 @@ def _class_counts(labels: np.ndarray, task: str) -> dict[int, int]:
     return dict(Counter(labels.tolist()))
 
 
-@dataclass(frozen=True)
-class _Converted:
-    """stored: as it stands in the dataset. crc32c, hash: of the file that it was made of. lost:
-    what of that file it lacks.
-    """
-
-    stored: bytes
-    crc32c: int
-    hash: int
-    lost: tuple[Loss, ...]
-
-
-def _convert(
-    row: Row, feature: Feature, split: str, read: Callable[[str], bytes]
-) -> _Converted | Rejection:
-    try:
-        data = read(row.uri)
-        # A checksum of 32 bits would find copies that are none among 100,000 images.
-        hash_ = farmhash.fingerprint64(data)
-        stored, lost = convert(data, feature, split)
-        return _Converted(stored, google_crc32c.value(data), hash_, lost)
-    except FileNotFoundError:
-        reason = "no such object"
-    except ImageError as error:
-        reason = str(error)
-    return Rejection(row.line, row.uri, row.label, reason)
-
-
-class _Progress:
-    """Prints a line when the shard is written, and every ten seconds while that takes longer."""
-
-    def __init__(self, work: Work):
-        self._work = work
-        self._done = 0
-        self._start = self._last = time.monotonic()
-
-    def step(self) -> None:
-        self._done += 1
-        now = time.monotonic()
-        if now - self._last >= _PROGRESS_SECONDS:
-            self._last = now
-            print(
-                f"shard {self._work.position}: {self._done} of {len(self._work.rows)} images, "
-                f"{self._rate(now):.0f} images/s",
-                flush=True,
-            )
-
-    def finish(self, examples: int, rejected: int) -> None:
-        now = time.monotonic()
-        print(
-            f"shard {self._work.position}: wrote {self._work.name}, {examples} examples, "
-            f"{rejected} rejected, {now - self._start:.1f} s, {self._rate(now):.0f} images/s",
-            flush=True,
-        )
-
-    def _rate(self, now: float) -> float:
-        return self._done / max(now - self._start, 1e-9)
+def _convert(row: Row, feature: Feature, split: str, read: Read) -> StoredImage | Rejection:
+    found = read_image(row.uri, feature, split, read)
+    if isinstance(found, StoredImage):
+        return found
+    return Rejection(row.line, row.uri, row.label, found)

@@ -1,0 +1,41 @@
+"""Progress of one shard's images."""
+
+import time
+
+_PROGRESS_SECONDS = 10
+
+
+class Progress:
+    """Prints a line every ten seconds while a shard's images are read.
+
+    position: of the shard, "3 of 6". total: number of its images.
+    """
+
+    def __init__(self, position: str, total: int):
+        self._position, self._total = position, total
+        self._done = 0
+        self._start = self._last = time.monotonic()
+
+    def step(self, images: int = 1) -> None:
+        """Count images that have been read."""
+        self._done += images
+        now = time.monotonic()
+        if now - self._last >= _PROGRESS_SECONDS:
+            self._last = now
+            print(
+                f"shard {self._position}: {self._done} of {self._total} images, "
+                f"{self._rate(now):.0f} images/s",
+                flush=True,
+            )
+
+    def finish(self, name: str, examples: int, rejected: int) -> None:
+        """Print the line of a shard that has been written."""
+        now = time.monotonic()
+        print(
+            f"shard {self._position}: wrote {name}, {examples} examples, {rejected} rejected, "
+            f"{now - self._start:.1f} s, {self._rate(now):.0f} images/s",
+            flush=True,
+        )
+
+    def _rate(self, now: float) -> float:
+        return self._done / max(now - self._start, 1e-9)
