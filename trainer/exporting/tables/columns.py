@@ -14,6 +14,7 @@ from trellis_contracts.dataset import SPLITS
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NUMERIC,
     SEQUENCE,
     TEXT,
@@ -60,6 +61,7 @@ _TYPES = {
     TIMESTAMP: ("DATE", "DATETIME", "TIMESTAMP"),
     SEQUENCE: ("ARRAY<FLOAT64>", "ARRAY<INT64>"),
     TEXT: ("STRING",),
+    IMAGE: ("STRING",),
 }
 
 
@@ -122,3 +124,5 @@ def _check(columns: Columns) -> None:
                 f"{feature.title} is {feature.kind} of type {feature.type}; that kind is of type "
                 f"{' or '.join(_TYPES[feature.kind])}"
             )
+        if (feature.kind == IMAGE) != (feature.image is not None):
+            raise ExportError(f"{feature.title}: an image, and nothing else, has the form `image`")

@@ -19,6 +19,7 @@ from trellis_contracts.columns import Columns, TableFeature
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NUMERIC,
     SEQUENCE,
     TEXT,
@@ -62,6 +63,9 @@ def make_plan(
     empty: list[TableFeature] = []
     warnings = [finding.text for finding in columns.findings]
     for feature in columns.features:
+        if feature.kind == IMAGE:
+            features.append(feature.described())
+            continue
         index = None
         if vector := _VECTOR_OF.get(feature.kind):
             index = places[vector]

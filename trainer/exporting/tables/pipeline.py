@@ -24,7 +24,7 @@ from trainer.exporting.tables.parquet import Report, RowGroups, Source
 from trainer.exporting.tables.steps import Steps
 from trainer.exporting.tables.summaries import RangeSummary, Tree
 from trainer.exporting.tables.survey import Survey
-from trellis_contracts.dataset import Shard
+from trainer.exporting.tables.write import ShardResult
 
 _SOURCE: Final = "source"
 Header: TypeAlias = TaggedOutput[Literal["source"], Source]
@@ -121,21 +121,22 @@ class MakePlan(_Step):
 
 
 class WriteShard(_Step):
-    """Writes a shard: ShardWork -> Shard."""
+    """Writes a shard: ShardWork -> ShardResult."""
 
-    def process(self, work: ShardWork, table: TablePlan) -> Iterator[Shard]:
+    def process(self, work: ShardWork, table: TablePlan) -> Iterator[ShardResult]:
         """Write the whole shard."""
-        shard = self._steps.write_shard(work, table)
+        result = self._steps.write_shard(work, table)
         # Shown in Dataflow's console while the job runs.
         Metrics.counter("export", "shards").inc()
-        Metrics.counter("export", "examples").inc(shard.examples)
-        yield shard
+        Metrics.counter("export", "examples").inc(result.shard.examples)
+        Metrics.counter("export", "rejected").inc(len(result.rejected))
+        yield result
 
 
 class Commit(_Step):
     """Writes dataset.json; the shards are a side input."""
 
-    def process(self, _: bytes, table: TablePlan, shards: Iterable[Shard]) -> Iterator[None]:
+    def process(self, _: bytes, table: TablePlan, shards: Iterable[ShardResult]) -> Iterator[None]:
         """Remove the temporary files and write dataset.json."""
         self._steps.commit(table, shards)
         yield from ()

@@ -11,6 +11,7 @@ A block is an Arrow record batch with the columns
     timestamp    binary[8 t]     int64: microseconds since 1970 UTC, NULL is NULL_TIMESTAMP
     categorical/COLUMN  large_string       with NULL
     text/COLUMN  large_string              with NULL
+    image/COLUMN large_string              address; NULL is empty
     sequence/COLUMN     large_list<float>  NULL is empty; a NULL element is NaN
 
 `numeric` and `timestamp` hold all numbers of a row side by side, as the record does; they are
@@ -32,6 +33,7 @@ from trellis_contracts.dataset import SPLITS
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
@@ -69,7 +71,7 @@ def block_schema(columns: Columns) -> pa.Schema:
     for name, kinds, size in ((NUMERIC, (NUMERIC, BOOLEAN), 4), (TIMESTAMP, (TIMESTAMP,), 8)):
         if features := columns.of(*kinds):
             fields.append((name, pa.binary(size * len(features))))
-    fields += [(f"{f.kind}/{f.column}", _STRING) for f in columns.of(CATEGORICAL, TEXT)]
+    fields += [(f"{f.kind}/{f.column}", _STRING) for f in columns.of(CATEGORICAL, TEXT, IMAGE)]
     fields += [(f"{SEQUENCE}/{f.column}", _FLOATS) for f in columns.of(SEQUENCE)]
     return pa.schema(fields)
 
@@ -135,6 +137,9 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
             arrays[name] = _side_by_side(vectors)
     for feature in columns.of(CATEGORICAL, TEXT):
         arrays[f"{feature.kind}/{feature.column}"] = batch.column(feature.column).cast(_STRING)
+    for feature in columns.of(IMAGE):
+        addresses = batch.column(feature.column).cast(_STRING)
+        arrays[f"{IMAGE}/{feature.column}"] = addresses.fill_null("")
     for feature in columns.of(SEQUENCE):
         arrays[f"{SEQUENCE}/{feature.column}"] = _lists(
             batch.column(feature.column), feature, keys, findings, nans

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from trainer import storage
 from trainer.exporting import ExportError
@@ -10,11 +11,12 @@ from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import columns as table_columns
 from trainer.exporting.tables import features, parquet, ranges, survey, write
 from trainer.exporting.tables.features import TablePlan
+from trainer.exporting.tables.images import read_one
 from trainer.exporting.tables.layout import PARTIAL_FOLDER, ShardWork, Slice
 from trainer.exporting.tables.parquet import Report, RowGroups, Source
 from trainer.exporting.tables.summaries import RangeSummary
 from trainer.exporting.tables.survey import Survey
-from trellis_contracts.dataset import Shard
+from trainer.exporting.tables.write import ShardResult
 
 # Concurrent reads per step: Cloud Storage answers after some 50 ms, and a slice is small.
 _READERS = 16
@@ -68,14 +70,18 @@ class Steps:
         """Describe the features."""
         return features.make_plan(self._settings, source.columns, surveyed, summary)
 
-    def write_shard(self, work: ShardWork, table: TablePlan) -> Shard:
+    def write_shard(self, work: ShardWork, table: TablePlan) -> ShardResult:
         """Write a TFRecord file."""
         return write.write_shard(
-            work, table, self._read, lambda name: self._objects.writing(self._address(name))
+            work,
+            table,
+            self._read,
+            lambda name: self._objects.writing(self._address(name)),
+            lambda wanted: self._readers.map(partial(read_one, read=self._objects.read), wanted),
         )
 
-    def commit(self, table: TablePlan, shards: Iterable[Shard]) -> None:
-        """Remove the temporary files and write dataset.json."""
+    def commit(self, table: TablePlan, shards: Iterable[ShardResult]) -> None:
+        """Remove the temporary files, and write rejected.jsonl and dataset.json."""
         self._objects.remove_folder(self._address(PARTIAL_FOLDER))
         write.commit(
             self._settings,

@@ -1,8 +1,9 @@
 """Writes a table's TFRecord files and its dataset.json."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
@@ -10,12 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer import label_sets
+from trainer.exporting.images.reading import warnings
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.features import TablePlan
+from trainer.exporting.tables.images import ReadImages, RowImages
 from trainer.exporting.tables.layout import ShardWork, pieces
 from trainer.exporting.tables.ranges import ReadSlices, read_rows
+from trainer.exporting.tables.rejected import RejectedRow, check_rejected, without
 from trainer.exporting.tables.rows import block_schema, matrix
 from trainer.exporting.tfrecord import Column, tfrecords
+from trainer.images import Loss
 from trellis_contracts.dataset import (
     FILE_NAME,
     REJECTED_FILE_NAME,
@@ -37,33 +42,53 @@ from trellis_contracts.dataset_features import (
 Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 
 
-def write_shard(work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Writing) -> Shard:
+@dataclass(frozen=True)
+class ShardResult:
+    """Result of one shard. rejected: rows with an unusable image. files, lost: of its images; see
+    trainer.exporting.images.reading.
+    """
+
+    split: str
+    shard: Shard
+    rejected: tuple[RejectedRow, ...] = ()
+    files: tuple[tuple[int, str], ...] = ()
+    lost: Mapping[Loss, tuple[str, ...]] = field(default_factory=dict)
+
+
+def write_shard(
+    work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Writing, images: ReadImages
+) -> ShardResult:
     """Write the TFRecord file of one ShardWork, range by range.
 
     read: reads slices of temporary files. writing(name): a file to write, which becomes the object.
+    images: reads the images of a block's rows.
     """
     start = time.monotonic()
     schema = block_schema(plan.columns)
     layout, split = plan.survey.layout, SPLITS.index(work.split)
-    size = 0
+    size = examples = 0
+    found = RowImages(plan.columns, work, images)
     with writing(work.name) as out:
         for range_, first, last in pieces(layout.rows(split), work.start, work.end):
             block = read_rows(layout.slices(range_, split), schema, read)
-            rows = block.slice(first, last - first)
-            columns = encode(rows, plan)
-            if plan.columns.is_grouped and work.split == "test":
-                # The comparison counts groups, not rows.
-                columns["group"] = rows.column("group").to_numpy()
-            for data in tfrecords(columns):
-                size += out.write(data)
-    examples = work.end - work.start
+            for given in found.parts(block.slice(first, last - first)):
+                rows, stored = found.usable(given)
+                columns = encode(rows, plan) | stored
+                if plan.columns.is_grouped and work.split == "test":
+                    # The comparison counts groups, not rows.
+                    columns["group"] = rows.column("group").to_numpy()
+                for data in tfrecords(columns):
+                    size += out.write(data)
+                examples += len(rows)
     seconds = time.monotonic() - start
+    rejected = f", {len(found.rejected)} rejected" if found.features else ""
     print(
-        f"shard {work.position}: wrote {work.name}, {examples} examples, {seconds:.1f} s, "
-        f"{examples / max(seconds, 1e-9):.0f} rows/s",
+        f"shard {work.position}: wrote {work.name}, {examples} examples{rejected}, "
+        f"{seconds:.1f} s, {examples / max(seconds, 1e-9):.0f} rows/s",
         flush=True,
     )
-    return Shard(work.name, examples, size)
+    shard = Shard(work.name, examples, size)
+    return ShardResult(work.split, shard, tuple(found.rejected), tuple(found.files), found.lost)
 
 
 def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
@@ -116,12 +141,21 @@ def _codes(terms: pa.LargeStringArray, vocabulary: tuple[str, ...]) -> np.ndarra
 def commit(
     settings: ExportSettings,
     plan: TablePlan,
-    shards: Iterable[Shard],
+    results: Iterable[ShardResult],
     write: Callable[[str, bytes], None],
 ) -> DatasetDescription:
-    """Write an empty rejected.jsonl, then dataset.json, through write(name, data)."""
-    by_name = {shard.name: shard for shard in shards}
+    """Write rejected.jsonl, then dataset.json, through write(name, data).
+
+    Raises ExportError, without writing dataset.json, if too many rows were rejected, or nothing is
+    left of a split, or of a class in train.
+    """
+    results = sorted(results, key=lambda result: result.shard.name)
+    by_name = {result.shard.name: result.shard for result in results}
     columns, survey = plan.columns, plan.survey
+    rejected = sorted(row for result in results for row in result.rejected)
+    write(REJECTED_FILE_NAME, "".join(f"{row.to_json()}\n" for row in rejected).encode())
+    counts = without(survey.counts, rejected, columns)
+    check_rejected(rejected, counts, columns)
     description = DatasetDescription(
         fingerprint=settings.fingerprint,
         task=columns.task,
@@ -131,14 +165,13 @@ def commit(
         label=plan.label,
         weight=plan.weight,
         classes=survey.classes,
-        counts=survey.counts,
+        counts=counts,
         files={
             split: tuple(by_name[work.name] for work in survey.work if work.split == split)
             for split in SPLITS
         },
-        rejected=0,
-        warnings=plan.warnings,
+        rejected=len(rejected),
+        warnings=(*plan.warnings, *warnings(results)),
     )
-    write(REJECTED_FILE_NAME, b"")
     write(FILE_NAME, description.to_json().encode())
     return description
