@@ -15,11 +15,14 @@ VOID = {"meta", "br", "wbr", "img", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Tags, attributes and text of a page; raises if tags do not close in order."""
+    """Tags, attributes and text of a page; raises if tags do not close in order, and of a table
+    that would widen the page of a phone, as it is in no box that scrolls.
+    """
 
     def __init__(self, html):
         super().__init__()
         self.open, self.tags, self.attributes, self.text = [], [], [], ""
+        self.scrolling = []
         self.feed(html)
         self.text = " ".join(self.text.split())
         assert self.open == []
@@ -27,8 +30,10 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
         self.attributes += [(tag, name, value or "") for name, value in attributes]
+        assert tag != "table" or any(self.scrolling), self.text[-100:]
         if tag not in VOID:
             self.open.append(tag)
+            self.scrolling.append(("class", "scroll") in attributes)
 
     def handle_startendtag(self, tag, attributes):
         self.tags.append(tag)
@@ -36,6 +41,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+        self.scrolling.pop()
 
     def handle_data(self, data):
         self.text += data

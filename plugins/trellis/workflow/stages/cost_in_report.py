@@ -68,14 +68,14 @@ def table(
             '<p class="lede">By its jobs&rsquo; own times and billed bytes, at list prices: an '
             "estimate. Spot machines count at on-demand prices. The deployed model, predictions, "
             "storage and discounts are left out.</p>",
-            '<table class="narrow">',
+            '<div class="scroll"><table class="narrow">',
             '<thead><tr><th scope="col">Stage</th>'
             '<th scope="col" class="number">The plan allowed, USD</th>'
             '<th scope="col" class="number">It came to, USD</th>'
             f"{_SAVED if saved else ''}</tr></thead>",
             f"<tbody>{''.join(lines)}</tbody>",
             f"<tfoot>{total}</tfoot>",
-            "</table>",
+            "</table></div>",
         ]
     )
 

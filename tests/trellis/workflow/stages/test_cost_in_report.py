@@ -27,6 +27,8 @@ def test_each_stage_with_its_limit():
     assert '>tune</th><td class="number">1.50</td><td class="number">0.25</td>' in page
     assert '>&lt;b&gt;</th><td class="number">&ndash;</td><td class="number">&lt; 0.01</td>' in page
     assert '>together</th><th class="number">21.50</th><th class="number">10.25</th>' in page
+    # On a phone the table scrolls, not the page.
+    assert '<div class="scroll"><table' in page
 
 
 def test_what_spot_machines_have_saved_stands_beside_it():
