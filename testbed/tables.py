@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import cv2
+import google_crc32c
 import numpy as np
 import tensorflow as tf
 
@@ -18,6 +20,7 @@ from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
+    IMAGE,
     NULL_TERM,
     NULL_TIMESTAMP,
     NUMERIC,
@@ -33,7 +36,9 @@ from trellis_contracts.dataset_features import (
     Weight,
 )
 
-Column = tuple[str, Sequence[Any]]  # its kind, and a value for each row; NULL is None
+# Its kind, and a value for each row; NULL is None. An image: its pixels (height, width, channels),
+# uint8 or uint16, in RGB order.
+Column = tuple[str, Sequence[Any]]
 
 
 def write_table(
@@ -51,7 +56,8 @@ def write_table(
 
     Timestamps are microseconds since 1970. files: rows in each file of each split, dealt out in
     the order of the rows; a row's key is its number. weights: of each row. names: in the source, of
-    the columns that have another name there.
+    the columns that have another name there. The files that the test split's images were made of
+    are in originals/COLUMN/.
     """
     folder.mkdir(parents=True)
     rows = range(sum(files["train"]))
@@ -75,9 +81,10 @@ def write_table(
                 for row in range(first, first + size):
                     values = {name: column[1][row] for name, column in columns.items()}
                     weight = None if weights is None else weights[row]
-                    writer.write(
-                        example(features, values, str(row), labels[row], regression, weight)
-                    )
+                    stored = example(features, values, str(row), labels[row], regression, weight)
+                    if split == "test":
+                        stored = _with_originals(folder, features, values, str(row), stored)
+                    writer.write(stored)
             shards[split].append(Shard(path.name, size, path.stat().st_size))
             first += size
         of_split = labels[begin:first]
@@ -127,6 +134,8 @@ def example(features, values, key, label, regression, weight=None) -> bytes:
             vectors[CATEGORICAL].append(_term(feature, value))
         elif feature.kind == TEXT:
             stored[f"text/{feature.column}"] = _bytes((value or "").encode())
+        elif feature.kind == IMAGE:
+            stored[f"image/{feature.column}"] = _bytes(png(value))
         else:
             stored[f"sequence/{feature.column}"] = _floats(value or [])
     for name, vector in vectors.items():
@@ -136,6 +145,29 @@ def example(features, values, key, label, regression, weight=None) -> bytes:
         stored["weight"] = _floats([weight])
     stored["label"] = _floats([label]) if regression else _integers([label])
     return tf.train.Example(features=tf.train.Features(feature=stored)).SerializeToString()
+
+
+def _with_originals(folder: Path, features, values, key: str, record: bytes) -> bytes:
+    """The record with the names of the files that its images were made of, which are written."""
+    found = tf.train.Example.FromString(record)
+    for feature in features:
+        if feature.kind == IMAGE:
+            data = png(values[feature.column])
+            path = folder / "originals" / feature.column / f"{key}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            stored = found.features.feature
+            stored[f"uri/{feature.column}"].CopyFrom(_bytes(str(path).encode()))
+            crc = google_crc32c.value(data)
+            stored[f"crc32c/{feature.column}"].CopyFrom(_integers([crc]))
+    return found.SerializeToString()
+
+
+def png(pixels: np.ndarray) -> bytes:
+    """Pixels (height, width, channels), of three channels RGB, as a PNG file."""
+    if pixels.shape[-1] == 3:
+        pixels = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
+    return cv2.imencode(".png", pixels)[1].tobytes()
 
 
 def _term(feature: Feature, value: str | None) -> int:
@@ -161,6 +193,10 @@ def _feature(name, kind, index, values, vocabulary) -> Feature:
             elements, 0, min(lengths), max(lengths), sum(lengths) / max(1, len(lengths))
         )
         return Feature(name, kind, "float32", None, (None,), name, None, None, known)
+    if kind == IMAGE:
+        dtype, shape = str(values[0].dtype), values[0].shape
+        scale = "full" if dtype == "uint16" else None
+        return Feature(name, kind, dtype, "png", shape, name, resize="stretch", scale=scale)
     if kind == TEXT:
         known = _statistics([float(len(value)) for value in present], missing)
         return Feature(name, kind, "string", None, (), name, None, None, known)
@@ -213,3 +249,25 @@ def mixed_rows(count: int, seed: int = 0) -> tuple[dict[str, Column], list[int]]
     columns["note"] = (TEXT, some_null(notes))
     labels = ((size > 1e6) ^ (np.array(site) == "links")).astype(int)
     return columns, labels.tolist()
+
+
+def pictured_rows(count: int, seed: int = 0) -> tuple[dict[str, Column], list[int]]:
+    """Rows with an image and columns, and classes 0 and 1 that neither tells alone.
+
+    A picture has stripes along or across; the class is whether they are along, but the opposite
+    where the row's number is below 0.
+    """
+    random = np.random.default_rng(seed)
+    along, number = random.random(count) < 0.5, random.normal(0, 1, count)
+    pictures = []
+    for vertical in along:
+        stripes = 255 * (np.arange(16) // 2 % 2)
+        picture = np.tile(stripes, (16, 1)) + random.normal(0, 20, (16, 16))
+        picture = picture if vertical else picture.T
+        pictures.append(picture.clip(0, 255).astype(np.uint8)[..., np.newaxis])
+    columns = {
+        "photo": (IMAGE, pictures),
+        "number": (NUMERIC, number.tolist()),
+        "site": (CATEGORICAL, random.choice(["left", "right"], count).tolist()),
+    }
+    return columns, (along ^ (number < 0)).astype(int).tolist()

@@ -61,8 +61,8 @@ TensorFlow is not imported here, so that any program can read a description at l
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from trellis_contracts import documents
@@ -178,7 +178,12 @@ class DatasetDescription:
     @property
     def inputs(self) -> frozenset[str]:
         """What the examples hold: image, table (columns), or both."""
-        return frozenset(IMAGE if feature.kind == IMAGE else "table" for feature in self.features)
+        return frozenset(map(_input_of, self.features))
+
+    def only(self, inputs: Collection[str]) -> "DatasetDescription":
+        """The description as a model sees it that reads these of the inputs alone."""
+        kept = tuple(feature for feature in self.features if _input_of(feature) in inputs)
+        return self if kept == self.features else replace(self, features=kept)
 
     @property
     def family(self) -> str:
@@ -301,6 +306,10 @@ class DatasetDescription:
             task=document["task"],
             weight=Weight(**_with_statistics(document["weight"])) if "weight" in document else None,
         )
+
+
+def _input_of(feature: Feature) -> str:
+    return IMAGE if feature.kind == IMAGE else "table"
 
 
 def bucket_range(edges: list[int]) -> tuple[int, int]:

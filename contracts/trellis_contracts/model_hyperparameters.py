@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from trellis_contracts.hyperparameter_field import hyperparameter
 
 _WITH_HIDDEN_LAYERS = ("dense", "residual", "wide_and_deep", "recurrent", "transformer")
+_OF_IMAGES = ("convolutional", "vision_transformer", "backbone")
 _TRANSFORMERS = ("transformer", "vision_transformer")
 
 # keras.applications, by name; a test compares. Here, because Keras takes seconds to import.
@@ -99,7 +100,7 @@ class OfModels:
         unit="numbers",
         minimum=1,
         maximum=256,
-        models=_WITH_HIDDEN_LAYERS,
+        models=(*_WITH_HIDDEN_LAYERS, *_OF_IMAGES),
         inputs=["table"],
     )
     cross_buckets: int = hyperparameter(

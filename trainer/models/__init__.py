@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.models import MODELS
 
 if TYPE_CHECKING:
     import keras
@@ -22,7 +23,9 @@ def build(name: str, dataset: DatasetDescription, h: Hyperparameters) -> "keras.
     (b, dataset.outputs).
 
     The outputs are logits, one for each class; for a regression one number, the label standardized
-    with its statistics of the train split. Raises ModelError if the hyperparameters do not fit the
-    dataset.
+    with its statistics of the train split. Of columns beside images, a model that does not join
+    them has the inputs of the columns alone. Raises ModelError if the hyperparameters do not fit
+    the dataset.
     """
-    return importlib.import_module(f"trainer.models.{name}").build(dataset, h)
+    read = dataset.only(MODELS[name].reads(dataset.inputs))
+    return importlib.import_module(f"trainer.models.{name}").build(read, h)

@@ -24,8 +24,9 @@ import numpy as np
 from keras import layers
 
 from trainer import storage
-from trainer.models import ModelError, inputs
+from trainer.models import ModelError, image_model, inputs
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
 
 NO_WEIGHTS = "none"
@@ -35,27 +36,36 @@ SUFFIX = ".weights.h5"
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
-    height, width, channels = dataset.features[0].image_shape
+
+    def body(x: keras.KerasTensor, feature: Feature) -> keras.KerasTensor:
+        inner = _network_for(feature, h)
+        x = layers.Rescaling(127.5, offset=127.5, dtype=inputs.FLOAT)(x)
+        if feature.image_shape[-1] == 1:
+            x = layers.Concatenate()([x] * 3)
+        x = preprocessing(h.backbone)(x)
+        if h.weights == NO_WEIGHTS:
+            x = inner(x)
+        else:
+            _load(inner, h)
+            _freeze(inner, h.unfrozen_layers)
+            x = inner(x, training=False)
+        return layers.Dropout(h.dropout)(x)
+
+    return image_model.build(dataset, h, body, "backbone")
+
+
+def _network_for(feature: Feature, h: Hyperparameters) -> keras.Model:
+    height, width, _ = feature.image_shape
     try:
         inner = network(h.backbone, (height, width, 3))
     except ValueError as error:
         raise ModelError(
             f"backbone={h.backbone} does not take {height}x{width} images: {error}"
         ) from error
-    image, x = inputs.image(dataset)
-    x = layers.Rescaling(127.5, offset=127.5, dtype=inputs.FLOAT)(x)
-    if channels == 1:
-        x = layers.Concatenate()([x] * 3)
-    x = preprocessing(h.backbone)(x)
-    if h.weights == NO_WEIGHTS:
-        x = inner(x)
-    else:
-        _load(inner, h)
-        _freeze(inner, h.unfrozen_layers)
-        x = inner(x, training=False)
-    x = layers.Dropout(h.dropout)(x)
-    output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
-    return keras.Model(image, output, name="backbone")
+    if feature.column is not None:
+        # Names are unique in a model, and each image of a row has a network.
+        inner.name = f"{inner.name}_{feature.column}"
+    return inner
 
 
 def network(name: str, shape: tuple[int, int, int]) -> keras.Model:

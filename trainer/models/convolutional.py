@@ -8,8 +8,9 @@ of every step.
 import keras
 from keras import layers
 
-from trainer.models import ModelError, inputs
+from trainer.models import ModelError, image_model
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
 
 _MAX_GROUPS = 8
@@ -18,23 +19,28 @@ _MAX_FILTERS = 512
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
-    height, width, _ = dataset.features[0].image_shape
+
+    def body(x: keras.KerasTensor, feature: Feature) -> keras.KerasTensor:
+        _check(feature, h)
+        for block in range(h.blocks):
+            filters = min(h.filters << block, _MAX_FILTERS)
+            x = _convolution(x, filters, h.kernel)
+            x = _convolution(x, filters, h.kernel)
+            x = layers.MaxPooling2D()(x)
+        x = layers.GlobalAveragePooling2D()(x)
+        return layers.Dropout(h.dropout)(x)
+
+    return image_model.build(dataset, h, body, "convolutional")
+
+
+def _check(feature: Feature, h: Hyperparameters) -> None:
+    height, width, _ = feature.image_shape
     most = min(height, width).bit_length() - 1
     if h.blocks > most:
         raise ModelError(
             f"blocks={h.blocks} would halve {height}x{width} images to nothing: "
             + (f"use at most {most}" if most else "use the dense model")
         )
-    image, x = inputs.image(dataset)
-    for block in range(h.blocks):
-        filters = min(h.filters << block, _MAX_FILTERS)
-        x = _convolution(x, filters, h.kernel)
-        x = _convolution(x, filters, h.kernel)
-        x = layers.MaxPooling2D()(x)
-    x = layers.GlobalAveragePooling2D()(x)
-    x = layers.Dropout(h.dropout)(x)
-    output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
-    return keras.Model(image, output, name="convolutional")
 
 
 def _convolution(x: keras.KerasTensor, filters: int, kernel: int) -> keras.KerasTensor:

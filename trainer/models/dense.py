@@ -17,12 +17,13 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
 def flat(
     dataset: DatasetDescription, h: Hyperparameters
 ) -> tuple[keras.KerasTensor | dict[str, keras.KerasTensor], keras.KerasTensor]:
-    """The model's inputs, and all pixels or all features as (b, any)."""
+    """The model's inputs, and all pixels and all features as (b, any)."""
     if dataset.kind == "image":
         image, x = inputs.image(dataset)
         return image, layers.Flatten()(x)
     row = inputs.table(dataset, h.embedding)
-    return row.inputs, inputs.joined([*row.flat, *row.summaries()])
+    pixels = [layers.Flatten()(image) for image in row.images.values()]
+    return row.inputs, inputs.joined([*row.flat, *row.summaries(), *pixels])
 
 
 def head(x: keras.KerasTensor, outputs: int, h: Hyperparameters) -> keras.KerasTensor:

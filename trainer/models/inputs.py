@@ -2,13 +2,15 @@
 
 A model takes an example as the dataset stores it. All preprocessing is in these layers, with
 statistics of the train split as constants, so training, export and serving cannot differ. A model
-of images takes one tensor; a model of rows takes a dict with those of these that the dataset has:
+of a manifest's images takes one tensor; a model of rows takes a dict with those of these that the
+dataset has:
 
     numeric          (b, n) float32   NaN: NULL; booleans 0 or 1
     categorical      (b, c) int64     0: NULL, 1: unknown term, i + 2: the vocabulary's term i
     timestamp        (b, t) int64     microseconds since 1970 UTC; -2**63: NULL
     sequence_COLUMN  (b, any) float32 NaN: no element (padding, or NULL within)
     text_COLUMN      (b, any) int64   numbers of words and their pairs (trainer.text); 0: padding
+    image_COLUMN     (b, height, width, channels) uint8 or uint16: pixels (image_inputs)
 
 Missing values: a missing number or time is replaced by the train split's mean, and a 0/1 input
 marks it if the train split has NULLs of that feature. NULL and unknown terms have their own
@@ -20,7 +22,7 @@ would differ between workers (trainer.models.convolutional).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import keras
@@ -28,6 +30,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
+from trainer.models.image_inputs import FLOAT, image, image_input, pixels
 from trainer.models.steps import Sequences, Steps
 from trainer.text import BUCKETS
 from trellis_contracts.dataset import DatasetDescription
@@ -35,6 +38,7 @@ from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
+    IMAGE,
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
@@ -44,15 +48,24 @@ from trellis_contracts.dataset_features import (
     Statistics,
 )
 
+__all__ = [
+    "FLOAT",
+    "Row",
+    "image",
+    "image_input",
+    "joined",
+    "pixels",
+    "sequence_input",
+    "standard",
+    "step_limit",
+    "table",
+    "text_input",
+]
+
 _SECOND = 1_000_000  # in microseconds
 _DAY = 24 * 3600 * _SECOND
 # 1970-01-01 was a Thursday: the fourth day of a week that begins on Monday.
 _DAYS_SINCE_MONDAY = 3
-
-_SCALED = "scaled"
-
-FLOAT = "float32"
-"""Type of preprocessing and outputs, also where layers compute with 16 bits (mixed precision)."""
 
 # Up to this many standard deviations from the mean, values are not compressed.
 _FAR = 10.0
@@ -62,12 +75,14 @@ _FAR = 10.0
 class Row:
     """A table's inputs, preprocessed.
 
-    flat: tensors (b, any) float32 of all features but sequences.
+    flat: tensors (b, any) float32 of all features but sequences and images. images: pixels from -1
+    to 1, (b, height, width, channels) float32, by the feature's name.
     """
 
     inputs: dict[str, keras.KerasTensor]
     flat: list[keras.KerasTensor]
     sequences: Sequences
+    images: Mapping[str, keras.KerasTensor]
 
     def series(self, together: bool) -> list[Steps]:
         """The sequences, each by itself or all as one: step i is what stands at place i of each.
@@ -83,30 +98,6 @@ class Row:
     def summaries(self) -> list[keras.KerasTensor]:
         """Each sequence as four numbers, (b, 4): see Summary."""
         return [Summary(steps.limit)(steps.values, steps.mask) for steps in self.sequences]
-
-
-def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
-    """The input, pixels (b, height, width, channels) of the feature's type (uint8, or uint16 with
-    source.scale), and the same from -1 to 1.
-    """
-    feature = dataset.features[0]
-    pixels = keras.Input(feature.image_shape, dtype=feature.dtype, name="image")
-    scaled = layers.Rescaling(2 / feature.white, offset=-1, name=_SCALED, dtype=FLOAT)
-    return pixels, scaled(pixels)
-
-
-def from_floats(model: keras.Model) -> Callable[..., tf.Tensor]:
-    """A model of images as one that takes float32 pixels, by which it can be differentiated.
-
-    model: its input is from `image`. The result is called as a model: (pixels, training=False).
-    """
-    scaled = model.get_layer(_SCALED)
-    rest = keras.Model(scaled.output, model.output)
-
-    def call(pixels: tf.Tensor, training: bool) -> tf.Tensor:
-        return rest(scaled(pixels), training=training)
-
-    return call
 
 
 def table(dataset: DatasetDescription, embedding: int) -> Row:
@@ -133,39 +124,15 @@ def table(dataset: DatasetDescription, embedding: int) -> Row:
         limit = step_limit(feature)
         elements, mask = Elements(feature, limit)(values)
         sequences[feature.name] = Steps(elements, mask, limit)
-    return Row(inputs, flat, Sequences(sequences))
+    images = {}
+    for feature in dataset.features_of(IMAGE):
+        inputs[image_input(feature)], images[feature.name] = pixels(feature)
+    return Row(inputs, flat, Sequences(sequences), images)
 
 
 def joined(parts: Sequence[keras.KerasTensor]) -> keras.KerasTensor:
     """Tensors (b, any) concatenated."""
     return layers.Concatenate()(list(parts)) if len(parts) > 1 else parts[0]
-
-
-def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
-    """Return why a model's inputs are not those of `image` or `table`; None if they are."""
-    if dataset.kind == "image":
-        feature = dataset.features[0]
-        wanted = {"image": ((None, *feature.image_shape), feature.dtype)}
-        remedy = "inputs.image(dataset)"
-    else:
-        wanted = {
-            tensor.name: (tensor.shape, tensor.dtype)
-            for tensor in table(dataset, embedding=1).inputs.values()
-        }
-        remedy = "row = inputs.table(dataset, embedding); keras.Model(row.inputs, ...)"
-    found = {tensor.name: (tensor.shape, tensor.dtype) for tensor in model.inputs}
-    scaled = dataset.kind != "image" or any(layer.name == _SCALED for layer in model.layers)
-    if found == wanted and scaled:
-        return None
-    return (
-        f"a model with the inputs {', '.join(sorted(found))} ({_shapes(found)}); expected "
-        f"{', '.join(sorted(wanted))} ({_shapes(wanted)}), as trainer.models.inputs makes them: "
-        f"begin with {remedy}"
-    )
-
-
-def _shapes(inputs: dict) -> str:
-    return ", ".join(f"{dtype} {shape}" for _, (shape, dtype) in sorted(inputs.items()))
 
 
 def sequence_input(feature: Feature) -> str:

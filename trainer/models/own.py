@@ -201,7 +201,8 @@ def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
     """Return why a model cannot be trained and served; None if it can."""
     import keras
 
-    from trainer.models import endings, inputs
+    from trainer.models import endings
+    from trainer.models.unfit import unfit
 
     if not isinstance(model, keras.Model):
         return f"{type(model).__name__}, not a Keras model"
@@ -209,7 +210,7 @@ def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
         return (
             f"{type(model).__name__}, not a functional model: return keras.Model(inputs, outputs)"
         )
-    if problem := inputs.unfit(model, dataset):
+    if problem := unfit(model, dataset):
         return problem
     output = model.output
     if not isinstance(output, keras.KerasTensor) or output.shape != (None, dataset.outputs):

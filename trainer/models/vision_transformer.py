@@ -9,22 +9,24 @@ import math
 import keras
 from keras import layers
 
-from trainer.models import attention, inputs
+from trainer.models import attention, image_model
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
 
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
-    image, x = inputs.image(dataset)
-    side = math.ceil(max(dataset.features[0].image_shape[:2]) / h.patches)
-    # The part that an image lacks to whole patches is zero, a medium grey.
-    x = layers.Conv2D(attention.width(h), side, strides=side, padding="same")(x)
-    x = layers.Reshape((-1, attention.width(h)))(x)
-    x = layers.Dropout(h.dropout)(Places()(x))
-    x = layers.GlobalAveragePooling1D()(attention.encoded(x, h))
-    output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
-    return keras.Model(image, output, name="vision_transformer")
+
+    def body(x: keras.KerasTensor, feature: Feature) -> keras.KerasTensor:
+        side = math.ceil(max(feature.image_shape[:2]) / h.patches)
+        # The part that an image lacks to whole patches is zero, a medium grey.
+        x = layers.Conv2D(attention.width(h), side, strides=side, padding="same")(x)
+        x = layers.Reshape((-1, attention.width(h)))(x)
+        x = layers.Dropout(h.dropout)(Places()(x))
+        return layers.GlobalAveragePooling1D()(attention.encoded(x, h))
+
+    return image_model.build(dataset, h, body, "vision_transformer")
 
 
 class Places(layers.Layer):

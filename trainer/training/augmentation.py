@@ -7,12 +7,15 @@ https://arxiv.org/abs/1710.09412) and CutMix (Yun et al. 2019, https://arxiv.org
 The layers draw from a state of their own, which no checkpoint has; here, they draw from the seed.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from trainer import preprocessing
+from trainer.models.image_inputs import image_input
+from trellis_contracts.dataset_features import IMAGE, Feature
 from trellis_contracts.hyperparameters import Common
 
 # Operations that an image goes through, as in the paper.
@@ -30,7 +33,37 @@ class Mixed(NamedTuple):
 
 
 class Augmentation:
-    """The augmentation of a training's images. white: the largest value of their pixels."""
+    """The augmentation of a training's examples: of their images, each by itself. features: the
+    images.
+
+    Mixing takes examples of one image and no more (trainer.training.data_checks).
+    """
+
+    def __init__(self, h: Common, features: Sequence[Feature]):
+        self._images = {image_input(each): ImageAugmentation(h, each.white) for each in features}
+
+    @property
+    def varies(self) -> bool:
+        """True if any augmentation is on."""
+        return any(each.varies for each in self._images.values())
+
+    def __call__(
+        self, inputs: Any, labels: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[Any, tf.Tensor | Mixed]:
+        """Inputs as trainer.models.inputs has them and labels (b,), varied. seed: (2,) int64."""
+        if not isinstance(inputs, dict):
+            return self._images[IMAGE](inputs, labels, seed)
+        varied, answers = dict(inputs), labels
+        for place, (name, vary) in enumerate(self._images.items()):
+            if name in inputs:
+                # The first image's seed is that of a manifest's.
+                own = tf.random.fold_in(seed, 1 + place) if place else seed
+                varied[name], answers = vary(inputs[name], labels, own)
+        return varied, answers
+
+
+class ImageAugmentation:
+    """The augmentation of a feature's images. white: the largest value of their pixels."""
 
     def __init__(self, h: Common, white: int = 255):
         self._h = h

@@ -96,7 +96,8 @@ def build(
             callbacks.append(TunerReport(settings.metric, settings.monitor))
         if watched:
             aim = objectives.build(dataset, dataclasses.replace(h, class_weights="none"))
-            callbacks.append(FirstEpoch(settings.dataset, dataset, aim))
+            names = [tensor.name for tensor in model.inputs]
+            callbacks.append(FirstEpoch(settings.dataset, dataset, aim, names))
     callbacks.append(ProgressLine(settings.epochs, settings.task, settings.metric))
     return CallbackList(callbacks, model=model)
 

@@ -1,6 +1,6 @@
 """Checks before TensorFlow starts: the dataset exists, is complete and fits the training."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from trainer import dataset_description, storage
@@ -8,7 +8,7 @@ from trainer.training import TrainingError, class_weights
 from trainer.training.settings import Settings
 from trellis_contracts import hyperparameters
 from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
-from trellis_contracts.dataset_features import SEQUENCE, TEXT
+from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT
 from trellis_contracts.models import MODELS, words_for
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
 
@@ -51,6 +51,8 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
             f"is one of {words_for(read)}, for {settings.task} by {settings.metric}: "
             f"{', '.join(idle)} would have no effect; leave it out"
         )
+    if getattr(h, "mix", "none") != "none":
+        _check_mix(dataset, read, refuse)
     (class_weights.of_sets if dataset.is_multilabel else class_weights.of)(dataset, h)
     compiled = "jit_compile" if h.jit_compile else ""
     compiled = "--strategy tpu" if settings.strategy == "tpu" else compiled
@@ -73,14 +75,23 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
         fitting = [name for name, model in MODELS.items() if model.fits(dataset.inputs)]
         refuse(
             f"is one of {words_for(dataset.inputs)}, which {settings.model} does not read: use "
-            + "--model "
-            + ", ".join(fitting[:-1])
-            + f" or {fitting[-1]}"
+            "--model " + ", ".join(fitting[:-1]) + f" or {fitting[-1]}"
         )
     if not settings.own and MODELS[settings.model].needs == SEQUENCE and SEQUENCE not in kinds:
         refuse(
             f"has no sequence (an ARRAY column), which {settings.model} is for: use --model dense"
         )
+
+
+def _check_mix(dataset: DatasetDescription, read: Collection[str], refuse: Refuse) -> None:
+    """Whole examples are mixed, and of these only the pixels of one image have a mean."""
+    images = dataset.features_of(IMAGE)
+    if len(read) > 1:
+        refuse("has columns beside its images, which cannot be mixed: leave mix out")
+    if len(images) > 1:
+        refuse(f"has {len(images)} images in an example, and mix is for one: leave mix out")
+    if dataset.weight:
+        refuse("has weights, and an image mixed of two has no weight: leave mix out")
 
 
 def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:

@@ -13,7 +13,7 @@
 
 import copy
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -24,6 +24,7 @@ from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
 from trainer.training.records import do_not_convert
 from trellis_contracts.dataset import DatasetDescription, Shard
+from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Common
 
 # Limit of parsed examples that a worker keeps in memory, per split; twice that while it reads them.
@@ -64,7 +65,7 @@ def divide(shards: Sequence[Shard], workers: int) -> Shares:
 
 
 class Input:
-    """The batches of one training.
+    """The batches of one training. names: of a row's inputs, those that the model takes; None: all.
 
     Raises TrainingError if the train split is smaller than one global batch.
     """
@@ -77,6 +78,7 @@ class Input:
         h: Common,
         seed: int,
         epochs: int,
+        names: Collection[str] | None = None,
     ):
         self._address = address
         self._dataset = dataset
@@ -84,8 +86,9 @@ class Input:
         self._h = h
         self._seed = seed
         self._epochs = epochs
-        self._records = records.of(dataset)
-        self._varied: Augmentation | None = Augmentation(h, dataset.features[0].white)
+        self._names = names
+        self._records = records.of(dataset, names)
+        self._varied: Augmentation | None = Augmentation(h, dataset.features_of(IMAGE))
         self._replica_share = divide(dataset.files["train"], len(distribution.cluster)).smallest
         self._replica_share //= distribution.local_replicas
         if not self.steps_per_epoch:
@@ -138,7 +141,7 @@ class Input:
             len(cluster), cluster.names.index(cluster.name), self._distribution.replicas
         )
         same = copy.copy(self)
-        same._records, same._varied = records.keyed(self._dataset), None
+        same._records, same._varied = records.keyed(self._dataset, self._names), None
         batches = same.train_batches(context, step).take(self._distribution.local_replicas)
         return [key.decode() for _, keys, *_ in batches for key in keys.numpy()]
 
@@ -269,9 +272,8 @@ class Input:
             if self._varied is None or not self._varied.varies:
                 return batch
             seed = tf.random.fold_in(self._seeds(epoch), index)
-            images, labels, weights = batch
-            # Images have no weights of their own that a mixture would have to share.
-            return *self._varied(images, labels, tf.random.fold_in(seed, worker)), weights
+            inputs, labels, weights = batch
+            return *self._varied(inputs, labels, tf.random.fold_in(seed, worker)), weights
 
         return vary
 

@@ -6,6 +6,7 @@
     categorical  the most frequent term
     sequence     its mean, as many times as a sequence has elements on average
     text         no word
+    image        black
 
 and NULL for a feature without a value in the train split. The values are in the form of
 trainer.training.raw_rows.
@@ -21,6 +22,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NULL_TIMESTAMP,
     SEQUENCE,
     TEXT,
@@ -30,7 +32,9 @@ from trellis_contracts.dataset_features import (
 
 
 def ordinary_row(dataset: DatasetDescription) -> list[Any]:
-    """A value for each feature, in their order; of a sequence the list of its elements."""
+    """A value for each feature, in their order; of a sequence the list of its elements, of an image
+    its pixels.
+    """
     return [_ordinary(feature) for feature in dataset.features]
 
 
@@ -39,6 +43,8 @@ def _ordinary(feature: Feature) -> Any:
         return feature.terms[0].encode() if feature.term_statistics.count else NULL_TEXT
     if feature.kind == TEXT:
         return NULL_TEXT
+    if feature.kind == IMAGE:
+        return np.zeros(feature.image_shape, feature.dtype)
     known = feature.number_statistics
     if feature.kind == SEQUENCE:
         length = round(known.mean_length or 0) if known.count else 0

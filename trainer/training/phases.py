@@ -27,8 +27,8 @@ def of(model: keras.Model, name: str, h: Common) -> list[Phase]:
     everything = Phase(0, model.trainable_variables)
     if name != "backbone" or not isinstance(h, Hyperparameters) or h.weights == NO_WEIGHTS:
         return [everything]
-    (network,) = (layer for layer in model.layers if isinstance(layer, keras.Model))
-    below = {id(variable) for variable in network.trainable_variables}
+    networks = [layer for layer in model.layers if isinstance(layer, keras.Model)]
+    below = {id(variable) for network in networks for variable in network.trainable_variables}
     if not below:
         return [everything]
     head = [v for v in model.trainable_variables if id(v) not in below]

@@ -8,6 +8,9 @@ A raw row has one tensor for each feature, named like its column (`input_names`)
     timestamp    (n,) int64          microseconds since 1970 UTC; -2**63: NULL
     sequence     (n, any) float64    NaN: no element (padding, or NULL within)
     text         (n,) string, UTF-8  b"\\xff": NULL, which is the same as no word
+    image        (n,) string         JPEG, PNG, BMP or GIF of any size, upright and opaque; with
+                                     source.scale, PNG with 16 bits per channel. In `pixels`:
+                                     (n, height, width, channels) as trainer.images makes them
 
 The conversion is that of the export: numbers become float32, terms their codes by the vocabulary,
 and words their numbers (trainer.text).
@@ -15,17 +18,18 @@ A few operations convert all columns at once.
 """
 
 import keyword
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import tensorflow as tf
 
-from trainer import text
-from trainer.models.inputs import sequence_input, text_input
+from trainer import preprocessing, text
+from trainer.models.inputs import image_input, sequence_input, text_input
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     FIRST_TERM,
+    IMAGE,
     NULL_TERM,
     NUMERIC,
     SEQUENCE,
@@ -44,11 +48,16 @@ _TYPES = {
     TIMESTAMP: tf.int64,
     SEQUENCE: tf.float64,
     TEXT: tf.string,
+    IMAGE: tf.string,
 }
 
+INDEX = "index"
+"""The input of the signature `gradient` that says of which class; no column's, beside images."""
 
-def input_names(columns: Sequence[str]) -> list[str]:
-    """Names of the inputs for columns: the columns' names, changed where TensorFlow requires it.
+
+def input_names(columns: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
+    """Names of the inputs for columns: the columns' names, changed where TensorFlow requires it, or
+    where they are reserved.
 
     They become parameters of Python functions, so they begin with a letter and are not keywords
     (nor `self`): `_id` becomes `x_id`, `class` becomes `class_`.
@@ -56,7 +65,7 @@ def input_names(columns: Sequence[str]) -> list[str]:
     names: list[str] = []
     for column in columns:
         name = f"x{column}" if column.startswith("_") else column
-        if keyword.iskeyword(name) or name == "self":
+        if keyword.iskeyword(name) or name == "self" or name in reserved:
             name += "_"
         while name in names or (name != column and name in columns):
             name += "_"
@@ -71,12 +80,17 @@ class RawRows(tf.Module):
         super().__init__()
         self._features = dataset.features
         columns = [feature.table_column for feature in dataset.features]
-        self.names = input_names(columns)
+        self.names = input_names(columns, [INDEX] if self._of(IMAGE) else [])
         self._name = dict(zip(columns, self.names, strict=True))
         self._terms = _Terms(self._of(CATEGORICAL))
 
+    @property
+    def images(self) -> dict[str, Feature]:
+        """The image features, by the names of their inputs."""
+        return {self._name[each.table_column]: each for each in self._of(IMAGE)}
+
     def signature(self) -> dict[str, tf.TensorSpec]:
-        """Types and shapes of the inputs."""
+        """Types and shapes of the inputs; of an image, of its file."""
         return {
             name: tf.TensorSpec(
                 [None, None] if feature.kind == SEQUENCE else [None], _TYPES[feature.kind], name
@@ -84,8 +98,17 @@ class RawRows(tf.Module):
             for feature, name in zip(self._features, self.names, strict=True)
         }
 
+    def pixel_signature(self, dtype: str | None = None) -> dict[str, tf.TensorSpec]:
+        """The same of pixels in place of files. dtype: theirs; None: the features'."""
+        return self.signature() | {
+            name: tf.TensorSpec([None, *feature.image_shape], dtype or feature.dtype, name)
+            for name, feature in self.images.items()
+        }
+
     def inputs(self, columns: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Raw columns by input name -> the inputs of trainer.models.inputs."""
+        """Raw columns by input name -> the inputs of trainer.models.inputs. Images: files, or
+        pixels.
+        """
 
         def stack(features: Iterable[Feature]) -> tf.Tensor:
             return tf.stack([columns[self._name[feature.table_column]] for feature in features], 1)
@@ -105,6 +128,11 @@ class RawRows(tf.Module):
             texts = columns[self._name[feature.table_column]]
             known = tf.where(texts == NULL_TEXT, "", texts)
             inputs[text_input(feature)] = text.numbers(known).to_tensor(0)
+        for name, feature in self.images.items():
+            given = columns[name]
+            if given.dtype == tf.string:
+                given = preprocessing.decode_any_size(given, feature)
+            inputs[image_input(feature)] = given
         return inputs
 
     def _of(self, *kinds: str) -> list[Feature]:

@@ -6,16 +6,16 @@ times faster than one record at a time.
 
 import abc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from trainer import preprocessing, text
-from trainer.models.inputs import sequence_input, text_input
+from trainer.models.inputs import image_input, sequence_input, text_input
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.dataset_features import SEQUENCE, TEXT, VECTORS
+from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT, VECTORS, Feature
 
 # Records parsed per call, and their size: enough to hide the cost of a call.
 _PARSE_RECORDS = 4096
@@ -73,14 +73,20 @@ class Records(abc.ABC):
         return inputs
 
 
-def of(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
-    """The reader for a dataset's records."""
-    return ImageRecords(dataset) if dataset.kind == "image" else TableRecords(dataset)
+def of(
+    dataset: DatasetDescription, names: Collection[str] | None = None
+) -> "ImageRecords | TableRecords":
+    """The reader for a dataset's records. names: of the inputs that a model takes of a row; None:
+    all.
+    """
+    return ImageRecords(dataset) if dataset.kind == "image" else TableRecords(dataset, names)
 
 
-def keyed(dataset: DatasetDescription) -> "ImageRecords | TableRecords":
+def keyed(
+    dataset: DatasetDescription, names: Collection[str] | None = None
+) -> "ImageRecords | TableRecords":
     """A reader of the same records, whose labels are the examples' keys (b,) string."""
-    reader = of(dataset)
+    reader = of(dataset, names)
     reader.take_as_label("key", tf.string)
     return reader
 
@@ -91,8 +97,7 @@ class ImageRecords(Records):
     def __init__(self, dataset: DatasetDescription):
         self._feature, self._label = dataset.features[0], dataset.label.name
         self._label_type = tf.as_dtype(dataset.label.dtype)
-        self._type = tf.as_dtype(self._feature.dtype)
-        self.example_bytes = int(np.prod(self._feature.image_shape)) * self._type.size
+        self.example_bytes = _pixel_bytes(self._feature)
 
     def parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """See Records."""
@@ -112,19 +117,17 @@ class ImageRecords(Records):
 
     def blank(self) -> bytes:
         """See Records."""
-        image = tf.io.encode_png(tf.zeros(self._feature.image_shape, self._type)).numpy()
         label = numbers(np.zeros(1), self._label_type)
-        image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[image]))
-        return example({self._feature.name: image, self._label: label})
+        return example({self._feature.name: _blank_image(self._feature), self._label: label})
 
 
 class TableRecords(Records):
-    """Reads rows; inputs are a dict.
+    """Reads rows; inputs are a dict. names: those of the inputs that it has; None: all.
 
     Sequences are padded with NaN to the batch's longest, the numbers of texts with 0.
     """
 
-    def __init__(self, dataset: DatasetDescription):
+    def __init__(self, dataset: DatasetDescription, names: Collection[str] | None = None):
         self._label = dataset.label.name
         self._label_type = tf.as_dtype(dataset.label.dtype)
         self._weight = dataset.weight
@@ -132,12 +135,17 @@ class TableRecords(Records):
         self._vectors = {
             name: tf.io.FixedLenFeature([size], types[name])
             for name, kinds in VECTORS.items()
-            if (size := len(dataset.features_of(*kinds)))
+            if (size := len(dataset.features_of(*kinds))) and (names is None or name in names)
         }
-        sequences = dataset.features_of(SEQUENCE)
+
+        def taken(kind: str, input_of: Callable[[Feature], str]) -> list[Feature]:
+            features = dataset.features_of(kind)
+            return [each for each in features if names is None or input_of(each) in names]
+
+        sequences, texts = taken(SEQUENCE, sequence_input), taken(TEXT, text_input)
         self._sequences = {feature.record_name: sequence_input(feature) for feature in sequences}
-        texts = dataset.features_of(TEXT)
         self._texts = {feature.record_name: text_input(feature) for feature in texts}
+        self._images = taken(IMAGE, image_input)
         # The weight is kept, too.
         self.example_bytes = self._label_type.size + tf.float32.size
         for vector in self._vectors.values():
@@ -147,6 +155,7 @@ class TableRecords(Records):
         # A text's numbers are bounded alike: it has a word for every two characters at most.
         for feature in texts:
             self.example_bytes += 8 + 8 * min(text.MAX_NUMBERS, int(feature.number_statistics.max))
+        self.example_bytes += sum(map(_pixel_bytes, self._images))
 
     def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
         """See Records."""
@@ -162,6 +171,7 @@ class TableRecords(Records):
         features = {}
         for name, vector in self._vectors.items():
             features[name] = numbers(np.zeros(vector.shape), vector.dtype)
+        features |= {feature.record_name: _blank_image(feature) for feature in self._images}
         if self._weight:
             features[self._weight.name] = numbers(np.zeros(1), tf.float32)
         return example(features | {self._label: numbers(np.zeros(1), self._label_type)})
@@ -169,7 +179,8 @@ class TableRecords(Records):
     def _specification(self) -> dict:
         ragged = {name: tf.io.RaggedFeature(tf.float32) for name in self._sequences}
         texts = {name: tf.io.FixedLenFeature([], tf.string, "") for name in self._texts}
-        return self._vectors | ragged | texts
+        images = {each.record_name: tf.io.FixedLenFeature([], tf.string) for each in self._images}
+        return self._vectors | ragged | texts | images
 
     def _parse(self, serialized: tf.Tensor) -> tuple:
         scalars = {self._label: tf.io.FixedLenFeature([], self._label_type)}
@@ -188,7 +199,11 @@ class TableRecords(Records):
         vectors = {name: parsed[name] for name in self._vectors}
         sequences = {name: parsed[stored] for stored, name in self._sequences.items()}
         texts = {name: text.numbers(parsed[stored]) for stored, name in self._texts.items()}
-        return vectors | sequences | texts
+        images = {
+            image_input(each): preprocessing.decode(parsed[each.record_name], each)
+            for each in self._images
+        }
+        return vectors | sequences | texts | images
 
     def _padded(self, inputs: dict) -> dict[str, tf.Tensor]:
         return {
@@ -197,6 +212,15 @@ class TableRecords(Records):
             else value
             for name, value in inputs.items()
         }
+
+
+def _pixel_bytes(feature: Feature) -> int:
+    return int(np.prod(feature.image_shape)) * tf.as_dtype(feature.dtype).size
+
+
+def _blank_image(feature: Feature) -> tf.train.Feature:
+    png = tf.io.encode_png(tf.zeros(feature.image_shape, feature.dtype)).numpy()
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
 
 
 def _together(parts: list) -> Any:

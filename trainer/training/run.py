@@ -105,8 +105,9 @@ def _train_together(
     at_end: Callable[[], None],
 ) -> None:
     h, is_chief = settings.hyperparameters, spread.cluster.is_chief
-    data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs)
     state = _build(settings, dataset, spread)
+    names = [tensor.name for tensor in state.model.inputs]
+    data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs, names)
     last_phase = state.phases[-1].epoch
     # Elsewhere, to read a variable may need the other processes, which do not ask at that time.
     watched = spread.kind in ("single", "mirrored")
@@ -128,6 +129,8 @@ def _train_together(
             name = checkpoints.name(progress.step, len(progress.history))
             checkpoints.save(settings.places.checkpoints, name, variables, content)
 
+    if is_chief and (left := _left_out(settings, dataset)):
+        print(left, flush=True)
     calls.on_train_begin()
     if checkpoint != checkpoints.NONE:
         saved = checkpoints.load(settings.places.checkpoints, checkpoint, variables, decisive)
@@ -204,6 +207,15 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
     return TrainingState(
         model, aim, update, peak_rate, phases.of(model, settings.model, h), averages
     )
+
+
+def _left_out(settings: Settings, dataset: DatasetDescription) -> str:
+    """Say which features the model does not read by its kind; "" if it reads all."""
+    read = dataset.only(settings.declared.reads(dataset.inputs)).features
+    left = [feature.name for feature in dataset.features if feature not in read]
+    if not left:
+        return ""
+    return f"{settings.model} reads the columns alone, without the images {', '.join(left)}"
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:

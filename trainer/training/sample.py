@@ -50,9 +50,14 @@ def images(
     """The description of made-up images. shape: height, width, channels. classes: 0 of a
     regression. scale: as Feature's.
     """
+    return _description((_image_feature("image", shape, scale),), task, classes)
+
+
+def _image_feature(
+    name: str, shape: Sequence[int], scale: str | None, column: str | None = None
+) -> Feature:
     dtype = "uint8" if scale is None else "uint16"
-    features = (Feature("image", IMAGE, dtype, "png", tuple(shape), scale=scale),)
-    return _description(features, task, classes)
+    return Feature(name, IMAGE, dtype, "png", tuple(shape), column, scale=scale)
 
 
 OF_EACH_KIND = {
@@ -72,13 +77,19 @@ def rows(
     classes: int,
     features: Mapping[str, str] = OF_EACH_KIND,
     lengths: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    scale: str | None = None,
 ) -> DatasetDescription:
     """The description of a made-up table. classes: 0 of a regression. features: their kinds, by
-    name. lengths: elements of those sequences that all have as many; of others 0 to 11.
+    name. lengths: elements of those sequences that all have as many; of others 0 to 11. shapes: of
+    the images; scale: as Feature's.
     """
     described: list[Feature] = []
     places = dict.fromkeys((NUMERIC, CATEGORICAL, TIMESTAMP), 0)
     for name, kind in features.items():
+        if kind == IMAGE:
+            described.append(_image_feature(name, (shapes or {})[name], scale, column=name))
+            continue
         vector = NUMERIC if kind == BOOLEAN else kind
         index = places.get(vector)
         if index is not None:
@@ -157,11 +168,15 @@ def _image(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
     else:
         label, kind = int(random.integers(answers)), tf.int64
         bright = 255 * (label + 1) / (answers + 1)
-    feature = dataset.features[0]
+    image = _noise(dataset.features[0], bright, random)
+    return example({"image": image, "label": numbers(np.array([label]), kind)})
+
+
+def _noise(feature: Feature, bright: float, random: np.random.Generator) -> tf.train.Feature:
+    """A picture around a brightness from 0 to 255."""
     pixels = random.normal(bright, 20, feature.image_shape).clip(0, 255) * (feature.white / 255)
     png = tf.io.encode_png(pixels.astype(feature.dtype)).numpy()
-    image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
-    return example({"image": image, "label": numbers(np.array([label]), kind)})
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
 
 
 def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
@@ -199,4 +214,7 @@ def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
         words = " ".join(random.choice(_TERMS, random.integers(0, 12))).encode()
         text = tf.train.Feature(bytes_list=tf.train.BytesList(value=[words]))
         record[f"text/{feature.column}"] = text
+    for feature in of_kind(IMAGE):
+        bright = 255 / (1 + math.exp(-signal))
+        record[feature.record_name] = _noise(feature, bright, random)
     return example(record)

@@ -2,8 +2,9 @@
 
 Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
 
-    image_bytes  (n,) string      of a model of images: JPEG, PNG, BMP or GIF of any size, upright
-                                  and opaque; with source.scale, PNG with 16 bits per channel.
+    image_bytes  (n,) string      of a model of a manifest's images: JPEG, PNG, BMP or GIF of any
+                                  size, upright and opaque; with source.scale, PNG with 16 bits per
+                                  channel.
                                   In TensorFlow Serving's JSON {"image_bytes": {"b64": "..."}}:
                                   names that end in _bytes are decoded from base64
     COLUMN       (n,) or (n, any) of a model of rows, for each feature: trainer.training.raw_rows
@@ -14,29 +15,41 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
        decided       (n, classes) bool, which classes are decided (trainer.label_sets)
     -> value         (n,) float64 for a regression instead, in the label's unit
 
-Further signatures:
+A model of rows takes every column, also those that it does not read. Further signatures of all:
 
-    pixels    pixels (n, height, width, channels) uint8, with source.scale uint16, as trainer.images
-              makes them of a file ->
-              as serving_default; of a model of images. This is what trainer.serve and the
-              predictions of the test split call: TensorFlow's decoders in serving_default resize
-              and round otherwise, and neither turn an image upright nor know transparency
-    resize    () -> resize () string: how trainer.images makes those pixels of a file of another
-              shape; of a model of images
-    scale     () -> scale () string: how it makes 16 bits of a file's values; of a model of such
-              images
     classes   () -> classes (classes,) string, their names in order; not of a regression
     threshold () -> class () string, above () float32, as trainer.decision has them; only of a model
               that decides by a threshold
-    features  () -> of a model of rows: name, column, kind (as in dataset.json), input (the name in
-              serving_default), each (features,) string; limit (features,) int64, how many elements
-              of a sequence are read, 0 for others
-    ordinary  () -> of a model of rows: its baseline for explanations, one row of the inputs of
-              serving_default (trainer.training.ordinary_row)
-    stored    examples (n,) string, records of the dataset -> as serving_default; of a model of rows
+
+of a manifest's images (image_signatures.py):
+
+    pixels    pixels (n, height, width, channels) uint8, with source.scale uint16, as trainer.images
+              makes them of a file -> as serving_default. This is what trainer.serve and the
+              predictions of the test split call: TensorFlow's decoders in serving_default resize
+              and round otherwise, and neither turn an image upright nor know transparency
+    resize    () -> resize () string: how trainer.images makes those pixels of a file of another
+              shape
+    scale     () -> scale () string: how it makes 16 bits of a file's values; only of such images
     gradient  image (n, height, width, channels) float32, in the unit of `pixels`, index (n,) int64
               of a class -> score (n,) that class's probability, or the value; gradient, of the
-              score by the image; of a model of images
+              score by the image
+
+of rows (row_signatures.py):
+
+    features  () -> name, column, kind (as in dataset.json), input (the name in serving_default),
+              each (features,) string; limit (features,) int64, how many elements of a sequence are
+              read, 0 for others
+    ordinary  () -> its baseline for explanations, one row of the inputs of serving_default, of
+              images of those of pixels (trainer.training.ordinary_row)
+    stored    examples (n,) string, records of the dataset -> as serving_default
+
+of rows with images beside these:
+
+    pixels    the inputs of serving_default, of images pixels as above -> as serving_default
+    images    () -> of each image column, in order: input, resize and scale (m,) string as above;
+              scale "": 8 bits
+    gradient  the inputs of `pixels`, of images float32, and index (n,) int64 of a class -> score
+              (n,) as above; gradient/INPUT, of the score by each image, 0 of one that is not read
 
 It contains the preprocessing, so serving cannot differ from training.
 """
@@ -54,18 +67,16 @@ import tensorflow as tf
 
 from trainer import preprocessing, storage
 from trainer.decision import Threshold
-from trainer.models.inputs import from_floats, step_limit
+from trainer.models.image_inputs import from_floats
+from trainer.training import image_signatures, row_signatures
 from trainer.training.objectives import Regression
-from trainer.training.ordinary_row import ordinary_row
-from trainer.training.raw_rows import RawRows
 from trainer.training.records import TableRecords
+from trainer.training.signatures import Predict, add_constants
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.predictions import DECIDED_ABOVE
 
 _BATCH = 256
-
-Predict = Callable[..., dict[str, tf.Tensor]]
-"""Function of a model: inputs -> answers, as serving_default has them."""
 
 
 def export(
@@ -79,16 +90,19 @@ def export(
     """
     archive = keras.export.ExportArchive()
     archive.track(model)
-    predict = _answering(model, dataset, threshold)
+    predict = _answering(_reading(model), dataset, threshold)
+    of_floats = None
+    if IMAGE in dataset.inputs:
+        of_floats = _answering(from_floats(model, dataset), dataset, threshold)
     if dataset.kind == "image":
-        _add_image_endpoints(archive, dataset, predict)
-        _add_gradient(archive, dataset, _answering(from_floats(model), dataset, threshold))
+        assert of_floats
+        image_signatures.add(archive, dataset, predict, of_floats)
     else:
-        _add_table_endpoints(archive, dataset, predict)
+        row_signatures.add(archive, dataset, predict, of_floats)
     if not dataset.is_regression:
-        _add_constants(archive, "classes", {"classes": dataset.classes})
+        add_constants(archive, "classes", {"classes": dataset.classes})
     if threshold is not None:
-        _add_constants(archive, "threshold", threshold.to_json(dataset.classes))
+        add_constants(archive, "threshold", threshold.to_json(dataset.classes))
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
         _copy(Path(folder), directory)
@@ -125,9 +139,21 @@ def _built(model: keras.Model, dataset: DatasetDescription) -> Predict:
     if dataset.kind == "image":
         inputs: Callable[[tf.Tensor], Any] = functools.partial(_pixels, dataset=dataset)
     else:
-        inputs = TableRecords(dataset).inputs
+        inputs = TableRecords(dataset, [tensor.name for tensor in model.inputs]).inputs
     records = tf.TensorSpec([None], tf.string)
     return tf.function(lambda examples: answer(inputs(examples)), [records], autograph=False)
+
+
+def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
+    """The model, called with all of a row's inputs, of which it may have some alone."""
+    names = {tensor.name for tensor in model.inputs}
+
+    def read(inputs: Any, training: bool) -> tf.Tensor:
+        if isinstance(inputs, dict):
+            inputs = {name: value for name, value in inputs.items() if name in names}
+        return model(inputs, training=training)
+
+    return read
 
 
 def _answering(
@@ -162,96 +188,6 @@ def _decided(probabilities: tf.Tensor, threshold: Threshold | None) -> tf.Tensor
         return tf.argmax(probabilities, -1)
     over = probabilities[:, threshold.positive] > tf.constant(threshold.above, tf.float32)
     return tf.where(over, threshold.positive, 1 - threshold.positive)
-
-
-def _add_image_endpoints(
-    archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
-) -> None:
-    feature = dataset.features[0]
-    pixels_spec = tf.TensorSpec([None, *feature.image_shape], feature.dtype, name="pixels")
-
-    @tf.function(
-        autograph=False, input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")]
-    )
-    def serve(image_bytes):
-        return predict(preprocessing.decode_any_size(image_bytes, feature))
-
-    @tf.function(autograph=False, input_signature=[pixels_spec])
-    def serve_pixels(pixels):
-        return predict(pixels)
-
-    archive.add_endpoint("serving_default", serve)
-    archive.add_endpoint("pixels", serve_pixels)
-    _add_constants(archive, "resize", {"resize": feature.image_resize})
-    if feature.scale is not None:
-        _add_constants(archive, "scale", {"scale": feature.scale})
-
-
-def _add_gradient(
-    archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
-) -> None:
-    """predict: takes images of floats."""
-    images = tf.TensorSpec([None, *dataset.features[0].image_shape], tf.float32, name="image")
-
-    @tf.function(
-        autograph=False, input_signature=[images, tf.TensorSpec([None], tf.int64, name="index")]
-    )
-    def gradient(image, index):
-        with tf.GradientTape() as tape:
-            tape.watch(image)
-            outputs = predict(image)
-            if dataset.is_regression:
-                score = outputs["value"]
-            else:
-                score = tf.gather(outputs["probabilities"], index, batch_dims=1)
-        return {"score": score, "gradient": tape.gradient(score, image)}
-
-    archive.add_endpoint("gradient", gradient)
-
-
-def _add_table_endpoints(
-    archive: keras.export.ExportArchive, dataset: DatasetDescription, predict: Predict
-) -> None:
-    rows, records = RawRows(dataset), TableRecords(dataset)
-    archive.track(rows)  # the lookup table of the vocabularies
-
-    @tf.function(autograph=False, input_signature=[rows.signature()])
-    def serve(columns):
-        return predict(rows.inputs(columns))
-
-    @tf.function(
-        autograph=False, input_signature=[tf.TensorSpec([None], tf.string, name="examples")]
-    )
-    def stored(examples):
-        return predict(records.inputs(examples))
-
-    archive.add_endpoint("serving_default", serve)
-    archive.add_endpoint("stored", stored)
-    features = {
-        "name": [feature.name for feature in dataset.features],
-        "column": [feature.column for feature in dataset.features],
-        "kind": [feature.kind for feature in dataset.features],
-        "input": rows.names,
-        "limit": [step_limit(feature) for feature in dataset.features],
-    }
-    _add_constants(archive, "features", features)
-    specs = rows.signature()
-    ordinary = {
-        name: tf.constant([value], specs[name].dtype)
-        for name, value in zip(rows.names, ordinary_row(dataset), strict=True)
-    }
-    _add_constants(archive, "ordinary", ordinary)
-
-
-def _add_constants(archive: keras.export.ExportArchive, name: str, values: dict) -> None:
-    """Add an endpoint without inputs that returns these values."""
-    constants = {key: tf.constant(value) for key, value in values.items()}
-
-    @tf.function(autograph=False, input_signature=[])
-    def tell():
-        return {key: tf.identity(value) for key, value in constants.items()}
-
-    archive.add_endpoint(name, tell)
 
 
 def _examples(address: str, dataset: DatasetDescription, split: str) -> Iterator:

@@ -7,7 +7,7 @@ squeezed: those of two classes never exceed 1 / (1 + exp(-1)) = 0.73.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -16,11 +16,11 @@ import tensorflow as tf
 from keras.callbacks import Callback
 
 from trainer.models.endings import REMEDY
-from trainer.models.inputs import sequence_input, text_input
+from trainer.models.inputs import image_input, sequence_input, text_input
 from trainer.training import records, sample
 from trainer.training.objectives.objective import Objective
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.dataset_features import SEQUENCE, TEXT, VECTORS, Feature
+from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT, VECTORS, Feature
 
 # Examples that are looked at.
 EXAMPLES = 64
@@ -52,7 +52,7 @@ def unread(
     """Features that change no output when their values are exchanged between the examples.
 
     inputs: as a reader parses them. most: how many features to try at most; None: all. A feature
-    that is the same in all examples is not tried.
+    that is the same in all examples is not tried, nor one of which the model has no input.
     """
     if not isinstance(inputs, dict):
         return []
@@ -71,6 +71,8 @@ def _exchanged(
     """Each feature's name, with inputs in which it is another example's."""
     for feature in dataset.features[:most]:
         key = _input_of(feature)
+        if key not in inputs:
+            continue
         if feature.record_name in VECTORS:
             values = inputs[key].numpy()
             moved = values.copy()
@@ -82,9 +84,8 @@ def _exchanged(
 
 
 def _input_of(feature: Feature) -> str:
-    if feature.kind == SEQUENCE:
-        return sequence_input(feature)
-    return text_input(feature) if feature.kind == TEXT else feature.record_name
+    own = {SEQUENCE: sequence_input, TEXT: text_input, IMAGE: image_input}
+    return own[feature.kind](feature) if feature.kind in own else feature.record_name
 
 
 def dead_layers(model: keras.Model, inputs: Any) -> list[str]:
@@ -130,14 +131,21 @@ def findings(
 class FirstEpoch(Callback):
     """Looks at a model before and after its first epoch, and prints what is wrong with it.
 
-    warnings: the sentences; metrics.json has them, and the report.
+    names: of the inputs that the model takes; None: all. warnings: the sentences; metrics.json has
+    them, and the report.
     """
 
-    def __init__(self, address: str, dataset: DatasetDescription, aim: Objective):
+    def __init__(
+        self,
+        address: str,
+        dataset: DatasetDescription,
+        aim: Objective,
+        names: Collection[str] | None = None,
+    ):
         super().__init__()
         self._dataset, self._aim = dataset, aim
         taken = tf.constant(sample.stored(address, dataset, EXAMPLES))
-        parsed: tuple[Any, Any, Any] = records.of(dataset).parse(taken)
+        parsed: tuple[Any, Any, Any] = records.of(dataset, names).parse(taken)
         self._inputs, self._labels, _ = parsed
         self._before = math.nan
         self.warnings: list[str] = []

@@ -55,7 +55,8 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
         if address
         else sample.made_up(dataset, h.batch_size)
     )
-    inputs, labels, _ = records.of(dataset).parse(tf.constant(taken))
+    names = [tensor.name for tensor in model.inputs]
+    inputs, labels, _ = records.of(dataset, names).parse(tf.constant(taken))
     named = inputs if isinstance(inputs, dict) else {"image": inputs}
     shapes = {name: tuple(tensor.shape) for name, tensor in named.items()}
     print(f"batch      {_listed(shapes)} -> {(len(taken), dataset.outputs)}")

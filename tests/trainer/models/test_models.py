@@ -1,14 +1,12 @@
 """Models of all sizes: what goes in, what comes out, and when one cannot be built."""
 
-from types import SimpleNamespace
-
 import keras
 import numpy as np
 import pytest
 
 from trainer import models
 from trainer.models import ModelError
-from trellis_contracts.dataset_features import Feature
+from trainer.training import sample
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS
 
@@ -18,14 +16,7 @@ OF_IMAGES = [n for n, model in MODELS.items() if "image" in model.inputs and n !
 
 def images(shape, classes=2):
     """The description of a dataset of images."""
-    return SimpleNamespace(
-        kind="image",
-        is_regression=False,
-        is_multilabel=False,
-        outputs=classes,
-        features=(Feature("image", "image", "uint8", "png", shape),),
-        classes=[f"{number}" for number in range(classes)],
-    )
+    return sample.images(shape, "multiclass_classification", classes)
 
 
 @pytest.mark.parametrize("name", OF_IMAGES)

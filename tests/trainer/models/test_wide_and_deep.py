@@ -1,6 +1,6 @@
 """Pairs of categories in the linear part of the wide and deep model."""
 
-from types import SimpleNamespace
+import dataclasses
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from trainer import models
 from trainer.models import ModelError
 from trainer.models.wide_and_deep import Crosses
+from trainer.training import sample
 from trellis_contracts.dataset_features import CATEGORICAL, Feature, TermStatistics
 from trellis_contracts.hyperparameters import Hyperparameters
 
@@ -21,12 +22,8 @@ def categories(columns):
         )
         for index in range(columns)
     )  # fmt: skip
-    return SimpleNamespace(
-        kind="table",
-        outputs=2,
-        features=features,
-        features_of=lambda *kinds: features if CATEGORICAL in kinds else (),
-    )
+    table = sample.rows("binary_classification", 2)
+    return dataclasses.replace(table, features=features)
 
 
 def test_each_pair_of_columns_has_weights_of_its_own():

@@ -9,7 +9,7 @@ import tensorflow as tf
 from testbed.trainings import arguments, without_seconds
 from tests.trainer.training.test_objectives import of_classes
 from trainer.training import checkpoints, loop, objectives, run
-from trainer.training.augmentation import Augmentation, Mixed
+from trainer.training.augmentation import ImageAugmentation, Mixed
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.objectives.objective import of_mixed
@@ -25,7 +25,7 @@ def noise(channels=3):
 
 
 def varied(images, seed=SEED, **h):
-    return Augmentation(Hyperparameters(**h))(images, LABELS, seed)
+    return ImageAugmentation(Hyperparameters(**h))(images, LABELS, seed)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -55,15 +55,17 @@ def test_mixup_is_a_weighted_mean_of_two_images():
 def test_deep_images_are_varied_as_those_of_8_bits(h):
     images = noise()
     deep = tf.cast(images, tf.uint16) * 257
-    shallow, _ = Augmentation(Hyperparameters(**h))(images, LABELS, SEED)
-    found, _ = Augmentation(Hyperparameters(**h), white=65535)(deep, LABELS, SEED)
+    shallow, _ = ImageAugmentation(Hyperparameters(**h))(images, LABELS, SEED)
+    found, _ = ImageAugmentation(Hyperparameters(**h), white=65535)(deep, LABELS, SEED)
     assert (found.dtype, found.shape) == (tf.uint16, images.shape)
     np.testing.assert_allclose(found.numpy() / 257, shallow.numpy(), atol=0.51)
 
 
 def test_mixtures_of_deep_images_have_more_than_256_levels():
     deep = tf.cast(noise(), tf.uint16) * 257
-    found, _ = Augmentation(Hyperparameters(mix="mixup", mix_alpha=1), 65535)(deep, LABELS, SEED)
+    found, _ = ImageAugmentation(Hyperparameters(mix="mixup", mix_alpha=1), 65535)(
+        deep, LABELS, SEED
+    )
     assert (found.numpy() % 257 != 0).any()
 
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from testbed.tables import write_table
+from testbed.tables import pictured_rows, write_table
 from testbed.trainings import arguments, without_seconds
 from trainer import decision, predictions
 from trainer.serving.model import Model
@@ -306,3 +306,30 @@ def test_what_does_not_fit_its_label_or_features_is_refused(train, tmp_path):
         train(absent, decision_threshold="best")
     undefined = train(absent, epochs=1, outputs="metrics", batch_size=4)
     assert "auc" not in undefined["validation"]
+
+
+def test_images_and_columns_tell_together_what_neither_tells_alone(train, tmp_path, capsys):
+    columns, labels = pictured_rows(900)
+    files = {"train": [300, 300], "validation": [100], "test": [200]}
+
+    def auc(name, model, kept, **flags):
+        chosen = {column: columns[column] for column in kept}
+        address = write_table(tmp_path / name, chosen, labels, files=files)
+        flags |= {"metric": "auc", "epochs": 8, "learning_rate": 0.005}
+        return train(address, output=f"{name}_{model}", model=model, **flags)["test"]["auc"]
+
+    small = {"blocks": 2, "filters": 4}
+    assert auc("images", "convolutional", ["photo"], **small) < 0.75
+    assert auc("columns", "dense", ["number", "site"]) < 0.75
+    assert auc("both", "convolutional", ["photo", "number", "site"], **small) > 0.9
+    said = capsys.readouterr().out
+    assert "without the images" not in said
+
+
+def test_a_model_of_columns_says_that_it_does_not_read_the_images(train, tmp_path, capsys):
+    columns, labels = pictured_rows(80)
+    files = {"train": [40], "validation": [20], "test": [20]}
+    address = write_table(tmp_path / "both", columns, labels, files=files)
+    metrics = train(address, epochs=1, augment=False)
+    assert "dense reads the columns alone, without the images photo" in capsys.readouterr().out
+    assert "augment" not in metrics["hyperparameters"]

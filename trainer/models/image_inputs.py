@@ -1,0 +1,71 @@
+"""Keras inputs of images, and the layer that scales their pixels.
+
+    image         (b, height, width, channels) uint8, with source.scale uint16: of a manifest
+    image_COLUMN  likewise, of a column of rows
+
+Both are scaled to -1..1 by a layer of their own, from which a model can be differentiated.
+"""
+
+from collections.abc import Callable, Mapping
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE, Feature
+
+_SCALED = "scaled"
+
+FLOAT = "float32"
+"""Type of preprocessing and outputs, also where layers compute with 16 bits (mixed precision)."""
+
+Inputs = tf.Tensor | Mapping[str, tf.Tensor]
+"""What a model takes: the pixels of a manifest's images, or tensors by the names of its inputs."""
+
+
+def image_input(feature: Feature) -> str:
+    """Name of an image feature's input."""
+    return IMAGE if feature.column is None else f"{IMAGE}_{feature.column}"
+
+
+def scaling(feature: Feature) -> str:
+    """Name of the layer that scales an image feature's pixels."""
+    return _SCALED if feature.column is None else f"{_SCALED}_{feature.column}"
+
+
+def pixels(feature: Feature) -> tuple[keras.KerasTensor, keras.KerasTensor]:
+    """The input of an image feature, pixels (b, height, width, channels) of the feature's type,
+    and the same from -1 to 1.
+    """
+    taken = keras.Input(feature.image_shape, dtype=feature.dtype, name=image_input(feature))
+    scaled = layers.Rescaling(2 / feature.white, offset=-1, name=scaling(feature), dtype=FLOAT)
+    return taken, scaled(taken)
+
+
+def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
+    """The input of a dataset's first image, and its pixels from -1 to 1: see `pixels`."""
+    return pixels(dataset.features_of(IMAGE)[0])
+
+
+def from_floats(model: keras.Model, dataset: DatasetDescription) -> Callable[..., tf.Tensor]:
+    """A model as one that takes float32 pixels, by which it can be differentiated.
+
+    model: its image inputs are from `pixels`. The result is called as a model:
+    (inputs, training=False).
+    """
+    taken = {tensor.name: tensor for tensor in model.inputs}
+    scaled = {
+        name: model.get_layer(scaling(feature))
+        for feature in dataset.features_of(IMAGE)
+        if (name := image_input(feature)) in taken
+    }
+    begin = [scaled[name].output if name in scaled else taken[name] for name in taken]
+    rest = keras.Model(begin, model.output)
+
+    def call(inputs: Inputs, training: bool) -> tf.Tensor:
+        given = inputs if isinstance(inputs, Mapping) else {IMAGE: inputs}
+        values = [scaled[n](given[n]) if n in scaled else given[n] for n in taken]
+        return rest(values, training=training)
+
+    return call

@@ -1,0 +1,45 @@
+"""Checks that a model begins with the inputs of trainer.models.inputs."""
+
+from collections.abc import Mapping
+
+import keras
+
+from trainer.models.image_inputs import image, image_input, scaling
+from trainer.models.inputs import table
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE
+
+Taken = Mapping[str, tuple[tuple, str]]
+"""Shapes and types of inputs by their names."""
+
+
+def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
+    """Return why a model's inputs are not those of `image` or `table`; None if they are.
+
+    Of rows with images, a model may read some of the inputs alone.
+    """
+    if dataset.kind == "image":
+        wanted = _taken([image(dataset)[0]])
+        remedy = "inputs.image(dataset)"
+    else:
+        wanted = _taken(table(dataset, embedding=1).inputs.values())
+        remedy = "row = inputs.table(dataset, embedding); keras.Model(row.inputs, ...)"
+    found = _taken(model.inputs)
+    fits = found.items() <= wanted.items() if IMAGE in dataset.inputs else found == wanted
+    named = {layer.name for layer in model.layers}
+    scaled = {scaling(f) for f in dataset.features_of(IMAGE) if image_input(f) in found}
+    if fits and scaled <= named:
+        return None
+    return (
+        f"a model with the inputs {', '.join(sorted(found))} ({_shapes(found)}); expected "
+        f"{', '.join(sorted(wanted))} ({_shapes(wanted)}), as trainer.models.inputs makes them: "
+        f"begin with {remedy}"
+    )
+
+
+def _taken(inputs) -> dict[str, tuple[tuple, str]]:
+    return {tensor.name: (tensor.shape, tensor.dtype) for tensor in inputs}
+
+
+def _shapes(inputs: Taken) -> str:
+    return ", ".join(f"{dtype} {shape}" for _, (shape, dtype) in sorted(inputs.items()))
