@@ -58,7 +58,7 @@ def of_images(model, size):
         label = np.arange(50) % 10
         address = write_dataset(folder / "d", images, label, files=FILES, encoding="png")
         _, png = cv2.imencode(".png", images[0])
-        return load(model, address, folder), EncodedImage(png.tobytes(), size * size)
+        return load(model, address, folder), Row((EncodedImage(png.tobytes(), size * size),))
 
     return make
 

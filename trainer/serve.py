@@ -19,7 +19,9 @@ Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. For a 
              {"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
               "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}
            the raw value of every feature's column, null if it is not known; a number may be a
-           string, "17.9", as BigQuery writes NUMERIC in JSON
+           string, "17.9", as BigQuery writes NUMERIC in JSON. A column of images has
+             {"photo": {"b64": "..."}, ...} or {"photo": "gs://...", ...}
+           which is never null
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    for a regression, in the label's unit
@@ -27,7 +29,7 @@ Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
            The label is the most probable class, or what the model's own threshold decides;
            labels are the classes with a probability above 0.5
            With "parameters": {"explain": {}} in the request, each has an "explanation": what each
-           column, or each pixel, adds to the score. trainer/serving/parameters.py has the options,
+           column, and each pixel, adds to the score. trainer/serving/parameters.py has the options,
            trainer/serving/explanations.py the answer
 
 Errors     {"error": {"code", "status", "message", "details"}}; `details` names each wrong field

@@ -9,6 +9,9 @@ reads it.
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
                                                       the expected prediction; for a
                                                       regression {"value": 152.1}
+     "images": ["photo"],                             fields of an instance that hold an image, as
+                                                      a file or by its address; absent:
+                                                      ["image_uri"]
      "threshold": {"class": "1", "above": 0.23},      only if it labels by one
      "hyperparameters": {"learning_rate": 0.001, ...},
      "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
@@ -22,6 +25,9 @@ from typing import Any, ClassVar
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.files import File, Part, optional
 from trellis_contracts.hyperparameter_field import Value
+
+IMAGE_URI = "image_uri"
+"""Field that names the image of an instance which is nothing else."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +71,9 @@ class Challenger(File):
     threshold: NamedThreshold | None = optional()
     hyperparameters: Mapping[str, Value]
     provenance: Provenance
+    images: tuple[str, ...] = optional((IMAGE_URI,))
+
+    def addresses(self, example: Example) -> list[str]:
+        """Addresses of the images that an example's instance names."""
+        values = (example.instance.get(name) for name in self.images)
+        return [value for value in values if isinstance(value, str)]

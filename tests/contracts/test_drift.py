@@ -50,6 +50,18 @@ def test_equal_datasets_have_not_moved():
     }
 
 
+def test_of_a_column_of_images_only_its_presence_is_compared():
+    photo = IMAGE | {"name": "photo", "column": "photo"}
+    age = numeric("age", normal(1))
+    (_, *found) = measure(dataset(age, photo), dataset(age, photo))
+    assert [(one.name, one.level()) for one in found] == [("age", "within chance"), ("photo", None)]
+    assert "pixels" in found[1].remark
+    (_, _, gone) = measure(dataset(age, photo), dataset(age))
+    assert (gone.name, gone.remark) == ("photo", "no longer there")
+    (_, changed) = measure(dataset(photo), dataset(categorical("photo", "aab" * 300)))
+    assert changed.remark == "was image before"
+
+
 def test_a_shift_by_one_standard_deviation_is_found_and_measured():
     found = moved(numeric("x", normal(1, 5, 2)), numeric("x", normal(2, 7, 2)))
     assert found.level() == "large"

@@ -6,13 +6,13 @@ Every answer is well formed, and most labels are right: what only a smoke test f
 import sys
 
 from trainer import serve
-from trainer.serving.model import ImageModel
+from trainer.serving.images import ImageInput
 
 
-def pixels(self, data, as_trained=ImageModel.pixels):
+def pixels(self, data, as_trained=ImageInput.pixels):
     return as_trained(self, data) // 2
 
 
 if __name__ == "__main__":
-    ImageModel.pixels = pixels
+    ImageInput.pixels = pixels
     sys.exit(serve.main())

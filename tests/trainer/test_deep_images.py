@@ -9,10 +9,10 @@ import pytest
 import tifffile
 
 from testbed.trainings import arguments
+from tests.trainer.serving.images import image_input, of_file, seen
 from trainer import dataset_description, export, images, predictions
 from trainer.comparison import originals, scoring
 from trainer.images import ImageError, Scale
-from trainer.serving.images import inspect
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.training import run
@@ -101,11 +101,15 @@ def test_the_dataset_says_how_and_what_was_left_out(trained):
 def test_the_answers_to_the_original_files_are_the_offline_predictions(trained):
     offline = dict(zip(trained.predicted.keys, trained.predicted.probabilities, strict=True))
     asked = list(originals.of_test_split(trained.address, trained.dataset))
-    assert {example.uri.rpartition(".")[2] for example in asked} == {"png", "tif", "tiff"}
+    uris = [image.uri for example in asked for image in example.images.values()]
+    assert {uri.rpartition(".")[2] for uri in uris} == {"png", "tif", "tiff"}
     for example in asked:
-        seen = trained.model.pixels(inspect(example.original()).data)
-        np.testing.assert_array_equal(seen, trained.model.stored(example.stored))
-        (served,) = trained.model.predict([seen])
+        (image,) = example.images.values()
+        row = seen(trained.model, image.original())
+        np.testing.assert_array_equal(
+            row.values[0], image_input(trained.model).stored(image.stored)
+        )
+        (served,) = trained.model.predict([row])
         found = [served["probabilities"][name] for name in trained.predicted.classes]
         np.testing.assert_allclose(found, offline[example.key], atol=1e-6)
 
@@ -120,9 +124,9 @@ def test_a_served_model_is_scored_on_stored_images_as_on_files(trained):
 
 def test_pixels_are_explained_in_their_own_unit(trained):
     example = next(originals.of_test_split(trained.address, trained.dataset))
-    found = trained.model.explainer.explain(
-        inspect(example.original()), 1, Explain(baseline="grey")
-    )
+    (image,) = example.images.values()
+    asked = of_file(image.original())
+    found = trained.model.explainer.explain(asked, 1, Explain(baseline="grey"))
     assert found["score"] != pytest.approx(found["baseline_score"], abs=0.01)
     assert found["approximation_error"] < 0.1
 

@@ -14,9 +14,9 @@ from sklearn.linear_model import RidgeCV
 from testbed.trainings import arguments
 from tests.trainer import discs
 from tests.trainer.conftest import RunFolder
+from tests.trainer.serving.images import of_file, seen
 from trainer import compare, dataset_description, export, predictions
 from trainer.comparison import held_out_split, scoring
-from trainer.serving.images import inspect
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.training import run
@@ -137,7 +137,7 @@ def test_a_server_gives_the_predictions_that_the_comparison_scored(compared, tra
     model = Model.load(trained.output / "model")
     for example in examples:
         data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
-        (served,) = model.predict([model.pixels(data)])
+        (served,) = model.predict([seen(model, data)])
         assert served["value"] == pytest.approx(example["prediction"]["value"], abs=1e-4)
 
 
@@ -152,8 +152,8 @@ def test_a_value_is_explained_by_its_pixels(trained):
     model = Model.load(trained.output / "model")
     pixels = discs.pictures(1)[0][0]
     data = cv2.imencode(".png", pixels)[1].tobytes()
-    found = model.explainer.explain(inspect(data), None, Explain())
-    (answer,) = model.predict([model.pixels(data)])
+    found = model.explainer.explain(of_file(data), None, Explain())
+    (answer,) = model.predict([seen(model, data)])
     assert found["score"] == pytest.approx(answer["value"], abs=1e-4)
     assert found["approximation_error"] < 0.2 * abs(found["score"] - found["baseline_score"])
 

@@ -14,10 +14,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from demo import chest_xrays_data as xrays
 from testbed.trainings import arguments
 from tests.trainer.conftest import RunFolder
+from tests.trainer.serving.images import of_file, seen
 from trainer import compare, dataset_description, export, label_sets, predictions
 from trainer.comparison import held_out_split, scoring
 from trainer.serving import explaining
-from trainer.serving.images import inspect
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.training import TrainingError, run
@@ -158,7 +158,7 @@ def test_a_server_gives_the_predictions_that_the_comparison_scored(compared, tra
     model = Model.load(trained.output / "model")
     for example in examples:
         data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
-        (served,) = model.predict([model.pixels(data)])
+        (served,) = model.predict([seen(model, data)])
         assert served["labels"] == example["prediction"]["labels"]
         expected = example["prediction"]["probabilities"]
         assert served["probabilities"] == pytest.approx(expected, abs=1e-4)
@@ -177,8 +177,8 @@ def test_the_most_probable_class_is_explained_unless_another_is_asked_for(pictur
     _, found = pictures
     model = Model.load(trained.output / "model")
     image, _ = next(iter(found.values()))
-    encoded = inspect(cv2.imencode(".png", image)[1].tobytes())
-    (answer,) = model.predict([model.pixels(encoded.data)])
+    encoded = of_file(cv2.imencode(".png", image)[1].tobytes())
+    (answer,) = model.predict([model.rows.decoded(encoded)])
     shares = answer["probabilities"]
     for how, name in ((Explain(), max(shares, key=shares.get)), (Explain(label="mass"), "mass")):
         (one,) = explaining.of(model, how, [encoded], [answer])

@@ -1,10 +1,10 @@
 """Makes challenger.json of the best training, for its deployment.
 
 The predictions come from predictions.parquet, and so from the dataset's records; the instances are
-what callers send: the raw rows, or the original image files, that the dataset was exported from.
-Every fourth image, and one that no request can carry, is named by its address, as batch predictions
-name them: {"image_uri": "gs://..."}. An endpoint that predicts anything else for them does not
-serve the model that was trained and compared.
+what callers send: the raw rows, and the original image files, that the dataset was exported from.
+The images of every fourth example, and one that no request can carry, are named by their addresses,
+as batch predictions name them. An endpoint that predicts anything else for them does not serve the
+model that was trained and compared.
 """
 
 import base64
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trainer.comparison import originals, provenance, raw_examples
-from trainer.comparison.originals import OriginalError
+from trainer.comparison.originals import HeldOutImage, OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.decision import decide
@@ -24,7 +24,9 @@ from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
 from trellis_contracts import layout
-from trellis_contracts.challenger import Challenger, Example, Provenance
+from trellis_contracts.challenger import IMAGE_URI, Challenger, Example, Provenance
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.predictions import DECIDED_ABOVE
 
@@ -39,8 +41,8 @@ _SEED = 0
 _LARGEST = 1_400_000
 _LARGEST_PRIVATE = 9_000_000
 
-# One image in _ADDRESSED is requested by its address, as are all after _CARRIED_BYTES of others,
-# since Airflow reads the whole file at once.
+# The images of one example in _ADDRESSED are requested by address, as are all after _CARRIED_BYTES
+# of others, since Airflow reads the whole file at once.
 _ADDRESSED = 4
 _CARRIED_BYTES = 10_000_000
 
@@ -57,6 +59,7 @@ def of(run: Run, contender: Contender, examples: int, private: bool = False) -> 
         contender=contender.name,
         model=layout.trained_model(contender.uri),
         examples=tuple(_examples(run, predicted, examples, largest)),
+        images=_image_fields(run.dataset),
         threshold=_threshold(predicted),
         hyperparameters=dict(contender.parameters),
         provenance=Provenance(
@@ -74,8 +77,7 @@ def _examples(run: Run, predicted: AnyPredictions, count: int, largest: int) -> 
     count = min(count, len(order))
     drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
     places = {predicted.keys[place]: place for place in order[np.sort(drawn)]}
-    ask = _images if run.dataset.kind == "image" else _rows
-    instances = ask(run, places.keys(), largest)
+    instances = _instances(run, places.keys(), largest)
     return [
         Example(key, instances[key], _prediction(predicted, place))
         for key, place in places.items()
@@ -83,54 +85,105 @@ def _examples(run: Run, predicted: AnyPredictions, count: int, largest: int) -> 
     ]
 
 
-def _rows(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
-    """Instances by key; without those of more than `largest` bytes."""
+def _image_fields(dataset: DatasetDescription) -> tuple[str, ...]:
+    """The fields of an instance that may name an image by its address."""
+    if dataset.kind == "image":
+        return (IMAGE_URI,)
+    return tuple(feature.name for feature in dataset.features if feature.kind == IMAGE)
+
+
+def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
+    """Instances by key; without those of more than `largest` bytes, and those of which an image's
+    file is gone, or the server would refuse it.
+    """
+    dataset = run.dataset
+    alone = dataset.kind == "image"
+    rows: Mapping[str, Mapping[str, Any]] = {} if alone else _rows(run, keys)
+    images: Mapping[str, Mapping[str, HeldOutImage]] = {}
+    if IMAGE in dataset.inputs:
+        found = originals.of_test_split(run.dataset_uri, dataset, keys)
+        images = {example.key: example.images for example in found}
+    carrier = _Carrier(largest, alone)
+    instances: dict[str, Any] = {}
+    lacking = []
+    for number, key in enumerate(sorted(keys)):
+        try:
+            by_address = number % _ADDRESSED == 1
+            instances[key] = carrier.instance(rows.get(key, {}), images.get(key, {}), by_address)
+        except _LackingError as error:
+            lacking.append(f"{key!r}: {error}")
+    if lacking and not instances:
+        raise RawExamplesError(
+            f"none of {len(lacking)} examples of the test split can be sent as callers send them: "
+            f"{lacking[0]}. Restore the files, or make the dataset again of those that there are"
+        )
+    return instances
+
+
+def _rows(run: Run, keys: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+    """Raw rows by key."""
     raw = raw_examples.of_test_split(run.dataset_uri, run.dataset, keys=keys)
-    instances = {example.key: example.instance for example in raw}
-    if missing := keys - instances.keys():
+    rows = {example.key: example.instance for example in raw}
+    if missing := keys - rows.keys():
         raise RawExamplesError(
             f"the raw rows of {run.dataset_uri} lack {len(missing)} of {len(keys)} keys of the "
             f"test split, such as {min(missing)!r}: the dataset was exported from other rows"
         )
-    sizes = {key: len(json.dumps(instance)) for key, instance in instances.items()}
-    if sizes and min(sizes.values()) > largest:
-        raise RawExamplesError(
-            f"none of {len(sizes)} examples fits into a request: the smallest has "
-            f"{min(sizes.values()) / 1e6:.1f} MB, the endpoint's limit is {largest / 1e6:.1f} MB"
-        )
-    return {key: instance for key, instance in instances.items() if sizes[key] <= largest}
+    return rows
 
 
-def _images(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
-    """Instances by key; without images whose file is gone, or that the server would refuse."""
-    instances: dict[str, Any] = {}
-    lacking = []
-    carried_bytes = 0
-    found = originals.of_test_split(run.dataset_uri, run.dataset, keys)
-    for number, image in enumerate(sorted(found, key=lambda image: image.key)):
-        try:
-            data = image.original()
-            inspect(data)
-        except (ImageError, OriginalError) as error:
-            lacking.append(f"{image.uri}: {error}")
-            continue
-        carried = {"image_bytes": {"b64": base64.b64encode(data).decode()}}
-        size = len(json.dumps(carried))
-        fits = size <= largest
-        prefers_address = number % _ADDRESSED == 1 or carried_bytes + size > _CARRIED_BYTES
-        if "://" in image.uri and len(data) <= MAX_FETCHED_BYTES and (prefers_address or not fits):
-            instances[image.key] = {"image_uri": image.uri}
-        elif fits:
-            instances[image.key] = carried
-            carried_bytes += size
-        else:
-            lacking.append(f"{image.uri}: {len(data) / 1e6:.1f} MB are too many for a request")
-    if lacking and not instances:
-        raise RawExamplesError(
-            f"none of {len(lacking)} images of the test split can be sent as callers send them: "
-            f"{lacking[0]}. Restore the files, or upload the manifest again for a new dataset"
-        )
-    return instances
+class _LackingError(Exception):
+    """An example cannot be sent; the message says why."""
+
+
+class _Carrier:
+    """Makes instances that requests of `largest` bytes can carry. alone: an instance is nothing but
+    an image.
+    """
+
+    def __init__(self, largest: int, alone: bool):
+        self._largest = largest
+        self._alone = alone
+        self._carried = 0
+
+    def instance(
+        self, row: Mapping[str, Any], images: Mapping[str, HeldOutImage], by_address: bool
+    ) -> dict[str, Any]:
+        """The row with the files of its images, or their addresses. Raises _LackingError."""
+        made = {**row, **dict.fromkeys(images)}
+        fetched = 0
+        for name, image in images.items():
+            data = _original(image)
+            carried = {"b64": base64.b64encode(data).decode()}
+            size = len(json.dumps(made)) + len(json.dumps(carried))
+            fits = size <= self._largest
+            prefers_address = by_address or self._carried + size > _CARRIED_BYTES
+            fetchable = "://" in image.uri and fetched + len(data) <= MAX_FETCHED_BYTES
+            if fetchable and (prefers_address or not fits):
+                fetched += len(data)
+                made[name] = image.uri
+            elif fits:
+                self._carried += size
+                made[name] = carried
+            else:
+                reason = f"{image.uri}: {len(data) / 1e6:.1f} MB are too many for a request"
+                raise _LackingError(reason)
+        if (size := len(json.dumps(made))) > self._largest:
+            raise _LackingError(f"{size / 1e6:.1f} MB are too many for a request")
+        if not self._alone:
+            return made
+        (found,) = made.values()
+        return {IMAGE_URI if isinstance(found, str) else "image_bytes": found}
+
+
+def _original(image: HeldOutImage) -> bytes:
+    """The file of an image that the server takes. Raises _LackingError."""
+    try:
+        data = image.original()
+        inspect(data)
+    except (ImageError, OriginalError) as error:
+        raise _LackingError(f"{image.uri}: {error}") from error
+    return data
 
 
 def _threshold(predicted: AnyPredictions) -> NamedThreshold | None:

@@ -88,10 +88,7 @@ class HeldOutSplit:
 
     def feature(self, index: int, name: str) -> bytes:
         """The bytes of one feature of the example at `index`: its encoded image, for instance."""
-        path, offset, length = self.records[index]
-        with open(path, "rb") as file:
-            file.seek(offset)
-            payload = file.read(length)
+        payload = _payload(self.records[index])
         return _parse(payload).features.feature[name].bytes_list.value[0]
 
     def outcome(self, predictions: AnyPredictions) -> AnyOutcome:
@@ -199,24 +196,40 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
 def records(directory: str, dataset: DatasetDescription) -> Iterator[Record]:
     """The examples of the test split, in the files' order. Raises HeldOutSplitError."""
     number = 0
-    label_list = "float_list" if dataset.is_regression else "int64_list"
     for uri in dataset.uris(directory, "test"):
         path = storage.local_path(uri)
         try:
             with open(path, "rb") as file:
                 for offset, payload in _payloads(file):
-                    features = _parse(payload).features.feature
-                    yield Record(
-                        features["key"].bytes_list.value[0].decode("utf-8"),
-                        getattr(features[dataset.label.name], label_list).value[0],
-                        (path, offset, len(payload)),
-                        features,
-                    )
+                    yield _record(payload, (path, offset, len(payload)), dataset)
                     number += 1
         except FileNotFoundError as error:
             raise HeldOutSplitError(f"{uri} is named in dataset.json but does not exist") from error
         except (ValueError, IndexError) as error:
             raise HeldOutSplitError(f"{uri}, record {number}: {error}") from error
+
+
+def record_at(place: tuple[Path, int, int], dataset: DatasetDescription) -> Record:
+    """The example at a place that `records` has told."""
+    return _record(_payload(place), place, dataset)
+
+
+def _record(payload: bytes, place: tuple[Path, int, int], dataset: DatasetDescription) -> Record:
+    features = _parse(payload).features.feature
+    label_list = "float_list" if dataset.is_regression else "int64_list"
+    return Record(
+        features["key"].bytes_list.value[0].decode("utf-8"),
+        getattr(features[dataset.label.name], label_list).value[0],
+        place,
+        features,
+    )
+
+
+def _payload(place: tuple[Path, int, int]) -> bytes:
+    path, offset, length = place
+    with open(path, "rb") as file:
+        file.seek(offset)
+        return file.read(length)
 
 
 def _payloads(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

@@ -4,8 +4,8 @@ The values of one feature change places among the test rows, which leaves their 
 was and breaks their relation to a row; how much worse the model then scores, by the metric of the
 ranking, is the feature's importance (Breiman, Machine Learning 45, 2001; scikit-learn's
 permutation_importance). The rows go through the served SavedModel as a request's do, so that a
-feature is a column, whatever becomes of it in the model. Of images there is none: a pixel is no
-feature.
+feature is a column, whatever becomes of it in the model, also one of images. Of images alone there
+is none: a pixel is no feature.
 
 Its limit: features with the same information stand in for each other, and may all appear to be
 of little use. It is about this model, not about the data.
@@ -34,20 +34,23 @@ import orjson
 from trainer import storage
 from trainer.comparison import bootstrap, raw_examples
 from trainer.comparison.bootstrap import SEED
-from trainer.comparison.held_out_split import HeldOutSplit
+from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.metric import Metric
 from trainer.comparison.multilabel import SetOutcome
+from trainer.comparison.originals import ImagesByKey
 from trainer.comparison.outcome import AnyOutcome, Outcome
+from trainer.comparison.pictures import PictureError, Pictures, pixels
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import decimals, estimate
 from trainer.decision import Threshold
 from trainer.serving.errors import InvalidRequestError
-from trainer.serving.limits import MAX_BATCH
-from trainer.serving.model import Model, ModelError, RowModel
+from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
+from trainer.serving.model import Model, ModelError
 from trainer.serving.rows import Row
+from trainer.serving.single_image import SingleImageReader
 from trainer.storage import StorageError
 from trellis_contracts import layout
 from trellis_contracts.leaderboard import Estimate, FeatureImportance, Importance
@@ -61,6 +64,7 @@ RESAMPLES = 500
 _MOST_ROWS = 2000
 _LEAST_ROWS = 200
 _MOST_PREDICTIONS = 500_000
+_MOST_PIXELS = 1 << 29
 
 # Rows in one call of the model: bounds its memory.
 _AT_ONCE = 256
@@ -78,8 +82,8 @@ def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric)
 
     Raises ImportanceError if its model or the raw rows are gone, or the metric is undefined.
     """
-    rows = _rows_to_ask(len(split), len(run.dataset.features))
     model = _load(layout.trained_model(contender.uri))
+    rows = _rows_to_ask(len(split), len(run.dataset.features), pixels(model))
     columns = _columns(model, run, split, rows)
     labels = split.labels[rows]
     groups = split.groups.subset(rows) if split.groups else None
@@ -144,15 +148,18 @@ def _resampled(metric: Metric, outcome: AnyOutcome, drawn: Sequence[np.ndarray])
     return np.concatenate([metric.resampled(outcome, weights) for weights in drawn])
 
 
-def _rows_to_ask(rows: int, features: int) -> np.ndarray:
-    """Indices of the test rows that are asked: all, or a sample of them."""
-    most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_PREDICTIONS // (features * PERMUTATIONS)))
+def _rows_to_ask(rows: int, features: int, of_images: int = 0) -> np.ndarray:
+    """Indices of the test rows that are asked: all, or a sample of them. of_images: pixels of one
+    row's images.
+    """
+    predictions = min(_MOST_PREDICTIONS, _MOST_PIXELS // max(1, of_images))
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, predictions // (features * PERMUTATIONS)))
     if rows <= most:
         return np.arange(rows)
     return np.sort(np.random.default_rng(SEED).choice(rows, most, replace=False))
 
 
-def _load(uri: str) -> RowModel:
+def _load(uri: str) -> Model:
     try:
         folder = storage.local_path(uri)
         if not (folder / "saved_model.pb").is_file():
@@ -160,33 +167,45 @@ def _load(uri: str) -> RowModel:
         model = Model.load(folder)
     except (ModelError, StorageError) as error:
         raise ImportanceError(f"{uri} cannot be read: {error}") from error
-    if not isinstance(model, RowModel):
+    if isinstance(model.rows, SingleImageReader):
         raise ImportanceError(f"{uri} is no model of rows")
     return model
 
 
-def _columns(model: RowModel, run: Run, split: HeldOutSplit, rows: np.ndarray) -> Columns:
+def _columns(model: Model, run: Run, split: HeldOutSplit, rows: np.ndarray) -> Columns:
     """The inputs of these rows, in their order."""
     keys = split.keys[rows].tolist()
     names = {field.column: field.name for field in model.rows.fields}
+    by_column = {feature.table_column: feature for feature in run.dataset.features}
+    fields = [model.rows.fields[place] for place in model.rows.images]
+    pictures = Pictures(model, [by_column[field.column] for field in fields])
     found: dict[str, Row] = {}
     try:
+        images = ImagesByKey(run.dataset_uri, run.dataset) if fields else None
         examples = raw_examples.of_test_split(run.dataset_uri, run.dataset, names=names, keys=keys)
         while batch := list(itertools.islice(examples, MAX_BATCH)):
             body = orjson.dumps({"instances": [example.instance for example in batch]})
             read = model.rows.read(body).instances
+            if images is not None:
+                read = [
+                    pictures.put(row, images[example.key])
+                    for row, example in zip(read, batch, strict=True)
+                ]
             found |= zip((example.key for example in batch), read, strict=True)
-    except (RawExamplesError, InvalidRequestError) as error:
+    except (RawExamplesError, InvalidRequestError, HeldOutSplitError, PictureError) as error:
         raise ImportanceError(str(error)) from error
     if missing := [key for key in keys if key not in found]:
         raise ImportanceError(f"the raw rows have no {missing[0]!r}")
     return model.columns([found[key] for key in keys])
 
 
-def _answers(model: RowModel, columns: Columns) -> Columns:
+def _answers(model: Model, columns: Columns) -> Columns:
     size = len(next(iter(columns.values())))
+    # As in serving: the images of one call have a bounded size.
+    of_images = pixels(model)
+    many = max(1, min(MAX_BATCH, MAX_BATCH_COST // of_images)) if of_images else _AT_ONCE
     parts = [
-        model.answers({name: column[start : start + _AT_ONCE] for name, column in columns.items()})
-        for start in range(0, size, _AT_ONCE)
+        model.answers({name: column[start : start + many] for name, column in columns.items()})
+        for start in range(0, size, many)
     ]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,17 +1,19 @@
 """The test split's images: as the dataset stores them, and the files that they were made of.
 
-A record of the test split names its file (`uri`, `crc32c`), so that a model can be asked, and
-scored, as callers ask it. No TensorFlow here.
+A record of the test split names the file of each of its images (`uri`, `crc32c`), so that a model
+can be asked, and scored, as callers ask it. No TensorFlow here.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import google_crc32c
 
 from trainer import label_sets, storage
 from trainer.comparison import held_out_split
+from trainer.comparison.held_out_split import Record
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE
 
 
 class OriginalError(ValueError):
@@ -20,12 +22,10 @@ class OriginalError(ValueError):
 
 @dataclass(frozen=True)
 class HeldOutImage:
-    """One example. label: name of its class, or its number. stored: the dataset's PNG. uri, crc32c:
-    of the file that it was made of.
+    """An image of an example. stored: the dataset's PNG. uri, crc32c: of the file that it was made
+    of.
     """
 
-    key: str
-    label: str | float
     stored: bytes
     uri: str
     crc32c: int
@@ -41,23 +41,53 @@ class HeldOutImage:
         return data
 
 
+@dataclass(frozen=True)
+class HeldOutImages:
+    """The images of an example, by the features' names. label: name of its class, or a number."""
+
+    key: str
+    label: str | float
+    images: Mapping[str, HeldOutImage]
+
+
 def of_test_split(
     directory: str, dataset: DatasetDescription, keys: Collection[str] | None = None
-) -> Iterator[HeldOutImage]:
+) -> Iterator[HeldOutImages]:
     """The images of the dataset in `directory` (gs:// address or path), in the files' order.
 
-    keys: only these. Raises HeldOutSplitError.
+    keys: only of these examples. Raises HeldOutSplitError.
     """
-    name = dataset.features[0].name
     for record in held_out_split.records(directory, dataset):
         if keys is None or record.key in keys:
-            yield HeldOutImage(
-                key=record.key,
-                label=_label(record.label, dataset),
-                stored=record.bytes_of(name),
-                uri=record.bytes_of("uri").decode(),
-                crc32c=record.features["crc32c"].int64_list.value[0],
+            yield _read(record, dataset)
+
+
+class ImagesByKey:
+    """The same images by key; memory holds where each lies. Raises HeldOutSplitError."""
+
+    def __init__(self, directory: str, dataset: DatasetDescription):
+        self._dataset = dataset
+        records = held_out_split.records(directory, dataset)
+        self._records = {record.key: record.place for record in records}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._records
+
+    def __getitem__(self, key: str) -> HeldOutImages:
+        return _read(held_out_split.record_at(self._records[key], self._dataset), self._dataset)
+
+
+def _read(record: Record, dataset: DatasetDescription) -> HeldOutImages:
+    images = {}
+    for feature in dataset.features:
+        if feature.kind == IMAGE:
+            of = f"/{feature.column}" if feature.column else ""
+            images[feature.name] = HeldOutImage(
+                stored=record.bytes_of(feature.record_name),
+                uri=record.bytes_of(f"uri{of}").decode(),
+                crc32c=record.features[f"crc32c{of}"].int64_list.value[0],
             )
+    return HeldOutImages(record.key, _label(record.label, dataset), images)
 
 
 def _label(label: int | float, dataset: DatasetDescription) -> str | float:

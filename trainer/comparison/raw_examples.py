@@ -1,4 +1,4 @@
-"""The test split's rows as clients send them to trainer.serve. (Of images: see `originals`.)
+"""The test split's rows as clients send them to trainer.serve. (Images' files: see `originals`.)
 
 They come from the rows that BigQuery wrote, DATASET/source/rows-*.parquet (see
 trellis_contracts.columns). An instance has the format of trainer.serve: each feature under
@@ -11,6 +11,7 @@ its name in the source, with the values
                  midnight, a DATETIME is read as UTC
     sequence     a list of numbers
     text         a string
+    image        the address of its file, "gs://BUCKET/OBJECT"
 
 NULL and NaN, which the export treats alike, are null. Does not import TensorFlow.
 """
@@ -31,6 +32,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NUMERIC,
     SEQUENCE,
     TEXT,
@@ -161,4 +163,5 @@ _READERS: Mapping[str, Callable[[pa.Array], list]] = {
     TIMESTAMP: _times,
     SEQUENCE: _sequences,
     TEXT: _texts,
+    IMAGE: _texts,
 }

@@ -2,7 +2,7 @@
 
 Each example is passed as trainer.serve passes it: rows as instances of a request, through the
 request reader and the signature for raw inputs; images through the server's decoder, the original
-files if the dataset stores them in another size than the model's. So the predictions are right even
+files if the dataset stores them in another form than the model's. So the predictions are right even
 if the model has another vocabulary, other statistics, another image size, or the same features or
 classes in another order. What it decides between two classes is decided by its own threshold.
 """
@@ -18,15 +18,16 @@ import orjson
 from trainer import label_sets, storage
 from trainer.comparison import originals, raw_examples
 from trainer.comparison.held_out_split import HeldOutSplitError, listed
-from trainer.comparison.originals import HeldOutImage, OriginalError
+from trainer.comparison.originals import HeldOutImages, ImagesByKey
+from trainer.comparison.pictures import PictureError, Pictures, pixels
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.decision import Threshold
-from trainer.images import ImageError
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
-from trainer.serving.model import ImageModel, Model, ModelError
-from trainer.serving.rows import Field
+from trainer.serving.model import Model, ModelError
+from trainer.serving.rows import Field, Row
+from trainer.serving.single_image import SingleImageReader
 from trainer.storage import StorageError
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import Feature
@@ -79,7 +80,7 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
         indices = np.array([places[name] for (name,) in named], np.int32)
         threshold = Threshold.of(model.threshold, dataset.classes) if model.threshold else None
         return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes, threshold)
-    except (PredictionsError, RawExamplesError, HeldOutSplitError) as error:
+    except (PredictionsError, RawExamplesError, HeldOutSplitError, PictureError) as error:
         raise ScoreError(str(error)) from error
 
 
@@ -95,7 +96,7 @@ def _load(uri: str) -> Model:
 
 def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
     """Reasons why the model cannot predict this dataset; empty if it can."""
-    taken = "table" if model.rows else "image"
+    taken = "image" if isinstance(model.rows, SingleImageReader) else "table"
     if taken != dataset.kind:
         return [f"it takes {_INPUTS[taken]}, the dataset holds {_INPUTS[dataset.kind]}"]
     problems = []
@@ -107,7 +108,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
             f"it predicts the classes {listed(model.classes)}, the dataset has "
             f"{listed(dataset.classes)}"
         )
-    for field in model.rows.fields if model.rows else ():
+    for field in model.rows.fields if taken == "table" else ():
         feature = _feature(field, dataset)
         if feature is None:
             problems.append(f"the dataset has no feature {field.name}, which the model needs")
@@ -134,46 +135,40 @@ _INPUTS = {"table": "rows of a table", "image": "images"}
 
 def _inputs(
     model: Model, dataset_uri: str, dataset: DatasetDescription
-) -> Iterator[tuple[Sequence[RawExample | HeldOutImage], Sequence]]:
+) -> Iterator[tuple[Sequence[RawExample | HeldOutImages], Sequence[Row]]]:
     """Batches of the test split's examples, and what the model takes of them."""
-    if isinstance(model, ImageModel):
-        yield from _pixels(model, dataset_uri, dataset)
-        return
-    assert model.rows
-    found = ((field.name, _feature(field, dataset)) for field in model.rows.fields)
-    names = {feature.table_column: name for name, feature in found if feature is not None}
-    examples = raw_examples.of_test_split(dataset_uri, dataset, names=names)
-    for batch in _batches(examples, MAX_BATCH):
-        body = orjson.dumps({"instances": [example.instance for example in batch]})
-        try:
-            yield batch, model.rows.read(body).instances
-        except InvalidRequestError as error:
-            raise ScoreError(f"near {batch[0].key!r}: {error}") from error
-
-
-def _pixels(
-    model: ImageModel, dataset_uri: str, dataset: DatasetDescription
-) -> Iterator[tuple[Sequence[HeldOutImage], Sequence[np.ndarray]]]:
-    feature = dataset.features[0]
-    scale = None if model.scale is None else str(model.scale)
-    stored = (model.shape, model.resize, scale) == (
-        feature.image_shape,
-        feature.image_resize,
-        feature.scale,
-    )
     # As in serving, limited so that the decoded images of one call have a bounded size.
-    size = max(1, min(MAX_BATCH, MAX_BATCH_COST // (model.shape[0] * model.shape[1])))
-    examples = originals.of_test_split(dataset_uri, dataset)
-
-    def pixels(image: HeldOutImage) -> np.ndarray:
-        try:
-            return model.stored(image.stored) if stored else model.pixels(image.original())
-        except (ImageError, OriginalError) as error:
-            raise ScoreError(f"{image.key!r}: {error}") from error
-
+    size = max(1, min(MAX_BATCH, MAX_BATCH_COST // max(1, pixels(model))))
     with ThreadPoolExecutor(_READERS) as readers:
+        if isinstance(model.rows, SingleImageReader):
+            pictures = Pictures(model, [dataset.features[0]])
+            blank = Row((None,))
+            for images in _batches(originals.of_test_split(dataset_uri, dataset), size):
+                yield images, [*readers.map(lambda one: pictures.put(blank, one), images)]
+            return
+        found = [_feature(field, dataset) for field in model.rows.fields]
+        features = [feature for feature in found if feature is not None]
+        pairs = zip(features, model.rows.fields, strict=True)
+        names = {feature.table_column: field.name for feature, field in pairs}
+        pictures = Pictures(model, [features[place] for place in model.rows.images])
+        by_key = ImagesByKey(dataset_uri, dataset) if model.rows.images else None
+        examples = raw_examples.of_test_split(dataset_uri, dataset, names=names)
+        if by_key is not None:  # rows whose images the export has rejected are no examples
+            examples = (example for example in examples if example.key in by_key)
         for batch in _batches(examples, size):
-            yield batch, list(readers.map(pixels, batch))
+            rows: Sequence[Row] = _read(model, batch)
+            if by_key is not None:
+                of_each = [by_key[example.key] for example in batch]
+                rows = [*readers.map(pictures.put, rows, of_each)]
+            yield batch, rows
+
+
+def _read(model: Model, batch: Sequence[RawExample]) -> list[Row]:
+    body = orjson.dumps({"instances": [example.instance for example in batch]})
+    try:
+        return model.rows.read(body).instances
+    except InvalidRequestError as error:
+        raise ScoreError(f"near {batch[0].key!r}: {error}") from error
 
 
 def _batches(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
@@ -183,8 +178,8 @@ def _batches(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
 
 def _answers(
     model: Model,
-    batch: Sequence[RawExample | HeldOutImage],
-    inputs: Sequence,
+    batch: Sequence[RawExample | HeldOutImages],
+    inputs: Sequence[Row],
     dataset: DatasetDescription,
 ) -> np.ndarray:
     """(b, classes) probabilities in the order of the dataset's classes, or (b,) values."""

@@ -9,6 +9,7 @@ import numpy as np
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NUMERIC,
     SEQUENCE,
     TEXT,
@@ -25,7 +26,12 @@ _TYPES = {
 
 
 def column(kind: str, values: Sequence[Any]) -> np.ndarray:
-    """(n,), or of sequences (n, longest), filled up with NaN. kind: the feature's."""
+    """(n,); of sequences (n, longest), filled up with NaN; of images (n, height, width, channels).
+
+    kind: the feature's.
+    """
+    if kind == IMAGE:
+        return np.stack(values)
     if kind != SEQUENCE:
         return np.array(values, _TYPES[kind])
     padded = np.full((len(values), max(map(len, values))), math.nan)

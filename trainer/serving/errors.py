@@ -113,6 +113,17 @@ class InvalidFieldError(ValueError):
         return Violation(f"instances[{index}]{self.path and '.'}{self.path}", str(self))
 
 
+class InvalidInstanceError(ValueError):
+    """An instance some fields of which prove invalid only after its request has been read: images.
+
+    errors: of each such field.
+    """
+
+    def __init__(self, errors: Sequence[InvalidFieldError]):
+        super().__init__("; ".join(f"{error.path}: {error}" for error in errors))
+        self.errors = errors
+
+
 def short(name: str) -> str:
     """A client's name shortened for a message."""
     return name if len(name) <= 30 else f"{name[:30]}..."

@@ -1,4 +1,4 @@
-"""Explanations of predictions: how much of a score comes from each feature, or from each pixel.
+"""Explanations of predictions: how much of a score comes from each feature, and from each pixel.
 
     {"class": "7",                   whose probability is explained; not of a regression
      "score": 0.9731,                its probability, or the value
@@ -10,7 +10,14 @@ of a row: "attributions" is {COLUMN: number, ...}, sampled Shapley values (train
 They add up to score - baseline_score but for rounding; "approximation_error" is the largest
 standard error of one of them, since only some orders of the features are drawn.
 
-of an image: "attributions" is {"b64": ..., "scale": number}, integrated gradients
+Of a row that holds images, each image is one of those columns, and the explanation has besides
+
+    {"pixels": {COLUMN: {"score", "baseline_score", "attributions", "approximation_error"}, ...}}
+
+for each column of images, in the form of a single image's: its baseline is the same row with
+another picture in that column, the ordinary one or the one that was asked for.
+
+of a single image: "attributions" is {"b64": ..., "scale": number}, integrated gradients
 (trainer.serving.integrated_gradients) as a 16-bit grey PNG of the size that the model sees. A
 pixel's attribution is (value - 32768) / 32767 * scale. "approximation_error" is by how much their
 sum differs from score - baseline_score.

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from trainer.images import ImageError
 from trainer.serving.cloud_storage import CloudStorage, ObjectError, UnreachableError
 from trainer.serving.errors import StorageUnavailableError
+from trainer.serving.image_values import ImageAddress
 from trainer.serving.images import EncodedImage, inspect
-from trainer.serving.instances import ImageAddress
 from trainer.serving.limits import MAX_FETCHED_BYTES
 from trainer.serving.settings import ANY_IMAGE
 
@@ -67,7 +67,7 @@ class Fetcher:
         except UnreachableError as error:
             raise StorageUnavailableError(f"Cloud Storage does not answer: {error}") from error
         allowance.spend(len(data))
-        return inspect(data)
+        return inspect(data, address.path)
 
 
 class _Allowance:

@@ -11,8 +11,9 @@ are what JSON would hold:
                  zone. Never a number, whose unit would be unknown
     sequence     a list, a tuple or an array of numbers
     text         a string
-    image        the file's bytes, or its gs:// address, in a column `image_bytes`, `image_uri` or
-                 `uri`, the name in `trellis.load_run(...).rows()`
+    image        the file's bytes, its gs:// address, or its path on this machine. Of a model of
+                 images alone in a column `image_bytes`, `image_uri` or `uri`, the name in
+                 `trellis.load_run(...).rows()`
 
 None, NaN, NaT and pandas.NA are NULL. Columns are found by the features' names in the source, in
 any case; others are ignored, as a source has its key and label, too.
@@ -23,6 +24,7 @@ import difflib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,11 +32,12 @@ import pandas as pd
 
 from trainer.images import ImageError
 from trainer.serving.errors import MAX_VIOLATIONS, InvalidFieldError
-from trainer.serving.images import inspect
+from trainer.serving.images import ImageInput, inspect
 from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model
 from trainer.serving.rows import Field, Row, RowReader
-from trellis_contracts.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trainer.serving.single_image import SingleImageReader
+from trellis_contracts.dataset_features import CATEGORICAL, IMAGE, NUMERIC, SEQUENCE, TIMESTAMP
 from trellis_contracts.tasks import MULTILABEL
 
 Fetch = Callable[[str], bytes]
@@ -54,7 +57,7 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
     multi-label task the same, but predicted is a tuple of classes; of a regression predicted, in
     the label's unit. Raises FrameError, and ServingError if the model fails.
     """
-    examples = _rows(model.rows, frame) if model.rows else _images(model, frame, fetch)
+    examples = _rows(model.rows, frame, fetch)
     answers: list[dict[str, Any]] = []
     while batch := list(itertools.islice(examples, MAX_BATCH)):
         for answer in model.predict(batch):
@@ -73,14 +76,47 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
     return pd.DataFrame({"predicted": predicted, **by_class}, index=frame.index)
 
 
-def _rows(reader: RowReader, frame: pd.DataFrame) -> Iterator[Row]:
-    """All of them are read before the first is given: nothing is computed for a wrong frame."""
-    found = _columns([field.name for field in reader.fields], frame)
+def _rows(reader: RowReader, frame: pd.DataFrame, fetch: Fetch) -> Iterator[Row]:
+    """All but images are read before the first is given: nothing is computed for a wrong value."""
+    places = _places(reader, frame)
     wrong: list[str] = []
-    values = [_values(field, frame.iloc[:, found[field.name]], wrong) for field in reader.fields]
+    columns: list[Sequence[Any]] = []
+    for field in reader.fields:
+        cells = [frame.iloc[:, place] for place in places[field.name]]
+        if field.kind == IMAGE:
+            columns.append([*zip(*(column.tolist() for column in cells), strict=True)])
+        else:
+            columns.append(_values(field, cells[0], wrong))
     if wrong:
         raise FrameError(_several(wrong))
-    return map(Row, zip(*values, strict=True))
+
+    def rows() -> Iterator[Row]:
+        single = isinstance(reader, SingleImageReader)
+        for row, *values in zip(frame.index, *columns, strict=True):
+            for place in reader.images:
+                field = reader.fields[place]
+                assert field.image is not None
+                try:
+                    values[place] = _pixels(field.image, values[place], fetch)
+                except (ImageError, OSError, ValueError) as error:
+                    where = "" if single else f", {field.name}"
+                    raise FrameError(f"row {row!r}{where}: {error}") from error
+            yield Row(tuple(values))
+
+    return rows()
+
+
+def _places(reader: RowReader, frame: pd.DataFrame) -> Mapping[str, Sequence[int]]:
+    """Places of the frame's columns that hold each field."""
+    if not isinstance(reader, SingleImageReader):
+        found = _columns([field.name for field in reader.fields], frame)
+        return {name: [place] for name, place in found.items()}
+    names = [name for name in _IMAGE_COLUMNS if name in frame.columns]
+    if not names:
+        expected = " or ".join(map(repr, _IMAGE_COLUMNS))
+        raise FrameError(f"the model takes images, and there is no column {expected}")
+    (field,) = reader.fields
+    return {field.name: [list(frame.columns).index(name) for name in names]}
 
 
 def _columns(names: Sequence[str], frame: pd.DataFrame) -> Mapping[str, int]:
@@ -138,20 +174,14 @@ def _plain(kind: str, value: Any) -> Any:
     return value
 
 
-def _images(model: Model, frame: pd.DataFrame, fetch: Fetch) -> Iterator[np.ndarray]:
-    columns = [name for name in _IMAGE_COLUMNS if name in frame.columns]
-    if not columns:
-        expected = " or ".join(map(repr, _IMAGE_COLUMNS))
-        raise FrameError(f"the model takes images, and there is no column {expected}")
-    for row, *cells in frame[columns].itertuples(name=None):
-        given = [cell for cell in cells if cell is not None and not _is_missing(cell)]
-        if len(given) != 1:
-            found = "none" if not given else "several"
-            raise FrameError(f"row {row!r}: {found} of {', '.join(columns)}; an image has one")
-        try:
-            yield model.pixels(inspect(_file(given[0], fetch)).data)
-        except (ImageError, OSError, ValueError) as error:
-            raise FrameError(f"row {row!r}: {error}") from error
+def _pixels(image: ImageInput, cells: Sequence[Any], fetch: Fetch) -> np.ndarray:
+    """The pixels of the only image among a row's cells."""
+    given = [cell for cell in cells if cell is not None and not _is_missing(cell)]
+    if not given:
+        raise ValueError("there is no image")
+    if len(given) > 1:
+        raise ValueError("several of the columns hold an image; give one")
+    return image.pixels(inspect(_file(given[0], fetch)).data)
 
 
 def _is_missing(cell: Any) -> bool:
@@ -163,8 +193,12 @@ def _file(cell: Any, fetch: Fetch) -> bytes:
         return bytes(cell)
     if isinstance(cell, str) and cell.startswith("gs://"):
         return fetch(cell)
-    found = repr(cell[:40]) if isinstance(cell, str) else f"a value of type {type(cell).__name__}"
-    raise FrameError(f"expected the bytes of an image file or its gs:// address, got {found}")
+    if isinstance(cell, str | Path):
+        return Path(cell).read_bytes()
+    raise ValueError(
+        "expected the bytes of an image file, its gs:// address or its path, got a value of type "
+        f"{type(cell).__name__}"
+    )
 
 
 def _several(wrong: Sequence[str]) -> str:

@@ -36,11 +36,14 @@ class Integral:
     baseline_score: float
 
 
-def integrate(gradient: Gradient, image: np.ndarray, baseline: float, steps: int) -> Integral:
+def integrate(
+    gradient: Gradient, image: np.ndarray, baseline: np.ndarray | float, steps: int
+) -> Integral:
     """The attributions of an image's pixels.
 
-    baseline: the value of all pixels where the line begins. steps: how many gradients are asked
-    for, at least 16; a quarter of them evenly spaced, then a sixteenth at a time.
+    baseline: where the line begins, a picture or the value of all its pixels. steps: how many
+    gradients are asked for, at least 16; a quarter of them evenly spaced, then a sixteenth at a
+    time.
     """
     start = np.full_like(image, baseline)
     way = image - start

@@ -14,7 +14,10 @@ The fields of `explain`, each of which may be left out:
               default 10
     steps     of images: how often the gradient is taken, from 16 to 300; default 50
     baseline  of images: the plain picture that an image is compared with, black, grey or white;
-              default black
+              default black, or of an image beside columns the ordinary one (`ordinary` in
+              trainer.training.saved_model)
+
+Of rows that hold images all may be given.
 
 A number may come as 10.0, as every number does that has passed through protobuf's Struct.
 """
@@ -39,12 +42,14 @@ Instance = TypeVar("Instance")
 
 @dataclass(frozen=True)
 class Explain:
-    """The fields of `explain`; label: of the class, None: the predicted one."""
+    """The fields of `explain`; label: of the class, None: the predicted one. baseline: None if
+    none is asked for.
+    """
 
     label: str | None = None
     paths: int = 10
     steps: int = 50
-    baseline: str = "black"
+    baseline: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,13 @@ class Request(Generic[Instance]):
     explain: Explain | None
 
 
-OF_ROWS = ("class", "paths")
-OF_IMAGES = ("class", "steps", "baseline")
+_OF_COLUMNS = ("paths",)
+_OF_IMAGES = ("steps", "baseline")
+
+
+def options(columns: bool, images: bool) -> tuple[str, ...]:
+    """The fields that `explain` may have, for a model of columns, of images, or of both."""
+    return ("class", *(_OF_COLUMNS if columns else ()), *(_OF_IMAGES if images else ()))
 
 
 def read(parameters: Any, allowed: Sequence[str]) -> tuple[Explain | None, list[Violation]]:

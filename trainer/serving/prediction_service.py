@@ -5,20 +5,19 @@ for them.
 """
 
 import asyncio
-import functools
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
-
-import numpy as np
+from typing import Any, Protocol
 
 from trainer.images import ImageError
 from trainer.serving import explaining, instances
 from trainer.serving.batching import Batcher, Bound
 from trainer.serving.errors import (
+    InvalidFieldError,
+    InvalidInstanceError,
     InvalidRequestError,
     NotReadyError,
     OverloadedError,
@@ -30,8 +29,7 @@ from trainer.serving.errors import (
 from trainer.serving.explaining import Unexplained
 from trainer.serving.explanations import Explainer
 from trainer.serving.fetching import Fetcher
-from trainer.serving.images import EncodedImage
-from trainer.serving.instances import ImageAddress
+from trainer.serving.image_values import ImageAddress
 from trainer.serving.limits import (
     BODY_TIMEOUT_SECONDS,
     MAX_BATCH,
@@ -59,23 +57,18 @@ _IMAGES_READ_AT_ONCE = 32 << 10
 # Instances of a request that are answered by themselves: each may hold MAX_FETCHED_BYTES.
 _AT_ONCE = 16
 
-Asked = TypeVar("Asked")
 Prediction = dict[str, Any]
-Example = EncodedImage | Row
 
 
 class Predictor(Protocol):
     """The part of trainer.serving.model.Model that the service uses."""
 
-    rows: RowReader | None
+    rows: RowReader
     classes: list[str]
     explainer: Explainer | None
 
-    def pixels(self, data: bytes) -> np.ndarray:
-        """Return the pixels of a file that a model of images sees. Raises ImageError."""
-
-    def predict(self, examples: Sequence[Any]) -> list[Prediction | Exception]:
-        """A prediction for each row, or for each image's pixels."""
+    def predict(self, rows: Sequence[Row]) -> list[Prediction | Exception]:
+        """A prediction for each row, whose images are decoded."""
 
 
 class PredictionService:
@@ -88,9 +81,9 @@ class PredictionService:
         self._held = 0  # bytes
         self._fetcher = fetcher
         self._workers = ThreadPoolExecutor(_WORKERS, "work")
-        self._batcher: Batcher[Example, Prediction] = Batcher(
+        self._batcher: Batcher[Row, Prediction] = Batcher(
             self._run,
-            lambda example: example.cost,
+            lambda row: row.cost,
             batch=Bound(MAX_BATCH, MAX_BATCH_COST),
             waiting=Bound(MAX_WAITING, MAX_WAITING_COST),
         )
@@ -154,74 +147,88 @@ class PredictionService:
         return self.model
 
     async def _answer(self, model: Predictor, body: bytes) -> list[Prediction]:
-        if model.rows:
-            rows = await self._read(model.rows.read, body, _ROWS_READ_AT_ONCE)
-            return await self._predict(model, rows, rows.instances)
-        request = await self._read(instances.read, body, _IMAGES_READ_AT_ONCE)
-        requested = request.instances
-        addresses = [instance for instance in requested if isinstance(instance, ImageAddress)]
-        images = [instance for instance in requested if isinstance(instance, EncodedImage)]
-        if not addresses:
-            return await self._predict(model, request, images)
+        request = await self._read(model.rows, body)
+        if not any(_addresses(model.rows, row) for row in request.instances):
+            return await self._predict(model, request, request.instances)
         with self._holding(MAX_FETCHED_BYTES):
-            found = iter(await self._fetcher.fetch(addresses))
-            outcomes = [next(found) if isinstance(i, ImageAddress) else i for i in requested]
-            return await self._predict(model, request, instances.checked(requested, outcomes))
+            rows = instances.checked(await self._fetched(model.rows, request.instances))
+            return await self._predict(model, request, rows)
 
-    async def _read(
-        self, read: Callable[[bytes], Request[Asked]], body: bytes, at_once: int
-    ) -> Request[Asked]:
-        if len(body) <= at_once:
-            return read(body)
-        return await asyncio.get_running_loop().run_in_executor(self._workers, read, body)
+    async def _fetched(
+        self, reader: RowReader, rows: Sequence[Row]
+    ) -> list[Row | InvalidInstanceError]:
+        """The rows with the files of their images in the place of addresses."""
+        addresses = [address for row in rows for address in _addresses(reader, row)]
+        found = iter(await self._fetcher.fetch(addresses))
+        outcomes: list[Row | InvalidInstanceError] = []
+        for row in rows:
+            wrong = []
+            values = list(row.values)
+            for place in reader.images:
+                if isinstance(values[place], ImageAddress):
+                    path, values[place] = values[place].path, next(found)
+                    if isinstance(values[place], ImageError):
+                        wrong.append(InvalidFieldError(path, str(values[place])))
+            outcomes.append(InvalidInstanceError(wrong) if wrong else Row(tuple(values)))
+        return outcomes
+
+    async def _read(self, reader: RowReader, body: bytes) -> Request[Row]:
+        columns = len(reader.images) < len(reader.fields)
+        if len(body) <= (_ROWS_READ_AT_ONCE if columns else _IMAGES_READ_AT_ONCE):
+            return reader.read(body)
+        return await asyncio.get_running_loop().run_in_executor(self._workers, reader.read, body)
 
     async def _predict(
-        self, model: Predictor, request: Request[Any], examples: Sequence[Example]
+        self, model: Predictor, request: Request[Row], rows: Sequence[Row]
     ) -> list[Prediction]:
-        """examples: what the request's instances became."""
-        cost = sum(example.cost for example in examples)
+        """rows: the request's instances, none of whose images is an address any more."""
+        cost = sum(row.cost for row in rows)
         if cost > MAX_WAITING_COST:  # the queue could never accept it
             reason = (
                 f"the images have {cost / 1e6:.0f} megapixels in total, and one request may have "
                 f"{MAX_WAITING_COST / 1e6:.0f}"
             )
             raise InvalidRequestError([Violation("instances", reason)])
-        requested, how = request.instances, request.explain
+        how = request.explain
         if how:
-            explaining.check(model, how, examples)
-        predictions = instances.checked(requested, await self._batcher.submit(examples))
+            explaining.check(model, how, rows)
+        predictions = instances.checked(await self._batcher.submit(rows))
         if not how:
             return predictions
-        unexplained = explaining.of(model, how, examples, predictions)
-        found = instances.checked(requested, await self._explainer.submit(unexplained))
+        unexplained = explaining.of(model, how, rows, predictions)
+        found = instances.checked(await self._explainer.submit(unexplained))
         return [{**p, "explanation": e} for p, e in zip(predictions, found, strict=True)]
 
-    def _run(self, examples: Sequence[Example]) -> list[Prediction | Exception]:
+    def _run(self, rows: Sequence[Row]) -> list[Prediction | Exception]:
         """Predict a batch, in the batcher's thread. The examples of a batch that fails are retried
         one by one: an example on which the model fails must not fail the other requests.
         """
         model = self._loaded()
         try:
-            if model.rows:
-                return model.predict(examples)
-            return self._run_images(model, [e for e in examples if isinstance(e, EncodedImage)])
+            decoded = self._decoded(model.rows, rows)
+            good = [row for row in decoded if isinstance(row, Row)]
+            predictions = iter(model.predict(good) if good else ())
+            return [next(predictions) if isinstance(row, Row) else row for row in decoded]
         except Exception as error:
-            if len(examples) == 1:
+            if len(rows) == 1:
                 return [error]
-            _log.warning("a batch of %d failed, retrying one by one: %s", len(examples), error)
-        return [self._run([example])[0] for example in examples]
+            _log.warning("a batch of %d failed, retrying one by one: %s", len(rows), error)
+        return [self._run([row])[0] for row in rows]
 
-    def _run_images(
-        self, model: Predictor, images: Sequence[EncodedImage]
-    ) -> list[Prediction | Exception]:
-        decode = functools.partial(_pixels, model)
-        # One image is not worth another thread.
-        decoded = list(
-            map(decode, images) if len(images) == 1 else self._workers.map(decode, images)
-        )
-        good = [pixels for pixels in decoded if isinstance(pixels, np.ndarray)]
-        predictions = iter(model.predict(good) if good else ())
-        return [next(predictions) if isinstance(d, np.ndarray) else d for d in decoded]
+    def _decoded(
+        self, reader: RowReader, rows: Sequence[Row]
+    ) -> Sequence[Row | InvalidInstanceError]:
+        if not reader.images:
+            return rows
+
+        def decode(row: Row) -> Row | InvalidInstanceError:
+            try:
+                return reader.decoded(row)
+            except InvalidInstanceError as error:
+                return error
+
+        # One row is not worth another thread.
+        return list(map(decode, rows) if len(rows) == 1 else self._workers.map(decode, rows))
 
     @contextmanager
     def _holding(self, count: int) -> Iterator[None]:
@@ -236,11 +243,10 @@ class PredictionService:
             self._held -= count
 
 
-def _pixels(model: Predictor, image: EncodedImage) -> np.ndarray | ImageError:
-    try:
-        return model.pixels(image.data)
-    except ImageError as error:
-        return error
+def _addresses(reader: RowReader, row: Row) -> list[ImageAddress]:
+    """The images of a row that are still in buckets."""
+    values = (row.values[place] for place in reader.images)
+    return [value for value in values if isinstance(value, ImageAddress)]
 
 
 async def _collect(body: AsyncIterator[bytes]) -> bytes:

@@ -1,4 +1,8 @@
-"""Explanations of a model of rows: sampled Shapley values of its features."""
+"""Explanations of a model of rows: sampled Shapley values of its columns, and the pixels of images.
+
+An image is one of the features that take turns. What its pixels do is explained beside all else of
+the row, which keeps its own values.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,9 +12,10 @@ import numpy as np
 from trainer.serving import shapley
 from trainer.serving.columns import column
 from trainer.serving.explanations import Signature, finite
-from trainer.serving.limits import MAX_EXPLAINED_VALUES
+from trainer.serving.image_explanations import PIXELS_AT_ONCE, PixelExplainer, plain
+from trainer.serving.limits import MAX_EXPLAINED_PIXELS, MAX_EXPLAINED_VALUES
 from trainer.serving.parameters import Explain
-from trainer.serving.rows import Field, Row
+from trainer.serving.rows import Row, RowReader
 from trellis_contracts.dataset_features import SEQUENCE
 
 # Rows in one call of the model: bounds its memory.
@@ -20,41 +25,85 @@ _ROWS = 256
 # number in the recurrent model and 19 times in the transformer.
 _SEQUENCE_VALUE = 16
 
+# So many values take as long as a pixel and its gradient. A pixel alone counts as one value.
+_GRADIENT = MAX_EXPLAINED_VALUES // MAX_EXPLAINED_PIXELS
+
 
 class RowExplainer:
-    """Explains a model of rows. serve: its signature; ordinary: the baseline, by input."""
+    """Explains a model of rows. serve: its signature; ordinary: the baseline, by input; pixels:
+    explain its images, in the order of rows.images.
+    """
 
     unit = "values"
     limit = MAX_EXPLAINED_VALUES
-    effort = "paths"
 
     def __init__(
-        self, serve: Signature, fields: Sequence[Field], ordinary: Mapping[str, np.ndarray]
+        self,
+        serve: Signature,
+        rows: RowReader,
+        ordinary: Mapping[str, np.ndarray],
+        pixels: Sequence[PixelExplainer] = (),
     ):
         self._serve = serve
-        self._fields = fields
-        self._ordinary = [ordinary[field.input][0] for field in fields]
+        self._rows = rows
+        self._fields = rows.fields
+        self._ordinary = [ordinary[field.input][0] for field in self._fields]
+        self._pixels = pixels
+        self.effort = "paths or steps" if pixels else "paths"
 
     def work(self, row: Row, how: Explain) -> int:
         """See Explainer."""
-        values = sum(
-            _SEQUENCE_VALUE * max(len(own), len(ordinary)) if field.kind == SEQUENCE else 1
-            for field, own, ordinary in zip(self._fields, row.values, self._ordinary, strict=True)
-        )
-        return values * shapley.evaluations(len(self._fields), how.paths)
+        values = 0
+        for field, own, ordinary in zip(self._fields, row.values, self._ordinary, strict=True):
+            if field.image is not None:
+                values += field.image.size
+            elif field.kind == SEQUENCE:
+                values += _SEQUENCE_VALUE * max(len(own), len(ordinary))
+            else:
+                values += 1
+        gradients = _GRADIENT * sum(image.work(how) for image in self._pixels)
+        return values * shapley.evaluations(len(self._fields), how.paths) + gradients
 
     def explain(self, row: Row, index: int | None, how: Explain) -> dict[str, Any]:
         """See Explainer."""
-        # Each field's two values: the ordinary one, and its own.
+        own = self._rows.decoded(row).values
+        baseline = self._baseline(how)
+        shares = self._shares(own, baseline, index, how)
+        kind = np.float64 if index is None else np.float32
+        names = [field.name for field in self._fields]
+        found = {
+            "score": kind(shares.score),
+            "baseline_score": kind(shares.baseline_score),
+            "attributions": dict(zip(names, shares.values.astype(kind), strict=True)),
+            "approximation_error": kind(shares.error),
+        }
+        if self._pixels:
+            found["pixels"] = self._of_pixels(own, baseline, index, how)
+        return found
+
+    def _baseline(self, how: Explain) -> list[Any]:
+        """A value for each field."""
+        found = list(self._ordinary)
+        if how.baseline is not None:
+            for place, explainer in zip(self._rows.images, self._pixels, strict=True):
+                image = explainer.image
+                found[place] = plain(image, how.baseline).astype(image.type)
+        return found
+
+    def _shares(
+        self, own: Sequence[Any], baseline: Sequence[Any], index: int | None, how: Explain
+    ) -> shapley.Shares:
         pairs = [
             column(field.kind, pair)
-            for field, *pair in zip(self._fields, self._ordinary, row.values, strict=True)
+            for field, *pair in zip(self._fields, baseline, own, strict=True)
         ]
+        pixels = sum(explainer.image.size for explainer in self._pixels)
+        size = max(1, min(_ROWS, PIXELS_AT_ONCE // pixels)) if pixels else _ROWS
 
-        def score(own: np.ndarray) -> np.ndarray:
+        def score(taken: np.ndarray) -> np.ndarray:
             found = []
-            for start in range(0, len(own), _ROWS):
-                part = own[start : start + _ROWS].astype(np.intp)
+            for start in range(0, len(taken), size):
+                part = taken[start : start + size].astype(np.intp)
                 rows = {
                     field.input: pair[part[:, place]]
                     for place, (field, pair) in enumerate(zip(self._fields, pairs, strict=True))
@@ -65,12 +114,25 @@ class RowExplainer:
                 )
             return finite(np.concatenate(found))
 
-        shares = shapley.shares(score, len(self._fields), how.paths)
-        kind = np.float64 if index is None else np.float32
-        names = [field.name for field in self._fields]
-        return {
-            "score": kind(shares.score),
-            "baseline_score": kind(shares.baseline_score),
-            "attributions": dict(zip(names, shares.values.astype(kind), strict=True)),
-            "approximation_error": kind(shares.error),
+        return shapley.shares(score, len(self._fields), how.paths)
+
+    def _of_pixels(
+        self, own: Sequence[Any], baseline: Sequence[Any], index: int | None, how: Explain
+    ) -> dict[str, Any]:
+        inputs = {
+            field.input: column(field.kind, [value])
+            for field, value in zip(self._fields, own, strict=True)
         }
+        places = zip(self._rows.images, self._pixels, strict=True)
+        # The gradient's images are floats.
+        inputs |= {
+            self._fields[place].input: own[place][np.newaxis].astype(np.float32)
+            for place in self._rows.images
+        }
+        found = {}
+        for place, explainer in places:
+            others = {n: v for n, v in inputs.items() if n != self._fields[place].input}
+            found[explainer.name] = explainer.explain(
+                own[place], baseline[place], others, index, how
+            )
+        return found

@@ -17,6 +17,8 @@ feature's kind:
                  "2024-02-29 12:00:00 UTC", "2024-02-29". Without an offset it is UTC
     sequence     a list of numbers; null is an element that is not known
     text         a string
+    image        {"b64": "..."} or "gs://BUCKET/OBJECT", as trainer.serving.image_values reads it.
+                 Never null: there is no example without its images
 """
 
 import datetime
@@ -27,18 +29,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from trainer.images import ImageError
+from trainer.serving import image_values, parameters
 from trainer.serving.errors import (
     MAX_VIOLATIONS,
     InvalidFieldError,
+    InvalidInstanceError,
     InvalidRequestError,
     Violation,
     short,
 )
+from trainer.serving.images import EncodedImage, ImageInput
 from trainer.serving.instances import kind_of, unwrap
-from trainer.serving.parameters import OF_ROWS, Request
+from trainer.serving.parameters import Request
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
@@ -73,7 +82,8 @@ class Field:
     """A feature. column: its name in the dataset; input: its name in the model's signature.
 
     limit: how many elements of a sequence the model reads. name: in the source, and in requests,
-    answers and messages; the column, if the model was saved without names.
+    answers and messages; the column, if the model was saved without names. image: of an image
+    alone, what the model takes of its file.
     """
 
     column: str
@@ -81,18 +91,30 @@ class Field:
     input: str
     limit: int
     name: str = ""
+    image: ImageInput | None = None
 
     def __post_init__(self):
         if not self.name:
             object.__setattr__(self, "name", self.column)
 
     def read(self, value: Any) -> Any:
-        """A value of an instance as the model's signature takes it. Raises InvalidFieldError."""
+        """A value of an instance as the model's signature takes it; of an image, its file or
+        address. Raises InvalidFieldError.
+        """
+        if self.kind == IMAGE:
+            return image_values.read(value, self.name)
         if value is None:
             return NULLS[self.kind]
         if self.kind == SEQUENCE:
             return _sequence(value, self.limit)
         return _READERS[self.kind](value)
+
+    @property
+    def missing(self) -> Any:
+        """NULL in the model's signature; of an image, black pixels."""
+        if self.image is not None:
+            return np.zeros(self.image.shape, self.image.type)
+        return NULLS[self.kind]
 
 
 @dataclass(frozen=True)
@@ -103,35 +125,63 @@ class Row:
 
     @property
     def cost(self) -> int:
-        """Size in a batch, in values; see trainer.serving.limits."""
-        return sum(len(value) if isinstance(value, list) else 1 for value in self.values)
+        """Size in a batch, in values, and of images in pixels; see trainer.serving.limits."""
+        total = len(self.values)
+        for value in self.values:
+            if isinstance(value, list):
+                total += len(value) - 1
+            elif isinstance(value, EncodedImage):
+                total += value.cost - 1
+        return total
 
 
 class RowReader:
-    """Reads requests for one model."""
+    """Reads requests for one model. fields: its features, in order; images: places of the images
+    among them.
+    """
 
     def __init__(self, fields: Sequence[Field]):
+        self.fields = list(fields)
         self._fields = {field.name: field for field in fields}
+        self.images = [place for place, field in enumerate(fields) if field.kind == IMAGE]
+        self.options = parameters.options(
+            columns=len(self.images) < len(fields), images=bool(self.images)
+        )
         # No column is another feature's name: contracts.table of Airflow's side sees to it.
         self._known = {field.column.lower(): field for field in fields}
         self._known |= {field.name.lower(): field for field in fields}
         few = ", ".join(f'"{name}": ...' for name in list(self._fields)[:3])
         self._expected = "{" + few + (", ..." if len(fields) > 3 else "") + "}"
 
-    @property
-    def fields(self) -> list[Field]:
-        """The model's features, in order."""
-        return list(self._fields.values())
-
     def nulls(self) -> Row:
-        """A row of missing values."""
-        return Row(tuple(NULLS[field.kind] for field in self._fields.values()))
+        """A row of missing values, its images decoded."""
+        return Row(tuple(field.missing for field in self._fields.values()))
+
+    def decoded(self, row: Row) -> Row:
+        """The row with its images' pixels in the place of their files.
+
+        Raises InvalidInstanceError.
+        """
+        if not self.images:
+            return row
+        values = list(row.values)
+        wrong = []
+        for place in self.images:
+            image = self.fields[place].image
+            assert image is not None
+            try:
+                values[place] = image.pixels(values[place].data)
+            except ImageError as error:
+                wrong.append(InvalidFieldError(values[place].path, str(error)))
+        if wrong:
+            raise InvalidInstanceError(wrong)
+        return Row(tuple(values))
 
     def read(self, body: bytes) -> Request[Row]:
         """The request, its instances in order. Raises InvalidRequestError."""
         rows: list[Row] = []
         violations: list[Violation] = []
-        request = unwrap(body, self._expected, OF_ROWS)
+        request = unwrap(body, self._expected, self.options)
         for index, instance in enumerate(request.instances):
             wrong: list[InvalidFieldError] = []
             row = self._row(instance, wrong, hints=len(violations) < MAX_VIOLATIONS)
@@ -161,7 +211,8 @@ class RowReader:
         values = []
         for name, field in self._fields.items():
             if name not in given:
-                wrong.append(InvalidFieldError(name, "missing; use null if the value is not known"))
+                hint = "" if field.kind == IMAGE else "; use null if the value is not known"
+                wrong.append(InvalidFieldError(name, f"missing{hint}"))
                 continue
             try:
                 values.append(field.read(given[name]))

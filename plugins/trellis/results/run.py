@@ -310,11 +310,11 @@ class LoadedRun:
         """Source rows of a split's examples, by key.
 
         Of a table, its features, weights and the columns of `source.keep` under their own names, as
-        they were frozen for this dataset. Of images, `uri`: of all splits, and only while the
-        manifest is the one that was exported.
+        they were frozen for this dataset; an image is its address. Of a manifest's images, `uri`:
+        of all splits, and only while the manifest is the one that was exported.
         """
         features = self.dataset["features"]
-        if any(feature["kind"] == "image" for feature in features):
+        if all(f["kind"] == "image" and not f.get("column") for f in features):
             return self._images()
         folder = f"{self._plan.dataset.uri}source/"
         tables = [

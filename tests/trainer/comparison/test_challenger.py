@@ -205,14 +205,22 @@ def test_some_images_of_a_bucket_are_named_by_their_address(of_images, monkeypat
     monkeypatch.setenv("GCS_ROOT", str(Path(run.dataset_uri).parent))
     bucket = f"gs://{Path(run.dataset_uri).name}"
     in_bucket = {
-        image.key: dataclasses.replace(image, uri=f"{bucket}/originals/{image.key}")
-        for image in originals.of_test_split(run.dataset_uri, run.dataset)
+        example.key: dataclasses.replace(
+            example,
+            images={
+                name: dataclasses.replace(image, uri=f"{bucket}/originals/{example.key}")
+                for name, image in example.images.items()
+            },
+        )
+        for example in originals.of_test_split(run.dataset_uri, run.dataset)
     }
     monkeypatch.setattr(originals, "of_test_split", lambda *_: iter(in_bucket.values()))
     examples = challenger.of(run, run.contenders[0], 8).to_document()["examples"]
     forms = [next(iter(example["instance"])) for example in examples]
     assert forms == ["image_bytes", "image_uri", "image_bytes", "image_bytes"] * 2
-    assert examples[1]["instance"] == {"image_uri": in_bucket[examples[1]["key"]].uri}
+    assert examples[1]["instance"] == {
+        "image_uri": in_bucket[examples[1]["key"]].images["image"].uri
+    }
 
 
 def original(folder, key):
@@ -231,7 +239,7 @@ def test_without_any_original_file_the_challenger_cannot_be_tried(of_images):
     run, keys = of_images([gray(i) for i in range(2)])
     for key in keys:
         original(run.dataset_uri, key).unlink()
-    with pytest.raises(RawExamplesError, match=r"none of 2 images .*: the file cannot be read"):
+    with pytest.raises(RawExamplesError, match=r"none of 2 examples .*: the file cannot be read"):
         challenger.of(run, run.contenders[0], 2)
 
 

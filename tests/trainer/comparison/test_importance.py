@@ -77,6 +77,8 @@ def test_of_many_rows_and_features_some_are_asked():
     assert np.array_equal(some, importance._rows_to_ask(10_000, 30))
     assert len(importance._rows_to_ask(10_000, 100)) == 1000
     assert len(importance._rows_to_ask(10_000, 1000)) == 200
+    of_pictures = [importance._rows_to_ask(10_000, 10, side * side) for side in (32, 128, 512)]
+    assert [len(asked) for asked in of_pictures] == [2000, 655, 200]
 
 
 @pytest.fixture(scope="module")

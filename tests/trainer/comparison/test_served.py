@@ -189,6 +189,7 @@ def test_a_served_model_is_scored_once(run, shades, tmp_path):
 def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_folder, tmp_path):
     """All is dark but the lightest, to a model whose classes are ordered the other way."""
     from tests.trainer.serving.conftest import brightness_model
+    from tests.trainer.serving.images import seen
     from trainer.serving.model import Model
     from trainer.training import saved_model
 
@@ -200,7 +201,7 @@ def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_f
     threshold = Threshold(float(np.float32(0.75)))
     saved_model.export(brightness_model(mirrored), mirrored, tmp_path / "model", threshold)
     model = Model.load(tmp_path / "model")
-    labels = [answer["label"] for answer in model.predict([model.pixels(file) for file in files])]
+    labels = [answer["label"] for answer in model.predict([seen(model, file) for file in files])]
     serves(run, artifact_uri=f"{tmp_path}/model/")
     for _ in ("scored", "reused"):
         found, scored = looked(run)

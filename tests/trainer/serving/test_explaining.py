@@ -6,22 +6,25 @@ import pytest
 from trainer.serving import explaining
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.image_explanations import ImageExplainer
+from trainer.serving.images import ImageInput
 from trainer.serving.limits import MAX_EXPLAINING_COST
 from trainer.serving.parameters import Explain
 from trainer.serving.row_explanations import RowExplainer
-from trainer.serving.rows import Field, Row
+from trainer.serving.rows import Field, Row, RowReader
+from trainer.serving.single_image import SingleImageReader
 
 
 def rows(columns):
     """A model of rows of numbers, whose value is their sum."""
     fields = [Field(f"x{n}", "numeric", f"x{n}", 0) for n in range(columns)]
     ordinary = {field.input: np.zeros(1) for field in fields}
-    explainer = RowExplainer(lambda **x: {"value": sum(x.values())}, fields, ordinary)
+    explainer = RowExplainer(lambda **x: {"value": sum(x.values())}, RowReader(fields), ordinary)
     return SimpleNamespace(classes=[], explainer=explainer)
 
 
 def images(size):
-    explainer = ImageExplainer(lambda data: None, lambda **_: None, (size, size, 3))
+    field = Field("", "image", "pixels", 0, "image", ImageInput((size, size, 3)))
+    explainer = ImageExplainer(SingleImageReader(field), lambda **_: None)
     return SimpleNamespace(classes=["dark", "light"], explainer=explainer)
 
 
@@ -80,7 +83,7 @@ def test_too_much_work_is_refused_with_the_figures():
 
 def test_a_sequence_is_more_work_than_as_many_columns():
     fields = [Field("series", "sequence", "series", 100)]
-    explainer = RowExplainer(lambda **_: {}, fields, {"series": np.zeros((1, 40))})
+    explainer = RowExplainer(lambda **_: {}, RowReader(fields), {"series": np.zeros((1, 40))})
     short, long = [explainer.work(Row(([0.0] * n,)), Explain()) for n in (2, 100)]
     numbers = rows(1).explainer.work(Row((0.0,)), Explain())
     assert (short, long) == (40 * 16 * numbers, 100 * 16 * numbers)

@@ -11,8 +11,8 @@ from trainer.serving import cloud_storage, fetching
 from trainer.serving.cloud_storage import CloudStorage, ObjectError
 from trainer.serving.errors import StorageUnavailableError
 from trainer.serving.fetching import Fetcher
+from trainer.serving.image_values import ImageAddress
 from trainer.serving.images import EncodedImage
-from trainer.serving.instances import ImageAddress
 
 BUCKET = "serving-images"
 

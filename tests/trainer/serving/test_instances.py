@@ -6,25 +6,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.serving.images import image, sent
-from trainer.images import ImageError
 from trainer.serving import instances
-from trainer.serving.errors import InvalidRequestError, ModelFailureError
-from trainer.serving.images import EncodedImage
-from trainer.serving.instances import ImageAddress
+from trainer.serving.errors import (
+    InvalidFieldError,
+    InvalidInstanceError,
+    InvalidRequestError,
+    ModelFailureError,
+)
+from trainer.serving.image_values import ImageAddress
+from trainer.serving.images import EncodedImage, ImageInput
+from trainer.serving.rows import Field
+from trainer.serving.single_image import SingleImageReader
 
+READER = SingleImageReader(Field("", "image", "pixels", 0, "image", ImageInput((8, 8, 1))))
 GOOD = sent(image(9))
 FORMS = r'expected {"image_bytes": {"b64": "..."}} or {"image_uri": "gs://..."}'
 
 
 def read(*of_request, **others):
-    return instances.read(json.dumps({"instances": of_request, **others}).encode()).instances
+    body = json.dumps({"instances": of_request, **others}).encode()
+    return [image for row in READER.read(body).instances for image in row.values]
 
 
 def violations(body):
     if not isinstance(body, bytes):
         body = json.dumps(body).encode()
     with pytest.raises(InvalidRequestError) as raised:
-        instances.read(body)
+        READER.read(body)
     return {violation.field: violation.description for violation in raised.value.violations}
 
 
@@ -92,26 +100,31 @@ def test_all_wrong_instances_are_named_by_their_index():
 def test_a_message_stays_short():
     many = {"instances": [{"x" * 10_000: 1}] * 200, "y" * 10_000: 1}
     with pytest.raises(InvalidRequestError) as raised:
-        instances.read(json.dumps(many).encode())
+        READER.read(json.dumps(many).encode())
     assert len(str(raised.value)) < 3000
     assert "and 190 more" in str(_error({"instances": [1] * 200}))
 
 
 def _error(document):
     with pytest.raises(InvalidRequestError) as raised:
-        instances.read(json.dumps(document).encode())
+        READER.read(json.dumps(document).encode())
     return raised.value
 
 
 def test_what_became_of_the_instances():
-    asked = [EncodedImage(b"", 1), ImageAddress("b", "o")]
     predictions = [{"label": "light"}, {"label": "dark"}]
-    assert instances.checked(asked, predictions) == predictions
+    assert instances.checked(predictions) == predictions
+    wrong = [
+        InvalidInstanceError([InvalidFieldError("image_bytes", "cut")]),
+        {},
+        InvalidInstanceError([InvalidFieldError(name, "missing") for name in ("left", "right")]),
+    ]
     with pytest.raises(InvalidRequestError, match=r"instances\[0\]\.image_bytes: cut") as raised:
-        instances.checked(asked, [ImageError("cut"), ImageError("missing")])
-    assert raised.value.violations[1].field == "instances[1].image_uri"
+        instances.checked(wrong)
+    fields = [violation.field for violation in raised.value.violations[1:]]
+    assert fields == ["instances[2].left", "instances[2].right"]
     with pytest.raises(ModelFailureError):
-        instances.checked(asked, [{}, ModelFailureError("NaN")])
+        instances.checked([{}, ModelFailureError("NaN")])
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
@@ -125,4 +138,4 @@ DOCUMENTS = st.recursive(
 @given(DOCUMENTS.map(json.dumps).map(str.encode) | st.binary(max_size=200))
 def test_whatever_comes_is_read_or_refused(body):
     with contextlib.suppress(InvalidRequestError):
-        assert instances.read(body).instances
+        assert READER.read(body).instances

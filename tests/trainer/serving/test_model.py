@@ -8,16 +8,17 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.serving.conftest import brightness_model, exported
-from tests.trainer.serving.images import image
+from tests.trainer.serving.images import image, image_input, of_file, seen
 from trainer import images
 from trainer.exporting.images.convert import convert
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.images import inspect
 from trainer.serving.model import Model, ModelError
 from trainer.serving.parameters import Explain
+from trainer.serving.rows import Row
 from trellis_contracts.dataset_features import Feature
 
-BLACK, WHITE = np.zeros((8, 8, 1), np.uint8), np.full((8, 8, 1), 255, np.uint8)
+BLACK, WHITE = (Row((np.full((8, 8, 1), grey, np.uint8),)) for grey in (0, 255))
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +36,13 @@ def test_a_prediction_names_the_classes(model):
 
 def test_images_of_any_size_and_kind_in_one_batch(model):
     files = [image(255, (1, 1)), image(0, (300, 200), ".jpg"), image(255, (5, 90), ".bmp")]
-    labels = [p["label"] for p in model.predict([model.pixels(file) for file in files])]
+    labels = [p["label"] for p in model.predict([seen(model, file) for file in files])]
     assert labels == ["light", "dark", "light"]
 
 
 def test_it_sees_of_a_file_what_the_export_stores(model):
     photo = image(200, (300, 200), ".jpg")
-    np.testing.assert_array_equal(model.pixels(photo), images.pixels(photo, (8, 8, 1)))
+    np.testing.assert_array_equal(image_input(model).pixels(photo), images.pixels(photo, (8, 8, 1)))
 
 
 @pytest.mark.parametrize("how", ["letterbox", "crop"])
@@ -49,7 +50,7 @@ def test_it_resizes_a_file_as_the_export_did(tmp_path, how):
     feature = Feature("image", "image", "uint8", "png", (8, 8, 1), resize=how)
     folder = exported(brightness_model, (feature,), tmp_path / "model")
     wide = cv2.imencode(".png", np.arange(200, dtype=np.uint8).reshape(5, 40))[1].tobytes()
-    served = Model.load(folder).pixels(wide)
+    served = image_input(Model.load(folder)).pixels(wide)
     np.testing.assert_array_equal(served, images.pixels(wide, (8, 8, 1), how))
 
 
@@ -61,10 +62,11 @@ def test_it_scales_a_deep_file_as_the_export_did(tmp_path, scale):
     for extension in (".png", ".tif"):
         data = cv2.imencode(extension, camera)[1].tobytes()
         stored, _ = convert(data, feature, "test")
-        served = model.pixels(inspect(data).data)
-        np.testing.assert_array_equal(served, model.stored(stored))
+        served = image_input(model).pixels(inspect(data).data)
+        np.testing.assert_array_equal(served, image_input(model).stored(stored))
     model.warm_up(2)
-    white, black = model.predict([np.full((8, 8, 1), 65535, np.uint16), np.zeros_like(served)])
+    pixels = np.full((8, 8, 1), 65535, np.uint16), np.zeros_like(served)
+    white, black = model.predict([Row((image,)) for image in pixels])
     assert white["probabilities"]["light"] == pytest.approx(1 / (1 + math.exp(-4)))
     assert black["label"] == "dark"
 
@@ -73,7 +75,7 @@ def test_it_says_what_the_bare_savedmodel_says(model, model_folder):
     files = [image(value) for value in range(0, 256, 5)]
     bare = tf.saved_model.load(str(model_folder)).signatures["serving_default"]
     expected = bare(image_bytes=tf.constant(files))["probabilities"].numpy()
-    served = model.predict([model.pixels(file) for file in files])
+    served = model.predict([seen(model, file) for file in files])
     rows = np.array([list(p["probabilities"].values()) for p in served])
     np.testing.assert_allclose(rows, expected, atol=1e-6)
 
@@ -82,8 +84,8 @@ def test_it_says_what_the_bare_savedmodel_says(model, model_folder):
 def test_pixels_are_explained_at_the_size_that_the_model_sees(model, baseline):
     """With a model that looks at the mean only, every pixel's share is as large as its distance."""
     pixels = np.arange(0, 256, 4, np.uint8).reshape(8, 8)
-    example = inspect(cv2.imencode(".png", pixels)[1].tobytes())
-    (prediction,) = model.predict([pixels[..., np.newaxis]])
+    example = of_file(cv2.imencode(".png", pixels)[1].tobytes())
+    (prediction,) = model.predict([Row((pixels[..., np.newaxis],))])
     found = model.explainer.explain(example, 1, Explain(baseline=baseline, steps=100))
     assert found["score"] == pytest.approx(prediction["probabilities"]["light"], abs=1e-6)
     png = base64.b64decode(found["attributions"]["b64"])
@@ -99,8 +101,8 @@ def test_pixels_are_explained_at_the_size_that_the_model_sees(model, baseline):
 
 def test_an_image_of_any_size_is_explained_as_it_was_predicted(model):
     for file in (image(255), image(200, (31, 17), ".jpg"), image(9, (3, 3), ".bmp")):
-        (prediction,) = model.predict([model.pixels(file)])
-        found = model.explainer.explain(inspect(file), 0, Explain())
+        (prediction,) = model.predict([seen(model, file)])
+        found = model.explainer.explain(of_file(file), 0, Explain())
         assert found["score"] == pytest.approx(prediction["probabilities"]["dark"], abs=1e-6)
 
 

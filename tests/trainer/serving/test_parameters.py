@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.serving import parameters
-from trainer.serving.parameters import OF_IMAGES, OF_ROWS, Explain
+from trainer.serving.parameters import Explain, options
+
+OF_ROWS, OF_IMAGES = (options(columns=rows, images=not rows) for rows in (True, False))
 
 
 def wrong(explain, allowed=OF_ROWS):
@@ -19,7 +21,7 @@ def test_nothing_is_explained_unless_asked_for(nothing):
 
 
 def test_every_field_has_a_default():
-    assert parameters.read({"explain": {}}, OF_ROWS) == (Explain(None, 10, 50, "black"), [])
+    assert parameters.read({"explain": {}}, OF_ROWS) == (Explain(None, 10, 50, None), [])
     assert parameters.read({"explain": {"class": None}}, OF_ROWS) == (Explain(), [])
 
 
@@ -87,4 +89,4 @@ def test_whatever_comes_is_read_or_refused(value, allowed):
     if asked and not violations:
         assert 4 <= asked.paths <= 50
         assert 16 <= asked.steps <= 300
-        assert asked.baseline in parameters.BASELINES
+        assert asked.baseline in (None, *parameters.BASELINES)

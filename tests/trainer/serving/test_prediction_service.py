@@ -15,26 +15,32 @@ from trainer.serving.errors import (
     TooSlowError,
 )
 from trainer.serving.fetching import Fetcher
+from trainer.serving.images import ImageInput
 from trainer.serving.prediction_service import PredictionService
+from trainer.serving.rows import Field
+from trainer.serving.single_image import SingleImageReader
+
+
+class OwnSize(ImageInput):
+    """Leaves images as large as they are."""
+
+    def pixels(self, data):
+        width, height = images.read_header(data).size
+        return images.pixels(data, (height, width, 1))
 
 
 class SlowModel:
     """Answers the number of an image's pixels once the gate is open; keeps its batches' sizes."""
 
-    rows = None
-
     def __init__(self):
+        self.rows = SingleImageReader(Field("", "image", "pixels", 0, "image", OwnSize((1, 1, 1))))
         self.gate = threading.Event()
         self.batches = []
 
-    def predict(self, images):
-        self.batches.append(len(images))
+    def predict(self, rows):
+        self.batches.append(len(rows))
         assert self.gate.wait(10)
-        return [{"label": str(image.size)} for image in images]
-
-    def pixels(self, data):
-        width, height = images.read_header(data).size
-        return images.pixels(data, (height, width, 1))
+        return [{"label": str(row.values[0].size)} for row in rows]
 
 
 @pytest.fixture
@@ -85,13 +91,13 @@ def test_a_wrong_request_does_not_touch_the_others(service, model):
 
 
 def test_an_example_on_which_the_model_fails_harms_nobody_else(service, model):
-    def fail_on_nine(images):
-        if any(image.size == 9 for image in images):
+    def fail_on_nine(rows):
+        if any(row.values[0].size == 9 for row in rows):
             raise RuntimeError("of nine pixels")
-        return [{"label": str(image.size)} for image in images]
+        return [{"label": str(row.values[0].size)} for row in rows]
 
     waits, model.predict = model.predict, fail_on_nine
-    model.predict = lambda images: waits(images) and fail_on_nine(images)
+    model.predict = lambda rows: waits(rows) and fail_on_nine(rows)
     bodies = [request((2, 2))] + [request((1, 1), (3, 3)), request((2, 3))] * 5
     answers = asyncio.run(together(service, model, *bodies))
     assert max(model.batches) > 5, "they shared a batch"

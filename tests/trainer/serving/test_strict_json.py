@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from trainer.serving import strict_json
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.instances import unwrap
-from trainer.serving.parameters import OF_ROWS
+from trainer.serving.parameters import options
+
+OF_ROWS = options(columns=True, images=False)
 
 
 def told(body):

@@ -22,12 +22,13 @@ class Rows:
     """Input and output of a prediction of a table or query.
 
     statement: the SELECT of key and features. expires: when the frozen rows are deleted.
-    regression: whether the model predicts numbers.
+    regression: whether the model predicts numbers. images: number of a row's images.
     """
 
     statement: str
     expires: datetime
     regression: bool
+    images: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class PredictionPlan:
                 "statement": rows.statement,
                 "expires": rows.expires.isoformat(timespec="seconds"),
                 "regression": rows.regression,
+                "images": rows.images,
             },
             "instances": self.instances,
             "left_out": self.left_out,

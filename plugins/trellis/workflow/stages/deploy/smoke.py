@@ -57,12 +57,11 @@ class SmokeOperator(DeployModelOperator):
         examples = [
             example
             for example in challenger.examples
-            if list(example.instance) != ["image_uri"]
-            or self.platform.serving.reads(example.instance["image_uri"])
+            if all(map(self.platform.serving.reads, challenger.addresses(example)))
         ]
         if not examples:
             raise AirflowFailException(
-                "Every test example is an image that requests may not name (platform.yaml, "
+                "Every test example has an image that requests may not name (platform.yaml, "
                 "serving.image_uris): add the folder of the experiment's images there."
             )
         share = endpoint.traffic_split.get(deployed, 0)

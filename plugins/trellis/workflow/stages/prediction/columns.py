@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.table import KINDS, PARTITION_TYPES, Column, Feature, Table
 from trellis.workflow.spec.problems import did_you_mean
+from trellis_contracts.dataset_features import IMAGE
 
 PREDICTION = "prediction"
 """The column that a batch prediction adds to its source's columns."""
@@ -61,6 +62,8 @@ def fit(
 
 
 def _takes(feature: Feature) -> Sequence[str]:
+    if feature.kind == IMAGE:  # an address
+        return [feature.type]
     types = _WIDER.get(feature.type, (feature.type,))
     return [type_ for type_ in types if type_ in KINDS]
 

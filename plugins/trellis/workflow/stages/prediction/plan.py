@@ -188,7 +188,9 @@ def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, va
     return Found(
         source=found.name,
         partition=found.partition.to_json() if found.partition else None,
-        rows=Rows(found.statement, datetime.now(UTC) + EXPIRES, learned.regression),
+        rows=Rows(
+            found.statement, datetime.now(UTC) + EXPIRES, learned.regression, len(learned.images)
+        ),
         instances=found.rows,
         left_out=found.left_out,
         output=run.output_table,

@@ -11,7 +11,7 @@ from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
 
-# The server reads all images of a request at once, 10 MB at most (trainer.serving.limits).
+# The server reads all images of a request, 10 MB together at most (trainer.serving.limits).
 _IMAGES_AT_ONCE = 8
 
 
@@ -36,19 +36,19 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
     """The BatchPredictionJob. It names the model's version, never an alias."""
-    experiment, run = plan.experiment, plan.run
+    experiment, run, rows = plan.experiment, plan.run, plan.rows
     machines = experiment.prediction.machines
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
         machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
-    if experiment.prediction.kind == "image":
+    io: dict[str, Any]
+    if rows is None:
         io = {
             "input_config": {
                 "instances_format": "jsonl",
                 "gcs_source": {"uris": [run.instances]},
             },
             "instance_config": {"instance_type": "object"},
-            "manual_batch_tuning_parameters": {"batch_size": _IMAGES_AT_ONCE},
             "output_config": {
                 "predictions_format": "jsonl",
                 "gcs_destination": {"output_uri_prefix": run.output_folder},
@@ -71,6 +71,10 @@ def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
                 },
             },
         }
+    images = 1 if rows is None else rows.images
+    if images:
+        size = max(1, _IMAGES_AT_ONCE // images)
+        io["manual_batch_tuning_parameters"] = {"batch_size": size}
     account = platform.serving_account
     return {
         "display_name": f"{experiment.name} predictions",

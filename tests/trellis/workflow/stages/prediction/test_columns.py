@@ -65,6 +65,14 @@ def test_what_does_not_fit_is_named(changed, said):
     assert said in str(refused.value)
 
 
+def test_a_column_of_images_holds_addresses():
+    learned = replace(LEARNED, features=[Feature("photo", "photo", "STRING", "image")])
+    known = [Column("id", "STRING"), Column("photo", "STRING"), Column("photos", "INT64")]
+    assert fit("p.d.t", "cells@3", learned, known, None) == (None, ["photos"])
+    with pytest.raises(SourceError, match="'photo' is INT64; the model learned from STRING"):
+        fit("p.d.t", "cells@3", learned, [known[0], Column("photo", "INT64")], None)
+
+
 def test_a_feature_with_the_name_of_the_answers_column_is_refused():
     learned = replace(LEARNED, features=[Feature("prediction", "prediction", "INT64", "numeric")])
     known = [Column("id", "STRING"), Column("prediction", "INT64")]
