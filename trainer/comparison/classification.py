@@ -139,7 +139,7 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             macro_precision,
             macro_precision_resampled,
             chance=chance.mean_share,
-            interval="pseudo-error bootstrap",
+            interval="logit and pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
             pseudo_errors=True,
         ),

@@ -1,13 +1,14 @@
 """Chooses the interval of each metric; its name is in leaderboard.json.
 
 The percentile bootstrap is used where its coverage is right, and a better method elsewhere;
-`proportions`, `pseudo_error`, `auc`, `calibration` and `studentized` give the measurements.
+`proportions`, `pseudo_error`, `auc`, `precision`, `calibration` and `studentized` give the
+measurements.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from trainer.comparison import bootstrap, proportions, pseudo_error, studentized
+from trainer.comparison import bootstrap, precision, proportions, pseudo_error, studentized
 from trainer.comparison.auc import newcombe_interval
 from trainer.comparison.calibration import calibration_interval
 from trainer.comparison.metric import Metric
@@ -52,6 +53,17 @@ def _newcombe_or_pseudo_error(
     return _pseudo_error(metric, outcome, value, samples, level)
 
 
+def _logit_and_pseudo_error(
+    metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
+) -> Interval:
+    lows, highs = zip(
+        precision.logit_interval(value, outcome, level),
+        _pseudo_error(metric, outcome, value, samples, level),
+        strict=True,
+    )
+    return min(lows), max(highs)
+
+
 def _calibration(
     metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
 ) -> Interval:
@@ -73,6 +85,7 @@ METHODS: dict[str, Callable[[Metric, Any, float, Samples, float], Interval]] = {
     "clopper-pearson": _clopper_pearson,
     "pseudo-error bootstrap": _pseudo_error,
     "newcombe or pseudo-error bootstrap": _newcombe_or_pseudo_error,
+    "logit and pseudo-error bootstrap": _logit_and_pseudo_error,
     "calibration bootstrap": _calibration,
     "studentized bootstrap": _studentized,
 }

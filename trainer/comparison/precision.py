@@ -3,11 +3,30 @@ mean over the classes.
 
 For rare classes it says more than AUC: among 10,000 others, 100 false alarms are 1% of them, but as
 many as 100 true ones. The mean over two classes would hide that: the frequent one's is near 1.
+
+Resampled, an average precision is too high (drawn twice, a positive has itself above it), and the
+bootstrap of a weak model misses a lower truth. Its standard error to first order, symmetric in the
+logit, has no such bias (Boyd, Eng & Page, ECML 2013, compare intervals on this scale), but knows
+nothing of errors that the split does not show. The interval spans both, 2% to 13% wider than the
+bootstrap with pseudo-errors alone. Percentage of 250 simulated splits whose interval, meant for
+95%, covered the true average precision (that bootstrap in brackets), for normal scores:
+
+    examples  positives  truth             examples  classes  truth
+    150              30  0.28   94 (93)    150             3  0.42  93 (86)
+    300              15  0.08   96 (92)    300             3  0.85  97 (95)
+    300              15  0.73   96 (94)    300             5  0.32  90 (85)
+    300              60  0.20   95 (92)
+    300              60  0.64   94 (93)
+    300             150  0.68   95 (94)
+    1000             20  0.08   93 (92)
+    1000             50  0.08   96 (94)
+    100              50  0.98   98 (98)
 """
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy import special, stats
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.auc import EXACT_UP_TO
@@ -33,6 +52,23 @@ def macro_precision_resampled(outcome: Outcome, weights: np.ndarray) -> np.ndarr
     if outcome.probabilities.size > EXACT_UP_TO:
         return mean_over_classes(first_order(outcome.rankings, weights))
     return mean_over_classes(np.array(list(exact(outcome.rankings, weights))))
+
+
+def logit_interval(value: float, outcome: Outcome, level: float) -> tuple[float, float]:
+    """Interval of the average precision `value` by its standard error to first order, symmetric in
+    its logit. (value, value) at 0 and 1, where the standard error is 0.
+    """
+    if not 0 < value < 1:
+        return value, value
+    by_class = [_influence(ranking, len(outcome.labels)) for ranking in outcome.rankings]
+    influence = np.mean([each for mean, each in by_class if not np.isnan(mean)], axis=0)
+    distance = stats.norm.ppf((1 + level) / 2)
+    if outcome.groups is not None:
+        influence = outcome.groups.sums(influence)
+        distance = outcome.groups.distance(level)
+    half = distance * np.sqrt((influence**2).sum()) / (value * (1 - value))
+    low, high = special.expit(special.logit(value) + np.array([-half, half]))
+    return float(low), float(high)
 
 
 def exact(rankings: Sequence[Ranking], weights: np.ndarray) -> Iterator[np.ndarray]:

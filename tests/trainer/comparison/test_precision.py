@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from trainer.comparison import bootstrap, precision
+from trainer.comparison.classification import CLASSIFICATION_METRICS
+from trainer.comparison.groups import Groups
 from trainer.comparison.outcome import Outcome
+from trainer.comparison.scoreboard import Scoreboard
+
+METRIC = CLASSIFICATION_METRICS["average_precision"]
 
 
 def test_to_first_order_the_interval_is_that_of_the_exact_one(outcome, weights):
@@ -57,3 +62,62 @@ def test_a_rare_class_is_not_hidden_by_the_other():
     scores = np.concatenate([np.linspace(0, 1, 10_000), np.full(10, 0.98995)])
     outcome = Outcome(labels, np.column_stack([1 - scores, scores]))
     assert precision.macro_precision(outcome) == pytest.approx(10 / 111, abs=0.01)
+
+
+def weak(n, share, seed):
+    """Scores that know little of two classes."""
+    random = np.random.default_rng(seed)
+    labels = (random.random(n) < share).astype(int)
+    scores = 1 / (1 + np.exp(-random.normal(size=n) - 0.5 * labels))
+    return Outcome(labels, np.column_stack([1 - scores, scores]))
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_its_standard_error_is_that_of_the_bootstrap(outcome, weights, classes):
+    tried = outcome if classes == 5 else weak(3000, 0.3, seed=1)
+    drawn = weights if classes == 5 else np.hstack(list(bootstrap.draw(3000, 400)))
+    value = precision.macro_precision(tried)
+    low, high = precision.logit_interval(value, tried, 0.95)
+    resampled = precision.macro_precision_resampled(tried, drawn)
+    assert (high - low) / (2 * 1.96) == pytest.approx(resampled.std(), rel=0.1)
+    assert np.log(low / (1 - low)) + np.log(high / (1 - high)) == pytest.approx(
+        2 * np.log(value / (1 - value))
+    )
+
+
+def test_groups_of_equal_examples_count_as_one_each():
+    once = weak(300, 0.2, seed=2)
+    five = Outcome(
+        np.repeat(once.labels, 5),
+        np.repeat(once.probabilities, 5, axis=0),
+        groups=Groups.named(np.repeat(np.arange(300), 5)),
+    )
+    value = precision.macro_precision(once)
+    low, high = precision.logit_interval(value, once, 0.95)
+    assert precision.logit_interval(precision.macro_precision(five), five, 0.95) == pytest.approx(
+        (low, high), rel=0.05
+    )
+
+
+def test_of_a_perfect_order_only_the_pseudo_errors_know():
+    labels = np.arange(100) % 2
+    perfect = Outcome(labels, np.column_stack([1 - labels, labels]).astype(float))
+    assert precision.logit_interval(1.0, perfect, 0.95) == (1, 1)
+    (standing,) = Scoreboard({"a": perfect}, METRIC).standings
+    estimate = standing.metrics["average_precision"]
+    assert estimate.low < 0.99 < estimate.high == 1
+
+
+def test_the_interval_of_a_weak_model_spans_both():
+    tried = weak(300, 0.1, seed=3)
+    (standing,) = Scoreboard({"a": tried}, METRIC).standings
+    estimate = standing.metrics["average_precision"]
+    drawn = np.hstack(list(bootstrap.draw(300)))
+    parts = [
+        precision.logit_interval(estimate.value, tried, 0.95),
+        bootstrap.interval(precision.macro_precision_resampled(tried, drawn), 0.95),
+    ]
+    for low, high in parts:
+        assert estimate.low <= low + 1e-6
+        assert estimate.high >= high - 1e-6
+    assert estimate.low == pytest.approx(parts[0][0], abs=1e-6)
