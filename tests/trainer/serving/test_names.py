@@ -1,5 +1,6 @@
 """Features by their names in the source, whatever identifiers the dataset has for them."""
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.raw_tables import write_with_source
+from tests.trainer.serving.images import image
 from trainer import dataset_description, models
 from trainer.comparison import raw_examples, scoring
 from trainer.serving.errors import InvalidRequestError
+from trainer.serving.images import ImageInput
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.serving.rows import Field, RowReader
@@ -140,7 +143,7 @@ def test_a_model_scores_another_dataset_by_the_names_of_the_source(folder, tmp_p
 def test_the_page_has_an_instance_that_is_read():
     """docs/how-to/serve.md: its example, and what its table says of each type."""
     page = (Path(__file__).parents[3] / "docs/how-to/serve.md").read_text()
-    (example,) = (
+    example, of_images = (
         part.partition("```")[0]
         for part in page.split("```json\n")
         if part.startswith('{"instances')
@@ -151,6 +154,13 @@ def test_the_page_has_an_instance_that_is_read():
         [Field(f"c{n}", kinds[name], f"x{n}", 9, name) for n, name in enumerate(kinds)]
     )
     assert len(reader.read(example.encode()).instances) == 1
+    photo = Field("photo", "image", "photo", 0, image=ImageInput((8, 8, 3)))
+    others = [Field("age", "numeric", "age", 0), Field("site", "categorical", "site", 0)]
+    file = base64.b64encode(image(9)).decode()
+    written = of_images.replace("/9j/4AAQ...", file).encode()
+    by_file, by_address = RowReader([photo, *others]).read(written).instances
+    assert by_file.values[0].data == image(9)
+    assert str(by_address.values[0]).startswith("gs://")
     rows = [
         line.split("|")[1:3]
         for line in page.splitlines()
