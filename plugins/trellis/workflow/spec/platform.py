@@ -126,7 +126,7 @@ class Serving(Section):
     )
     image_uris: list[Annotated[str, StringConstraints(pattern=r"^gs://[^/]+/(.*/)?$")]] = key(
         "folders, gs://BUCKET/ or gs://BUCKET/FOLDER/, whose images a request may name by "
-        "`image_uri`; none: whatever the service account may read",
+        "address; none: whatever the service account may read",
         [],
     )
 

@@ -1,8 +1,9 @@
 """A serving container for batch predictions: as trainer.serve answers, without a model.
 
 Images: the label is the name of the image's folder. Rows: the label is whether `x` is above 0; all
-features must be there, and nothing else. An instance that says "bad" is refused: by itself if the
-request has the parameter `each`. One that says "worse" fails its request in any case.
+features must be there, and nothing else; `photo` is an address. An instance that says "bad" is
+refused: by itself if the request has the parameter `each`. One that says "worse" fails its request
+in any case.
 """
 
 import http.server
@@ -23,6 +24,8 @@ def predict(instance):
         raise ValueError("stage: bad")
     if "taken" in instance and not instance["taken"].endswith("Z"):
         raise ValueError(f"taken: {instance['taken']}")
+    if "photo" in instance and not str(instance["photo"]).startswith("gs://"):
+        raise ValueError(f"photo: {instance['photo']}")
     if instance.get("stage") == "worse":
         raise RuntimeError("stage: worse")
     label = "unknown" if instance["x"] is None else str(instance["x"] > 0).lower()

@@ -1,5 +1,6 @@
 """Whole predictions, by real batch prediction jobs of a small server."""
 
+import dataclasses
 import json
 import re
 
@@ -7,6 +8,8 @@ import pytest
 
 from tests.airflow_side import clear_and_run
 from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
+from trellis.workflow.contracts.table import Feature
+from trellis_contracts.columns import ImageForm
 
 TABLE = "prediction_tests.samples"
 
@@ -61,6 +64,22 @@ def test_rows_of_a_day(client, rows, states):
     rows.promote("champion", table=LEARNED)
     assert clear_and_run(rows.dag, run) == dict.fromkeys(tasks, "success")
     assert rows.record == record
+
+
+@pytest.mark.slow
+def test_a_column_of_images_reaches_the_server_as_addresses(predictions, client, states):
+    address = "IF(sample = 5, NULL, CONCAT('gs://lab/', sample, '.png'))"
+    query = f"SELECT *, {address} AS photo FROM {TABLE} WHERE sample BETWEEN 5 AND 25"
+    made = predictions("pictured", query=query)
+    form = ImageForm((8, 8), 3, "png", "stretch")
+    photo = Feature("photo", "photo", "STRING", "image", form)
+    learned = dataclasses.replace(LEARNED, features=[*LEARNED.features, photo])
+    made.promote("champion", table=learned)
+    assert states(made.run())["result"] == "success"
+    record = made.record
+    assert (record["instances"], record["predicted"], record["failed"]) == (21, 20, 1)
+    (error,) = record["errors"]
+    assert (error["instance"], error["error"]) == ("5", "photo: None")
 
 
 def test_a_day_without_rows_is_no_failure(rows, states, capfd):
