@@ -89,7 +89,11 @@ def upload(client: Any, folder: Path, address: str) -> int:
     root = client.bucket(bucket)
     manifest = root.blob(f"{prefix}/{MANIFEST}")
     if manifest.exists():
-        raise DataError(f"gs://{bucket}/{manifest.name} exists already")
+        raise DataError(
+            f"gs://{bucket}/{manifest.name} exists already, and stays as it is: name another "
+            "folder. To append, upload these images to a folder of their own; a manifest may name "
+            "images of several"
+        )
     pairs = [
         (str(image.file), root.blob(f"{prefix}/images/{image.file.relative_to(folder).as_posix()}"))
         for image in found

@@ -36,7 +36,11 @@ def load(client: Any, file: File, address: str, location: str) -> int:
         # One load job: the table exists with all its rows, or not at all.
         job = client.load_table_from_file(content, full, location=location, job_config=config)
         return int(job.result().output_rows)
-    except Conflict as error:
-        raise DataError(f"{address} has rows already: {error.message}") from None
+    except Conflict:
+        raise DataError(
+            f"{address} has rows already, and stays as it is: name another table. To append, "
+            "upload the rows to a table of their own, and in BigQuery run "
+            f"`INSERT INTO {address} SELECT * FROM` that table"
+        ) from None
     except GoogleAPICallError as error:
         raise DataError(f"{address} cannot be loaded: {error.message}") from None

@@ -131,7 +131,7 @@ def test_nothing_is_overwritten(trellis, dags, google, capsys):
     assert (dags / "experiments/flowers.yaml").read_text() == "mine\n"
     assert trellis("upload", "flowers.csv", "data.twice") == 0
     assert trellis("upload", "flowers.csv", "data.twice") == 1
-    assert "data.twice" in capsys.readouterr().err
+    assert "INSERT INTO data.twice SELECT" in capsys.readouterr().err
 
 
 def test_names_types_and_classes_of_a_file_reach_the_run(trellis, dags, planned, capsys):
