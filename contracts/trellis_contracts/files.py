@@ -37,7 +37,7 @@ class Part:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """From content that fits the schema."""
-        decoders = _decoders(cls).items()
+        decoders = _decoders(cls).items()  # type: ignore[arg-type]
         return cls(**{key: decode(document[key]) for key, decode in decoders if key in document})
 
 
