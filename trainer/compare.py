@@ -21,21 +21,22 @@ import sys
 from collections.abc import Mapping
 
 from trainer import storage
-from trainer.comparison import binary, challenger, importance, leaderboard, scoreboard
+from trainer.comparison import challenger, importance, leaderboard, scoreboard
 from trainer.comparison.baselines import with_baselines
-from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
-from trainer.comparison.metric import Metric
-from trainer.comparison.multilabel import MULTILABEL_METRICS
-from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Decision, Gate, decide
 from trainer.comparison.raw_examples import RawExamplesError
-from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.repeats import read_repeats
 from trainer.comparison.run_folder import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.comparison.selection import selected_training
 from trainer.comparison.served import with_served
+from trainer.metrics import binary
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.metric import Metric
+from trainer.metrics.multilabel import MULTILABEL_METRICS
+from trainer.metrics.outcome import AnyOutcome
+from trainer.metrics.regression import REGRESSION_METRICS
 from trainer.report.page import render
 from trainer.storage import StorageError
 from trellis_contracts import documents

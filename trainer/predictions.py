@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 from trellis_contracts.documents import ContractError
 from trellis_contracts.predictions import PredictionsHeader
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
@@ -37,7 +37,7 @@ class Predictions:
     keys: (n,) object array of str, unique. labels: (n,) int32 in [0, c).
     probabilities: (n, c) float32 in [0, 1], each row summing to 1 within SUM_TOLERANCE.
     classes: c names. threshold: between two classes; None: the most probable one is decided
-    (trainer.decision). Raises PredictionsError when any of this does not hold.
+    (trainer.metrics.decision). Raises PredictionsError when any of this does not hold.
     """
 
     keys: np.ndarray

@@ -1,6 +1,6 @@
 """By which of a classifier's two probabilities it labels: the threshold that files have.
 
-trainer.decision chooses one and decides by it.
+trainer.metrics.decision chooses one and decides by it.
 """
 
 from collections.abc import Mapping

@@ -87,5 +87,5 @@ def add_metric(tree: Path) -> None:
             of_label=True,
         ),
 """
-    regression = tree / "trainer/comparison/regression.py"
+    regression = tree / "trainer/metrics/regression.py"
     insert(regression, '        Metric(\n            "r2",', column)

@@ -10,8 +10,8 @@ import pytest
 
 from testbed.trainings import originals
 from trainer import predictions
-from trainer.comparison.outcome import Outcome
 from trainer.exporting import tfrecord
+from trainer.metrics.outcome import Outcome
 from trainer.predictions import Predictions
 from trellis_contracts import VERSION
 from trellis_contracts.dataset import Counts, DatasetDescription, Shard, Split, shard_name

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer import predictions
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 from trainer.predictions import Predictions, PredictionsError, Values
 
 

@@ -1,18 +1,12 @@
 """The scientific core of trainer.compare: contenders, scores, uncertainty, leaderboard.
 
+trainer.metrics has the metrics.
+
 held_out_split   keys and labels of the test split, from the TFRecords
 run_folder       the files of a run: plan, tuning trials, full trainings
 baselines        the baselines of a run, as contenders
 served           the served model, as a contender
 raw_predictions  converts predictions of BigQuery ML and AutoML
-outcome          one contender's predictions, aligned with the test split
-metric           the definition of a metric
-classification   the metrics of classes, on the split and on many resamples at once
-regression       the outcome and the metrics of values
-auc, ranks       area under the ROC curve, from ranks
-precision        area under the precision-recall curve
-calibration      expected calibration error and its interval
-groups           examples that are not independent: what intervals count in place of them
 bootstrap        resamples of the test split, and percentile intervals
 proportions      intervals of shares of examples, where the bootstrap fails
 pseudo_error     intervals of averages over classes, where the bootstrap fails

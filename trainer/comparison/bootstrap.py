@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from trainer.comparison.groups import Groups
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import AnyOutcome
+from trainer.metrics.groups import Groups
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import AnyOutcome
 
 RESAMPLES = 2000
 

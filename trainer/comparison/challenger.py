@@ -18,8 +18,8 @@ from trainer.comparison import originals, provenance, raw_examples
 from trainer.comparison.originals import HeldOutImage, OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
-from trainer.decision import decide
 from trainer.images import ImageError
+from trainer.metrics.decision import decide
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES

@@ -18,10 +18,10 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from trainer import label_sets, storage
-from trainer.comparison.groups import Groups
-from trainer.comparison.multilabel import SetOutcome
-from trainer.comparison.outcome import AnyOutcome, Outcome
-from trainer.comparison.regression import ValueOutcome
+from trainer.metrics.groups import Groups
+from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics.outcome import AnyOutcome, Outcome
+from trainer.metrics.regression import ValueOutcome
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.tasks import MULTILABEL, REGRESSION

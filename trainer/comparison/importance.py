@@ -36,16 +36,16 @@ from trainer.comparison import bootstrap, raw_examples
 from trainer.comparison.bootstrap import SEED
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.metric import Metric
-from trainer.comparison.multilabel import SetOutcome
 from trainer.comparison.originals import ImagesByKey
-from trainer.comparison.outcome import AnyOutcome, Outcome
 from trainer.comparison.pictures import PictureError, Pictures, pixels
 from trainer.comparison.raw_examples import RawExamplesError
-from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import decimals, estimate
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
+from trainer.metrics.metric import Metric
+from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics.outcome import AnyOutcome, Outcome
+from trainer.metrics.regression import ValueOutcome
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import Model, ModelError

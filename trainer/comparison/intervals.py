@@ -8,12 +8,13 @@ measurements.
 from collections.abc import Callable
 from typing import Any
 
-from trainer.comparison import bootstrap, precision, proportions, pseudo_error, studentized
-from trainer.comparison.auc import newcombe_interval
-from trainer.comparison.calibration import calibration_interval
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
+from trainer.comparison import bootstrap, proportions, pseudo_error, studentized
 from trainer.comparison.samples import Samples
+from trainer.metrics import precision
+from trainer.metrics.auc import newcombe_interval
+from trainer.metrics.calibration import calibration_interval
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import Outcome
 
 LEVEL = 0.95
 

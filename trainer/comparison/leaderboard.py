@@ -11,10 +11,10 @@ from typing import Any
 from trainer.comparison import bootstrap, learned, provenance
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.notes import notes, of_data, of_learning, reused
-from trainer.comparison.outcome import AnyOutcome
 from trainer.comparison.promotion import Decision
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import Scoreboard
+from trainer.metrics.outcome import AnyOutcome
 from trellis_contracts import leaderboard
 from trellis_contracts.baseline import Baseline
 from trellis_contracts.challenger import Versions

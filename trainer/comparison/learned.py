@@ -25,9 +25,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from trainer.comparison.outcome import FLOOR, AnyOutcome, ClassOutcome
-from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard
+from trainer.metrics.outcome import FLOOR, AnyOutcome, ClassOutcome
+from trainer.metrics.regression import ValueOutcome
 from trellis_contracts.training import Training
 
 HALF_DECIBAN = math.log(10) / 20

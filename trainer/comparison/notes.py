@@ -6,11 +6,11 @@ The notes are in leaderboard.json, below the table in the terminal and at the to
 from collections.abc import Mapping, Sequence
 
 from trainer.comparison import learned
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import AnyOutcome, ClassOutcome, of_kind
-from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.scoreboard import Scoreboard, Standing
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import AnyOutcome, ClassOutcome, of_kind
+from trainer.metrics.regression import ValueOutcome
 from trellis_contracts.leaderboard import Repeats
 from trellis_contracts.tasks import MULTILABEL
 

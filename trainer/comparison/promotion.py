@@ -28,9 +28,9 @@ from dataclasses import dataclass, field
 
 from trainer.comparison.learned import nothing
 from trainer.comparison.notes import FEW
-from trainer.comparison.outcome import ClassOutcome
 from trainer.comparison.run_folder import Run, Served
 from trainer.comparison.scoreboard import Scoreboard, metric_named
+from trainer.metrics.outcome import ClassOutcome
 from trellis_contracts.leaderboard import Check, Estimate, Promotion, ServedModel
 
 BASELINES = ("bqml", "automl")

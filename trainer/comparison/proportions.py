@@ -13,7 +13,7 @@ From 20 errors on, both agree. So shares have these closed forms, which are cons
 import numpy as np
 from scipy import stats
 
-from trainer.comparison.groups import Groups
+from trainer.metrics.groups import Groups
 
 
 def share_interval(

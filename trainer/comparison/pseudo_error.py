@@ -33,8 +33,8 @@ import numpy as np
 
 from trainer.comparison import bootstrap
 from trainer.comparison.bootstrap import RESAMPLES, SEED
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import ClassOutcome
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import ClassOutcome
 
 SHARE = 0.5
 """Pseudo-examples in a resample, of all classes together, on average."""

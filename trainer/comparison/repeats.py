@@ -11,9 +11,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
-from trainer.comparison.metric import Metric
 from trainer.comparison.run_folder import Run, read_training
 from trainer.comparison.scoreboard import Scoreboard, decimals
+from trainer.metrics.metric import Metric
 from trellis_contracts.leaderboard import FailedSeed, Repeats, Spread
 from trellis_contracts.plan import PlanFile
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.comparison import bootstrap, pseudo_error
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import AnyOutcome, ClassOutcome
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import AnyOutcome, ClassOutcome
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.comparison import binary, samples
-from trainer.comparison.classification import CLASSIFICATION_METRICS
+from trainer.comparison import samples
 from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
-from trainer.comparison.metric import Metric
-from trainer.comparison.multilabel import MULTILABEL_METRICS
-from trainer.comparison.outcome import AnyOutcome
-from trainer.comparison.regression import REGRESSION_METRICS
 from trainer.comparison.samples import Samples
+from trainer.metrics import binary
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.metric import Metric
+from trainer.metrics.multilabel import MULTILABEL_METRICS
+from trainer.metrics.outcome import AnyOutcome
+from trainer.metrics.regression import REGRESSION_METRICS
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.leaderboard import Difference, Estimate
 from trellis_contracts.tasks import MULTILABEL, REGRESSION

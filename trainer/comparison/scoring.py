@@ -21,7 +21,7 @@ from trainer.comparison.held_out_split import HeldOutSplitError, listed
 from trainer.comparison.originals import HeldOutImages, ImagesByKey
 from trainer.comparison.pictures import PictureError, Pictures, pixels
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST

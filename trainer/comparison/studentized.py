@@ -15,7 +15,7 @@ residuals that are normal, Laplace, heteroscedastic, and Student's with 5 degree
 import numpy as np
 
 from trainer.comparison import bootstrap
-from trainer.comparison.groups import Groups
+from trainer.metrics.groups import Groups
 
 # From this many examples on, both methods agree (widths within 1% at 1,000 normal residuals), and a
 # second pass over the resamples is not worth its time.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison.outcome import Outcome
+from trainer.metrics.outcome import Outcome
 from trainer.report import pictures
 from trellis_contracts.charts import INK, RIGHT, WHITE, WRONG, chart, layer, name
 

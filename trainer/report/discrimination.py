@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison.outcome import ClassOutcome
+from trainer.metrics.outcome import ClassOutcome
 from trainer.report.contenders import ContenderStyle
 from trainer.report.curves import Curve, curve_chart
 from trellis_contracts.tasks import MULTILABEL

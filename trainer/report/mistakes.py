@@ -8,7 +8,7 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.outcome import Outcome
+from trainer.metrics.outcome import Outcome
 from trainer.report import pictures
 from trainer.report.confusion import ConfusionMatrix, confusion_matrix, counts_and_shares
 from trainer.report.contenders import ContenderStyle

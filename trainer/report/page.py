@@ -13,10 +13,10 @@ import yaml
 from markupsafe import Markup
 
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.multilabel import SetOutcome
-from trainer.comparison.outcome import AnyOutcome, Outcome, of_kind
-from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import Contender, Run
+from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics.outcome import AnyOutcome, Outcome, of_kind
+from trainer.metrics.regression import ValueOutcome
 from trainer.report import moments, numbers
 from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.dataset import dataset_section

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison import chance
-from trainer.comparison.outcome import ClassOutcome
+from trainer.metrics import chance
+from trainer.metrics.outcome import ClassOutcome
 from trainer.report.contenders import ContenderStyle
 from trainer.report.curves import Curve, curve_chart
 from trainer.report.discrimination import CLASSES_APART, affordable, mixed_classes

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from trainer.comparison.groups import Groups
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.multilabel import SetOutcome
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.proportions import share_interval
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
+from trainer.metrics.groups import Groups
+from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics.outcome import Outcome
 from trainer.report.contenders import ContenderStyle
 from trellis_contracts.charts import GRID, GUIDE, PAPER, chart, layer, number
 

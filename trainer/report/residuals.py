@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.regression import ValueOutcome
+from trainer.metrics.regression import ValueOutcome
 from trainer.report import pictures
 from trainer.report.axes import scale
 from trainer.report.contenders import ContenderStyle

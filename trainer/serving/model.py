@@ -42,8 +42,7 @@ class Model:
 
     rows: reads requests. explainer: None if the SavedModel has no signatures for it, as one trained
     before there were explanations. family: of its task, one of trellis_contracts.dataset.FAMILIES.
-    threshold: by which it labels, as trainer.decision tells one; None: with the most probable
-    class.
+    threshold: by which it labels (trainer.metrics.decision); None: with the most probable class.
     """
 
     def __init__(self, tensorflow: Any, loaded: Any, rows: RowReader):

@@ -17,8 +17,10 @@ from collections.abc import Mapping, Sequence
 import keras
 import numpy as np
 
-from trainer import decision, label_sets, metrics, storage
-from trainer.decision import Threshold
+from trainer import label_sets, storage
+from trainer.metrics import decision
+from trainer.metrics import sums as metrics
+from trainer.metrics.decision import Threshold
 from trainer.models.inputs import standard
 from trainer.training import saved_model
 from trainer.training.objectives.classification import of_order

@@ -10,7 +10,7 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
     COLUMN       (n,) or (n, any) of a model of rows, for each feature: trainer.training.raw_rows
                                   has the types, and the values for NULL
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
-       label         (n,) string  name of the class that is decided (trainer.decision)
+       label         (n,) string  name of the class that is decided (trainer.metrics.decision)
     -> probabilities (n, classes) float32 of a multi-label task instead, each of its own
        decided       (n, classes) bool, which classes are decided (trainer.label_sets)
     -> value         (n,) float64 for a regression instead, in the label's unit
@@ -18,8 +18,8 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
 A model of rows takes every column, also those that it does not read. Further signatures of all:
 
     classes   () -> classes (classes,) string, their names in order; not of a regression
-    threshold () -> class () string, above () float32, as trainer.decision has them; only of a model
-              that decides by a threshold
+    threshold () -> class () string, above () float32, as trainer.metrics.decision has them; only of
+              a model that decides by a threshold
 
 of a manifest's images (image_signatures.py):
 
@@ -66,7 +66,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import preprocessing, storage
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
 from trainer.training import image_signatures, row_signatures
 from trainer.training.objectives import Regression
@@ -183,7 +183,7 @@ def _decided_each(found: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def _decided(probabilities: tf.Tensor, threshold: Threshold | None) -> tf.Tensor:
-    """Decide like trainer.decision.decide."""
+    """Decide like trainer.metrics.decision.decide."""
     if threshold is None:
         return tf.argmax(probabilities, -1)
     over = probabilities[:, threshold.positive] > tf.constant(threshold.above, tf.float32)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trainer.comparison import bootstrap
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.outcome import Outcome
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.outcome import Outcome
 
 
 def test_every_resample_draws_as_many_examples_as_there_are():

@@ -17,7 +17,7 @@ from trainer import dataset_description, models, predictions
 from trainer.comparison import challenger, originals
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 from trainer.predictions import Predictions, Values
 from trainer.serving.model import Model
 from trainer.training import saved_model

@@ -13,13 +13,13 @@ from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
 from trainer import compare, dataset_description, models
 from trainer.comparison import importance
-from trainer.comparison.groups import Groups
 from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.importance import ImportanceError, estimates
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.run_folder import read_run
 from trainer.comparison.scoreboard import metric_named
+from trainer.metrics.groups import Groups
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.regression import ValueOutcome
 from trainer.training import saved_model
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.tasks import REGRESSION

@@ -7,7 +7,7 @@ import pytest
 
 from trainer import compare
 from trainer.comparison import leaderboard
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 from trellis_contracts import documents
 from trellis_contracts.leaderboard import Leaderboard
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.trainer.comparison.trainings import a_training
 from trainer import label_sets
 from trainer.comparison.learned import nothing, stalled
-from trainer.comparison.multilabel import SetOutcome
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard, metrics_for
+from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.regression import ValueOutcome
 
 SEEDS = st.integers(0, 2**32 - 1)
 

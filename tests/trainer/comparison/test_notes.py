@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from trainer.comparison.classification import CLASSIFICATION_METRICS
 from trainer.comparison.notes import notes, of_data
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.scoreboard import Scoreboard
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.outcome import Outcome
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trainer.comparison.plans import plan_of
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.promotion import Check, Gate, decide
-from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
 from trainer.comparison.run_folder import Contender, Run, Served
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 LABELS = np.arange(100) % 2

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from trainer.comparison import bootstrap, pseudo_error
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.scoreboard import Scoreboard
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.outcome import Outcome
 
 METRICS = [metric for metric in CLASSIFICATION_METRICS.values() if metric.pseudo_errors]
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, metric_named
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.outcome import Outcome
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 

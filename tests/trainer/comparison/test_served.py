@@ -12,7 +12,7 @@ from trainer import dataset_description, predictions
 from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.run_folder import RunError, Served, read_run
 from trainer.comparison.served import with_served
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 from trainer.predictions import Predictions
 
 LABELS = np.arange(40) % 2

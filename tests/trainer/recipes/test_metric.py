@@ -11,7 +11,7 @@ from tests.recipes import tree as trees
 PROGRAM = """
 import json
 import numpy as np
-from trainer.comparison.regression import ValueOutcome
+from trainer.metrics.regression import ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard, metric_named
 from trellis_contracts.metrics import gate_only
 

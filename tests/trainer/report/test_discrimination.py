@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.run_folder import Contender
+from trainer.metrics.outcome import Outcome
 from trainer.report.contenders import contender_styles
 from trainer.report.discrimination import _within, roc_section
 from trainer.report.reliability import reliability_section

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.outcome import Outcome
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
+from trainer.metrics.outcome import Outcome
 from trainer.report.contenders import ContenderStyle
 from trainer.report.mistakes import mistake_section
 

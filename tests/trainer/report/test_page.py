@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainer import compare
-from trainer.decision import Threshold
+from trainer.metrics.decision import Threshold
 
 VOID = {"meta", "br", "wbr", "img", "link", "input", "hr"}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.run_folder import Contender
+from trainer.metrics.outcome import Outcome
 from trainer.report.contenders import contender_styles
 from trainer.report.precision_recall import _curve, precision_recall_section
 

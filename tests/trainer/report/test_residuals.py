@@ -7,7 +7,7 @@ import pytest
 import vl_convert
 
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.regression import ValueOutcome
+from trainer.metrics.regression import ValueOutcome
 from trainer.report.contenders import ContenderStyle
 from trainer.report.residuals import residual_section
 

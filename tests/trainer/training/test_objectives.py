@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from trainer import label_sets
-from trainer.comparison.multilabel import SetOutcome
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.regression import ValueOutcome
 from trainer.comparison.scoreboard import metric_named
-from trainer.metrics import auc, average_precision
+from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.sums import auc, average_precision
 from trainer.training import TrainingError, objectives, results
 from trellis_contracts.dataset_features import Label, Statistics
 from trellis_contracts.hyperparameters import Hyperparameters

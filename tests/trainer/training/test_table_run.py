@@ -10,7 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from testbed.tables import pictured_rows, write_table
 from testbed.trainings import arguments, without_seconds
-from trainer import decision, predictions
+from trainer import predictions
+from trainer.metrics import decision
 from trainer.serving.model import Model
 from trainer.training import TrainingError, callbacks, checkpoints, loop, results, run
 from trainer.training.data_checks import checked_dataset

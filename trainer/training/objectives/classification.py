@@ -5,7 +5,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from trainer import metrics
+from trainer.metrics import sums as metrics
 from trainer.training import class_weights
 from trainer.training.objectives.objective import ORDERING, Objective
 from trellis_contracts.dataset import DatasetDescription

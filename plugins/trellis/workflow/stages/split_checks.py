@@ -10,7 +10,7 @@ LEAST = 2
 """Groups of a split without which nothing can be said of other groups."""
 
 FEW = 20
-"""Groups of the test split below which intervals are coarse (trainer/comparison/groups.py)."""
+"""Groups of the test split below which intervals are coarse (trainer/metrics/groups.py)."""
 
 
 def judge(row: Mapping[str, Any], table: Table, split: Any) -> tuple[list[str], list[str]]:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.outcome import Outcome
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.outcome import Outcome
 
 METRICS = list(CLASSIFICATION_METRICS.values())
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer import metrics
+from trainer.metrics import sums as metrics
 from trellis_contracts.decision import NamedThreshold
 
 DEFAULT = 0.5

@@ -15,13 +15,13 @@ CLASSIFICATION_METRICS are those of several classes; `binary.metrics` are those 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison import chance
-from trainer.comparison.auc import macro_auc, macro_auc_resampled
-from trainer.comparison.calibration import BINS, calibration_error, calibration_error_resampled
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.precision import macro_precision, macro_precision_resampled
-from trainer.metrics import balanced_accuracy, macro_f1, weighted_mean
+from trainer.metrics import chance
+from trainer.metrics.auc import macro_auc, macro_auc_resampled
+from trainer.metrics.calibration import BINS, calibration_error, calibration_error_resampled
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.precision import macro_precision, macro_precision_resampled
+from trainer.metrics.sums import balanced_accuracy, macro_f1, weighted_mean
 
 
 def _accuracy(outcome: Outcome) -> float:

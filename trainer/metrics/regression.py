@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison import chance
-from trainer.comparison.groups import Groups
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import AnyOutcome
-from trainer.metrics import r2, weighted_mean
+from trainer.metrics import chance
+from trainer.metrics.groups import Groups
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import AnyOutcome
+from trainer.metrics.sums import r2, weighted_mean
 from trellis_contracts.tasks import REGRESSION
 
 

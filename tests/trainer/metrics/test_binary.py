@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from trainer.comparison import binary
-from trainer.comparison.groups import Groups
-from trainer.comparison.outcome import Outcome
 from trainer.comparison.proportions import difference_interval, share_interval
 from trainer.comparison.scoreboard import Scoreboard, metrics_for
-from trainer.decision import Threshold
+from trainer.metrics import binary
+from trainer.metrics.decision import Threshold
+from trainer.metrics.groups import Groups
+from trainer.metrics.outcome import Outcome
 from trellis_contracts.dataset import CLASSIFICATION
 
 METRICS = binary.metrics()

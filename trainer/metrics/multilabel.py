@@ -28,12 +28,12 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer import label_sets
-from trainer.comparison import auc, chance, precision
-from trainer.comparison.auc import EXACT_UP_TO
-from trainer.comparison.groups import Groups
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import FLOOR, ClassOutcome, Outcome
-from trainer.metrics import mean_over_classes, ratio, weighted_mean
+from trainer.metrics import auc, chance, precision
+from trainer.metrics.auc import EXACT_UP_TO
+from trainer.metrics.groups import Groups
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import FLOOR, ClassOutcome, Outcome
+from trainer.metrics.sums import mean_over_classes, ratio, weighted_mean
 from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.tasks import MULTILABEL
 

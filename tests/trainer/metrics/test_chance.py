@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer import label_sets
-from trainer.comparison import binary
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.multilabel import MULTILABEL_METRICS, SetOutcome
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
+from trainer.metrics import binary
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.multilabel import MULTILABEL_METRICS, SetOutcome
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
 
 COUNTS = st.integers(1, 30)
 

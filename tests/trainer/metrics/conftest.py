@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from trainer.comparison import bootstrap
-from trainer.comparison.outcome import Outcome
+from trainer.metrics.outcome import Outcome
 
 
 @pytest.fixture

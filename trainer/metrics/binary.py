@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison import chance
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.metric import Metric
-from trainer.comparison.outcome import Outcome
-from trainer.metrics import ratio
+from trainer.metrics import chance
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.sums import ratio
 
 POSITIVE = 1
 """Index of the positive class."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from trainer.comparison.outcome import AnyOutcome, ClassOutcome, Outcome
+from trainer.metrics.outcome import AnyOutcome, ClassOutcome, Outcome
 
 
 def shares(outcome: ClassOutcome) -> np.ndarray:

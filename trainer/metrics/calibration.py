@@ -13,7 +13,7 @@ calibrated, over- and underconfident, with 2 to 10 classes.
 
 import numpy as np
 
-from trainer.comparison.outcome import Outcome, indicator
+from trainer.metrics.outcome import Outcome, indicator
 
 # Equal bins of confidence, as in Guo et al., "On Calibration of Modern Neural Networks" (2017).
 BINS = 15

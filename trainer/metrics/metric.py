@@ -22,7 +22,7 @@ class Metric:
     interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
     pseudo_errors: whether its intervals need the resamples of `pseudo_error`.
     chance: outcome -> the score of an answer that does not look at the example, from the labels
-    alone: trainer.comparison.chance; None if there is no such score.
+    alone: trainer.metrics.chance; None if there is no such score.
     share: outcome -> two (n,) bool, hits and the examples among which the value is their share;
     None if it is no share. The intervals of shares need it.
     terms: outcome -> (n,) terms, of which the value is the mean or the root of the mean; None if it

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from trainer.comparison import bootstrap, precision
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.groups import Groups
-from trainer.comparison.outcome import Outcome
+from trainer.comparison import bootstrap
 from trainer.comparison.scoreboard import Scoreboard
+from trainer.metrics import precision
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.groups import Groups
+from trainer.metrics.outcome import Outcome
 
 METRIC = CLASSIFICATION_METRICS["average_precision"]
 

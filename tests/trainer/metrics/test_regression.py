@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trainer.comparison.regression import REGRESSION_METRICS, ValueOutcome
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, decimals, metric_named
+from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
 from trellis_contracts.tasks import REGRESSION
 
 METRICS = list(REGRESSION_METRICS.values())

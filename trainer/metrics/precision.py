@@ -29,10 +29,10 @@ import numpy as np
 from scipy import special, stats
 from sklearn import metrics as sklearn_metrics
 
-from trainer.comparison.auc import EXACT_UP_TO
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.ranks import Ranking, running_sums
-from trainer.metrics import mean_over_classes, over_classes, ratio
+from trainer.metrics.auc import EXACT_UP_TO
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.ranks import Ranking, running_sums
+from trainer.metrics.sums import mean_over_classes, over_classes, ratio
 
 
 def macro_precision(outcome: Outcome) -> float:

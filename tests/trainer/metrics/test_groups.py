@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from trainer.comparison import auc, bootstrap, proportions, studentized
-from trainer.comparison.classification import CLASSIFICATION_METRICS
-from trainer.comparison.groups import Groups
-from trainer.comparison.outcome import Outcome
-from trainer.comparison.regression import ValueOutcome
+from trainer.comparison import bootstrap, proportions, studentized
 from trainer.comparison.scoreboard import Scoreboard
+from trainer.metrics import auc
+from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.groups import Groups
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.regression import ValueOutcome
 
 VISITS = 8
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trainer.comparison import auc, bootstrap
-from trainer.comparison.outcome import Outcome
+from trainer.comparison import bootstrap
+from trainer.metrics import auc
+from trainer.metrics.outcome import Outcome
 
 
 def test_to_first_order_the_interval_is_that_of_the_exact_auc(outcome, weights):

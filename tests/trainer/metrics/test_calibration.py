@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from trainer.comparison import bootstrap
-from trainer.comparison.calibration import (
+from trainer.metrics.calibration import (
     calibration_error,
     calibration_error_resampled,
     calibration_interval,
 )
-from trainer.comparison.outcome import Outcome
+from trainer.metrics.outcome import Outcome
 
 
 def population(temperature, n=100_000, classes=4):

@@ -1,8 +1,8 @@
 """A contender's predictions for the test examples, with what the metrics derive from them.
 
 - The predicted class is the one with the largest probability, of equals the first, or what the
-  contender's threshold decides (trainer.decision). Calibration is about the most probable class,
-  whatever is decided.
+  contender's threshold decides (trainer.metrics.decision). Calibration is about the most probable
+  class, whatever is decided.
 - For log loss and Brier score, probabilities are floored at float32's epsilon and rows scaled to
   sum to 1, so that a confident mistake costs at most 16 nats, whatever precision a contender wrote.
 """
@@ -16,10 +16,10 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from scipy import sparse
 
-from trainer.comparison.groups import Groups
-from trainer.comparison.ranks import Ranking, placements
-from trainer.decision import Threshold, decide
-from trainer.metrics import brier_terms
+from trainer.metrics.decision import Threshold, decide
+from trainer.metrics.groups import Groups
+from trainer.metrics.ranks import Ranking, placements
+from trainer.metrics.sums import brier_terms
 from trellis_contracts.dataset import CLASSIFICATION
 
 FLOOR = float(np.finfo(np.float32).eps)

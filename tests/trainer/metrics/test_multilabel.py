@@ -8,9 +8,9 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer import label_sets
 from trainer.comparison import bootstrap
-from trainer.comparison.groups import Groups
-from trainer.comparison.multilabel import MULTILABEL_METRICS, SetOutcome
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, metric_named
+from trainer.metrics.groups import Groups
+from trainer.metrics.multilabel import MULTILABEL_METRICS, SetOutcome
 from trellis_contracts.tasks import MULTILABEL
 
 
@@ -57,7 +57,7 @@ def test_a_first_order_is_near_the_whole(monkeypatch):
     for name in ("auc", "average_precision"):
         metric = MULTILABEL_METRICS[name]
         whole = metric.resampled(outcome, weights)
-        monkeypatch.setattr("trainer.comparison.multilabel.EXACT_UP_TO", 0)
+        monkeypatch.setattr("trainer.metrics.multilabel.EXACT_UP_TO", 0)
         np.testing.assert_allclose(metric.resampled(outcome, weights), whole, atol=0.003)
         monkeypatch.undo()
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from trainer import decision
-from trainer.decision import Threshold
+from trainer.metrics import decision
+from trainer.metrics.decision import Threshold
 from trellis_contracts.metrics import BY_DECISION
 
 SCORE = {
