@@ -1,6 +1,6 @@
 """The metrics by which models are tuned, stopped, gated and compared: name, goal, tasks, words.
 
-The trainer computes them (trainer.metrics, trainer.comparison); code that lists, checks or explains
+The trainer computes them (trainer.metrics); code that lists, checks or explains
 a metric reads this table.
 """
 

@@ -65,13 +65,20 @@ def add_hyperparameter(tree: Path) -> None:
 
 
 def add_metric(tree: Path) -> None:
-    """CONTRIBUTING, "Add a metric": max_error, by which a gate may bound a regression."""
+    """CONTRIBUTING, "Add a metric": max_error, by which a gate may bound a regression, and
+    within_one, by which its trainings may be chosen.
+    """
     entry = """\
     "max_error": Metric(
         "minimize",
         (REGRESSION,),
         "largest absolute error, in the label's unit; only for the gate",
         gate_only=True,
+    ),
+    "within_one": Metric(
+        "maximize",
+        (REGRESSION,),
+        "share of predictions that miss by at most one, in the label's unit",
     ),
 """
     insert(tree / "contracts/trellis_contracts/metrics.py", '    "r2": Metric(', entry)
@@ -86,6 +93,38 @@ def add_metric(tree: Path) -> None:
             lambda outcome, weights: (outcome.misses[:, np.newaxis] * (weights > 0)).max(axis=0),
             of_label=True,
         ),
+        Metric(
+            "within_one",
+            "share within one",
+            "examples",
+            "maximize",
+            "Share of predictions that miss by at most one, in the unit of the label.",
+            lambda outcome: float((outcome.misses <= 1).mean()),
+            lambda outcome, weights: weighted_mean((outcome.misses <= 1).astype(float), weights),
+            interval="clopper-pearson",
+            difference_interval="bonett-price",
+            share=lambda outcome: (outcome.misses <= 1, np.ones(len(outcome.labels), bool)),
+        ),
 """
     regression = tree / "trainer/metrics/regression.py"
     insert(regression, '        Metric(\n            "r2",', column)
+    insert(
+        regression,
+        '        "mae": float(absolutes.mean()),\n',
+        '        "within_one": float((absolutes <= 1).mean()),\n',
+    )
+    tally = """\
+def _near(task, labels, outputs, weights):
+    import tensorflow as tf
+
+    misses = task.scale * tf.abs(outputs[:, 0] - task.targets(labels))
+    return tf.reduce_sum(tf.cast(misses <= 1, tf.float32) * weights)
+
+
+def _share_near(task, sums, means, examples):
+    return {"within_one": float(sums[0] / examples)}
+
+
+"""
+    insert(regression, "TALLIES = (", tally)
+    insert(regression, "Tally(lambda task: 2,", "Tally(lambda task: 1, _near, _share_near), ")

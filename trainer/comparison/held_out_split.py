@@ -19,9 +19,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from trainer import label_sets, storage
 from trainer.metrics.groups import Groups
-from trainer.metrics.multilabel import SetOutcome
 from trainer.metrics.outcome import AnyOutcome, Outcome
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.set_outcome import SetOutcome
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.tasks import MULTILABEL, REGRESSION

@@ -43,9 +43,9 @@ from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import decimals, estimate
 from trainer.metrics.decision import Threshold
 from trainer.metrics.metric import Metric
-from trainer.metrics.multilabel import SetOutcome
 from trainer.metrics.outcome import AnyOutcome, Outcome
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.set_outcome import SetOutcome
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import Model, ModelError

@@ -6,9 +6,10 @@ binary            those of two classes, of which one is positive
 multilabel        those of any number of classes
 regression        those of a number
 metric            the definition of a metric
-outcome           predictions for the test examples, with what the metrics derive from them
+outcome           predictions for the test examples, with what the metrics derive from them; of any
+                  number of classes, set_outcome
 chance            the score of an answer that does not look at the example
 decision          the threshold by which one of two classes is decided
-sums, ranks       what several metrics compute
+formulas, ranks   what several metrics compute
 groups            examples that are not independent
 """

@@ -17,9 +17,9 @@ import numpy as np
 from scipy import optimize, stats
 from sklearn import metrics as sklearn_metrics
 
+from trainer.metrics.formulas import mean_over_classes, over_classes, ratio
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.ranks import running_sums
-from trainer.metrics.sums import mean_over_classes, over_classes, ratio
 
 EXACT_UP_TO = 2**17
 """Examples times classes. The exact AUC of all resamples takes about 3 s at this size, and grows in

@@ -13,9 +13,9 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer.metrics import chance
 from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.metrics.formulas import ratio
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import Outcome
-from trainer.metrics.sums import ratio
 
 POSITIVE = 1
 """Index of the positive class."""

@@ -1,4 +1,9 @@
-"""The definition of a metric."""
+"""The definition of a metric: as a column of the leaderboard, and in a training's validation.
+
+A module of a task (classification, multilabel, regression) has all of it: METRICS, the columns;
+TALLIES and ORDER, what a training's validation adds up or gathers; `exact`, what the exported
+model scores on the test split.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,3 +57,37 @@ class Metric:
     def sign(self) -> int:
         """1 if larger is better, -1 if smaller is."""
         return 1 if self.goal == "maximize" else -1
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sums over the examples of a split, which a training adds over its batches and replicas, and
+    the metrics that follow from them.
+
+    task: the objective (trainer.training.objectives), which has `classes`, of a regression `scale`,
+    and `targets(labels)`.
+    size: task -> how many sums.
+    sums: (task, labels, outputs, weights) -> tensors with `size` numbers in all; labels, outputs of
+    a batch, weights (b,): 1, or 0 of an example that only fills the batch. TensorFlow is imported
+    there, since the comparison does without.
+    metrics: (task, (size,) sums, means, examples) -> values by name, without undefined ones. means:
+    the loss and the task's other means.
+    """
+
+    size: Callable[[Any], int]
+    sums: Callable[..., Any]
+    metrics: Callable[..., dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Order:
+    """Metrics of the order of all examples, which a training gathers from its replicas.
+
+    columns: task -> how many numbers are gathered for each example; 0: nothing is.
+    ranked: (task, labels, outputs) -> (b, columns) float32.
+    metrics: (task, (n, columns)) -> values by name, without undefined ones.
+    """
+
+    columns: Callable[[Any], int]
+    ranked: Callable[..., Any]
+    metrics: Callable[..., dict[str, float]]

@@ -1,4 +1,5 @@
-"""Metrics of multi-label classifiers on a test split, by the same code for every contender.
+"""Metrics of multi-label classifiers, in training and on a test split, by the same code for every
+contender.
 
 Each class is a classification of its own, present or absent, and most metrics are means
 over those. What needs both, examples that have a class and others that do not, leaves out the
@@ -21,113 +22,18 @@ in brackets):
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer import label_sets
-from trainer.metrics import auc, chance, precision
-from trainer.metrics.auc import EXACT_UP_TO
-from trainer.metrics.groups import Groups
-from trainer.metrics.metric import Metric
-from trainer.metrics.outcome import FLOOR, ClassOutcome, Outcome
-from trainer.metrics.sums import mean_over_classes, ratio, weighted_mean
+from trainer.formulas.auc import EXACT_UP_TO
+from trainer.metrics import auc, chance, formulas, precision
+from trainer.metrics.formulas import mean_over_classes, ratio, weighted_mean
+from trainer.metrics.metric import Metric, Order, Tally
+from trainer.metrics.outcome import Outcome
+from trainer.metrics.set_outcome import SetOutcome
 from trellis_contracts.predictions import DECIDED_ABOVE
-from trellis_contracts.tasks import MULTILABEL
-
-
-@dataclass(frozen=True)
-class SetOutcome(ClassOutcome):
-    """A contender's predictions for n test examples with any number of c classes.
-
-    labels: (n,) sets of the true classes (trainer.label_sets). probabilities: (n, c).
-    """
-
-    family = MULTILABEL
-
-    labels: np.ndarray
-    probabilities: np.ndarray
-    groups: Groups | None = None
-
-    def __post_init__(self):
-        object.__setattr__(self, "probabilities", np.asarray(self.probabilities, np.float64))
-
-    @cached_property
-    def true(self) -> np.ndarray:
-        """(n, c) bool: the classes that each example has."""
-        return label_sets.members(self.labels, self.class_count)
-
-    @cached_property
-    def decided(self) -> np.ndarray:
-        """(n, c) bool: the classes that are decided."""
-        return self.probabilities > DECIDED_ABOVE
-
-    @cached_property
-    def misses(self) -> np.ndarray:
-        """(n,) number of classes that are decided wrongly."""
-        return (self.true != self.decided).sum(axis=1)
-
-    @cached_property
-    def correct(self) -> np.ndarray:
-        """(n,) bool: all classes are decided rightly."""
-        return self.misses == 0
-
-    @cached_property
-    def mixed_classes(self) -> np.ndarray:
-        """Indices of the classes that some but not all examples have."""
-        count = self.true.sum(axis=0)
-        return np.flatnonzero((count > 0) & (count < len(self.labels)))
-
-    @cached_property
-    def parts(self) -> list[Outcome]:
-        """A classification of two classes, absent or present, for each mixed class."""
-        return [
-            Outcome(
-                self.true[:, c].astype(np.int64),
-                np.stack([1 - self.probabilities[:, c], self.probabilities[:, c]], axis=1),
-                self.groups,
-            )
-            for c in self.mixed_classes
-        ]
-
-    @cached_property
-    def surprise(self) -> np.ndarray:
-        """(n,) negative log probability, in nats, of a class's presence or absence, averaged over
-        the classes.
-        """
-        likelihood = np.where(self.true, self.probabilities, 1 - self.probabilities)
-        return -np.log(np.maximum(likelihood, FLOOR)).mean(axis=1)
-
-    @cached_property
-    def brier(self) -> np.ndarray:
-        """(n,) squared errors of the probabilities, averaged over the classes."""
-        return np.square(self.probabilities - self.true).mean(axis=1)
-
-    @property
-    def ranked_classes(self) -> list[int]:
-        """See ClassOutcome."""
-        return self.mixed_classes.tolist()
-
-    def examples_of(self, index: int) -> np.ndarray:
-        """See ClassOutcome."""
-        return self.true[:, index]
-
-    def decided_as(self, index: int) -> np.ndarray:
-        """See ClassOutcome."""
-        return self.decided[:, index]
-
-    def extended(self, wrong: bool) -> "SetOutcome":
-        """See ClassOutcome: one pseudo-example with none of the mixed classes, and one with all."""
-        rows = np.tile(self.probabilities.mean(axis=0), (2, 1))
-        for c, part in zip(self.mixed_classes, self.parts, strict=True):
-            rows[:, c] = part.extended(wrong).probabilities[-2:, 1]
-        in_all = label_sets.of(np.flatnonzero(self.true.all(axis=0)).tolist())
-        added = [in_all, in_all | label_sets.of(self.mixed_classes.tolist())]
-        return SetOutcome(
-            np.concatenate([self.labels, added]), np.vstack([self.probabilities, rows])
-        )
 
 
 def _over_parts(point: Callable[[Outcome], float]) -> Callable[[SetOutcome], float]:
@@ -301,3 +207,122 @@ MULTILABEL_METRICS: dict[str, Metric] = {
         ),
     )
 }
+
+
+def _set_f1(found: np.ndarray, true: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    """Mean F1 of a multi-label task's classes, those without examples left out. found: in how many
+    examples a class is decided rightly; true: how many have it; decided: in how many it is decided.
+    """
+    return mean_over_classes(np.where(true > 0, ratio(2 * found, true + decided), np.nan))
+
+
+def _set_balanced_accuracy(
+    found: np.ndarray, true: np.ndarray, decided: np.ndarray, examples: np.ndarray
+) -> np.ndarray:
+    """Mean, over a multi-label task's classes, of the recalls of the class and of its absence.
+
+    Classes that all examples have, or none, are left out. Arguments as of `_set_f1`.
+    """
+    absent = examples - true
+    recalls = (ratio(found, true) + ratio(absent - (decided - found), absent)) / 2
+    return mean_over_classes(recalls)
+
+
+def _orders(true: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """auc and average_precision of a multi-label task, averaged over the classes that some but not
+    all examples have; nothing if there is none. true: (n, c) bool. scores: (n, c).
+    """
+    count = true.sum(axis=0)
+    ranked = np.flatnonzero((count > 0) & (count < len(true)))
+    if not len(ranked):
+        return {}
+    return {
+        "auc": float(np.mean([formulas.auc(scores[:, c], true[:, c]) for c in ranked])),
+        "average_precision": float(
+            np.mean([formulas.average_precision(scores[:, c], true[:, c]) for c in ranked])
+        ),
+    }
+
+
+def exact(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
+    """Metrics of (n, classes) probabilities for (n,) sets of classes."""
+    true = label_sets.members(labels, probabilities.shape[1])
+    decided = probabilities > DECIDED_ABOVE
+    likelihood = np.where(true, probabilities, 1 - probabilities).astype(float)
+    found, of_class, taken = (table.sum(axis=0) for table in (true & decided, true, decided))
+    return {
+        "loss": float(-np.log(np.maximum(likelihood, np.finfo(np.float32).tiny)).mean()),
+        "accuracy": float((true == decided).mean()),
+        "balanced_accuracy": float(
+            _set_balanced_accuracy(found, of_class, taken, np.array(len(labels)))
+        ),
+        "f1": float(_set_f1(found, of_class, taken)),
+        "exact_match": float((true == decided).all(axis=1).mean()),
+        "brier": float(np.square(probabilities.astype(float) - true).mean()),
+        **_orders(true, probabilities),
+    }
+
+
+def _decisions(outputs):
+    """(b, classes) float32, 1 of the classes that are decided."""
+    import tensorflow as tf
+
+    return tf.cast(tf.sigmoid(outputs) > DECIDED_ABOVE, tf.float32)
+
+
+def _counts(task, labels, outputs, weights):
+    """By class: examples in which it was found, that have it, and in which it was decided."""
+    import tensorflow as tf
+
+    true, decided = task.targets(labels), _decisions(outputs)
+    tables = (true * decided, true, decided)
+    return tf.concat([tf.reduce_sum(table * weights[:, None], 0) for table in tables], 0)
+
+
+def _of_counts(task, sums, means, examples):
+    found, true, decided = sums.reshape(3, -1)
+    balanced = _set_balanced_accuracy(found, true, decided, np.array(examples))
+    return {"balanced_accuracy": float(balanced), "f1": float(_set_f1(found, true, decided))}
+
+
+def _exact_matches(task, labels, outputs, weights):
+    import tensorflow as tf
+
+    exact = tf.reduce_all(task.targets(labels) == _decisions(outputs), 1)
+    return tf.reduce_sum(tf.cast(exact, tf.float32) * weights)
+
+
+def _squares(task, labels, outputs, weights):
+    """Brier's terms."""
+    import tensorflow as tf
+
+    squares = tf.reduce_mean(tf.square(tf.sigmoid(outputs) - task.targets(labels)), 1)
+    return tf.reduce_sum(squares * weights)
+
+
+def _ranked(task, labels, outputs):
+    """The classes, and their logits."""
+    import tensorflow as tf
+
+    return tf.concat([task.targets(labels), outputs], 1)
+
+
+TALLIES = (
+    Tally(lambda task: 3 * task.classes, _counts, _of_counts),
+    Tally(
+        lambda task: 1,
+        _exact_matches,
+        lambda task, sums, means, examples: {"exact_match": float(sums[0] / examples)},
+    ),
+    Tally(
+        lambda task: 1,
+        _squares,
+        lambda task, sums, means, examples: {"brier": float(sums[0] / examples)},
+    ),
+)
+
+ORDER = Order(
+    lambda task: 2 * task.classes if task.metric in ("auc", "average_precision") else 0,
+    _ranked,
+    lambda task, columns: _orders(columns[:, : task.classes] > 0, columns[:, task.classes :]),
+)

@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from trainer.metrics.decision import Threshold, decide
+from trainer.metrics.formulas import brier_terms
 from trainer.metrics.groups import Groups
 from trainer.metrics.ranks import Ranking, placements
-from trainer.metrics.sums import brier_terms
 from trellis_contracts.dataset import CLASSIFICATION
 
 FLOOR = float(np.finfo(np.float32).eps)

@@ -30,9 +30,9 @@ from scipy import special, stats
 from sklearn import metrics as sklearn_metrics
 
 from trainer.metrics.auc import EXACT_UP_TO
+from trainer.metrics.formulas import mean_over_classes, over_classes, ratio
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.ranks import Ranking, running_sums
-from trainer.metrics.sums import mean_over_classes, over_classes, ratio
 
 
 def macro_precision(outcome: Outcome) -> float:

@@ -1,9 +1,10 @@
-"""Metrics of regressions on a test split, by the same code for every contender.
+"""Metrics of regressions, in training and on a test split, by the same code for every contender.
 
 As in `classification`, each metric has two functions: `point` is scikit-learn's, `resampled`
 computes the same quantity for many resamples of the split at once. Tests check that both agree.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,11 +12,20 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.metrics import chance
+from trainer.metrics.formulas import ratio, weighted_mean
 from trainer.metrics.groups import Groups
-from trainer.metrics.metric import Metric
+from trainer.metrics.metric import Metric, Order, Tally
 from trainer.metrics.outcome import AnyOutcome
-from trainer.metrics.sums import r2, weighted_mean
 from trellis_contracts.tasks import REGRESSION
+
+
+def r2(squared_error: np.ndarray, mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+    """Coefficient of determination from means over the examples: of the squared error, of the
+    labels, and of their squares. NaN if all labels are equal; for that, labels should be centred or
+    standardized, so that rounding leaves no variance.
+    """
+    variance = np.asarray(mean_square - np.square(mean))
+    return 1 - ratio(squared_error, np.where(variance < 1e-12 * mean_square, 0, variance))
 
 
 @dataclass(frozen=True)
@@ -148,3 +158,47 @@ REGRESSION_METRICS: dict[str, Metric] = {
         ),
     )
 }
+
+
+def exact(labels: np.ndarray, values: np.ndarray, scale: float) -> dict[str, float]:
+    """Metrics of (n,) predicted values. scale: deviation of the label on the train split."""
+    squares, absolutes = np.square(values - labels).mean(), np.abs(values - labels)
+    centred = labels - labels.mean()
+    share = float(r2(squares, centred.mean(), np.square(centred).mean()))
+    return {
+        "loss": float(squares / scale**2),
+        "rmse": float(squares**0.5),
+        "mae": float(absolutes.mean()),
+        "median_absolute_error": float(np.median(absolutes)),
+        **({} if np.isnan(share) else {"r2": share}),
+    }
+
+
+def _moments(task, labels, outputs, weights):
+    """The standardized labels and their squares."""
+    import tensorflow as tf
+
+    # In float64: the variance is a small difference of both.
+    targets, weights = (tf.cast(t, tf.float64) for t in (task.targets(labels), weights))
+    return tf.stack([tf.reduce_sum(targets * weights), tf.reduce_sum(targets**2 * weights)])
+
+
+def _explained(task, sums, means, examples):
+    share = float(r2(np.array(means["loss"]), *(sums / examples)))
+    return {} if math.isnan(share) else {"r2": share}
+
+
+def _misses(task, labels, outputs):
+    """Absolute errors of the standardized label."""
+    import tensorflow as tf
+
+    return tf.abs(outputs - task.targets(labels)[:, None])
+
+
+TALLIES = (Tally(lambda task: 2, _moments, _explained),)
+
+ORDER = Order(
+    lambda task: int(task.metric == "median_absolute_error"),
+    _misses,
+    lambda task, columns: {"median_absolute_error": task.scale * float(np.median(columns))},
+)

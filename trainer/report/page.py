@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Contender, Run
-from trainer.metrics.multilabel import SetOutcome
 from trainer.metrics.outcome import AnyOutcome, Outcome, of_kind
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.set_outcome import SetOutcome
 from trainer.report import moments, numbers
 from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.dataset import dataset_section

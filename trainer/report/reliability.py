@@ -10,8 +10,8 @@ from trainer.comparison.intervals import LEVEL
 from trainer.comparison.proportions import share_interval
 from trainer.metrics.decision import Threshold
 from trainer.metrics.groups import Groups
-from trainer.metrics.multilabel import SetOutcome
 from trainer.metrics.outcome import Outcome
+from trainer.metrics.set_outcome import SetOutcome
 from trainer.report.contenders import ContenderStyle
 from trellis_contracts.charts import GRID, GUIDE, PAPER, chart, layer, number
 

@@ -8,7 +8,7 @@ from sklearn import metrics as sklearn_metrics
 
 from trainer import label_sets
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics.set_outcome import SetOutcome
 from trainer.report import pictures
 from trainer.report.contenders import ContenderStyle
 from trellis_contracts.dataset_features import Feature

@@ -17,17 +17,14 @@ from collections.abc import Mapping, Sequence
 import keras
 import numpy as np
 
-from trainer import label_sets, storage
-from trainer.metrics import decision
-from trainer.metrics import sums as metrics
+from trainer import storage
+from trainer.metrics import classification, decision, multilabel, regression
 from trainer.metrics.decision import Threshold
 from trainer.models.inputs import standard
 from trainer.training import saved_model
-from trainer.training.objectives.classification import of_order
 from trainer.training.settings import Settings
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.metrics import BY_DECISION
-from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.training import Replica, TrainedOn, Training
 
 
@@ -85,7 +82,7 @@ def _chosen(
     """The threshold that is best on the validation split, and what it changes there."""
     _, labels, probabilities = saved_model.predict(model, settings.dataset, dataset, "validation")
     threshold = decision.best(settings.metric, labels, probabilities)
-    figures = scores(labels, probabilities, threshold)
+    figures = classification.exact(labels, probabilities, threshold)
     return threshold, {name: figures[name] for name in BY_DECISION}
 
 
@@ -111,69 +108,15 @@ def _export(
     if dataset.is_regression:
         predicted = predictions.Values(keys, labels, answers)
         _, scale = standard(dataset.label.number_statistics)
-        figures = errors(labels.astype(float), answers, scale)
+        figures = regression.exact(labels.astype(float), answers, scale)
     elif dataset.is_multilabel:
         predicted = predictions.LabelSets(keys, labels, answers, dataset.classes)
-        figures = set_scores(labels, answers)
+        figures = multilabel.exact(labels, answers)
     else:
         predicted = predictions.Predictions(keys, labels, answers, dataset.classes, threshold)
-        figures = scores(labels, answers, threshold)
+        figures = classification.exact(labels, answers, threshold)
     predictions.write(settings.places.predictions, predicted)
     return figures
-
-
-def scores(
-    labels: np.ndarray, probabilities: np.ndarray, threshold: Threshold | None = None
-) -> dict[str, float]:
-    """Metrics of (n, classes) probabilities for (n,) class indices."""
-    classes = probabilities.shape[1]
-    probabilities = probabilities.astype(float)
-    likelihood = probabilities[np.arange(len(labels)), labels]
-    predicted = decision.decide(probabilities, threshold)
-    right = predicted == labels
-    counted = (labels[right], labels, predicted)
-    hits, true, taken = (np.bincount(indices, minlength=classes) for indices in counted)
-    return {
-        "loss": float(-np.log(np.maximum(likelihood, np.finfo(np.float32).tiny)).mean()),
-        "accuracy": float(right.mean()),
-        "balanced_accuracy": float(metrics.balanced_accuracy(hits, true)),
-        "f1": float(metrics.macro_f1(hits, true, taken)),
-        "brier": float(metrics.brier_terms(labels, probabilities).mean()),
-        **of_order(labels, probabilities),
-    }
-
-
-def set_scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
-    """Metrics of (n, classes) probabilities for (n,) sets of classes."""
-    true = label_sets.members(labels, probabilities.shape[1])
-    decided = probabilities > DECIDED_ABOVE
-    likelihood = np.where(true, probabilities, 1 - probabilities).astype(float)
-    found, of_class, taken = (table.sum(axis=0) for table in (true & decided, true, decided))
-    return {
-        "loss": float(-np.log(np.maximum(likelihood, np.finfo(np.float32).tiny)).mean()),
-        "accuracy": float((true == decided).mean()),
-        "balanced_accuracy": float(
-            metrics.set_balanced_accuracy(found, of_class, taken, np.array(len(labels)))
-        ),
-        "f1": float(metrics.set_f1(found, of_class, taken)),
-        "exact_match": float((true == decided).all(axis=1).mean()),
-        "brier": float(np.square(probabilities.astype(float) - true).mean()),
-        **metrics.set_orders(true, probabilities),
-    }
-
-
-def errors(labels: np.ndarray, values: np.ndarray, scale: float) -> dict[str, float]:
-    """Metrics of (n,) predicted values. scale: deviation of the label on the train split."""
-    squares, absolutes = np.square(values - labels).mean(), np.abs(values - labels)
-    centred = labels - labels.mean()
-    share = float(metrics.r2(squares, centred.mean(), np.square(centred).mean()))
-    return {
-        "loss": float(squares / scale**2),
-        "rmse": float(squares**0.5),
-        "mae": float(absolutes.mean()),
-        "median_absolute_error": float(np.median(absolutes)),
-        **({} if np.isnan(share) else {"r2": share}),
-    }
 
 
 def _summary(training: Training) -> str:

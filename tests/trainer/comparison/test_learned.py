@@ -9,9 +9,9 @@ from tests.trainer.comparison.trainings import a_training
 from trainer import label_sets
 from trainer.comparison.learned import nothing, stalled
 from trainer.comparison.scoreboard import Scoreboard, metrics_for
-from trainer.metrics.multilabel import SetOutcome
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.set_outcome import SetOutcome
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from trainer import label_sets
 from trainer.metrics import binary
 from trainer.metrics.classification import CLASSIFICATION_METRICS
-from trainer.metrics.multilabel import MULTILABEL_METRICS, SetOutcome
+from trainer.metrics.multilabel import MULTILABEL_METRICS
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
+from trainer.metrics.set_outcome import SetOutcome
 
 COUNTS = st.integers(1, 30)
 

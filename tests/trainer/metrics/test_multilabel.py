@@ -10,7 +10,8 @@ from trainer import label_sets
 from trainer.comparison import bootstrap
 from trainer.comparison.scoreboard import Scoreboard, ScoringError, metric_named
 from trainer.metrics.groups import Groups
-from trainer.metrics.multilabel import MULTILABEL_METRICS, SetOutcome
+from trainer.metrics.multilabel import MULTILABEL_METRICS
+from trainer.metrics.set_outcome import SetOutcome
 from trellis_contracts.tasks import MULTILABEL
 
 

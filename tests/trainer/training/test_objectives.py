@@ -13,11 +13,12 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from trainer import label_sets
 from trainer.comparison.scoreboard import metric_named
-from trainer.metrics.multilabel import SetOutcome
+from trainer.metrics import classification, multilabel, regression
+from trainer.metrics.formulas import auc, average_precision
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import ValueOutcome
-from trainer.metrics.sums import auc, average_precision
-from trainer.training import TrainingError, objectives, results
+from trainer.metrics.set_outcome import SetOutcome
+from trainer.training import TrainingError, objectives
 from trellis_contracts.dataset_features import Label, Statistics
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
@@ -109,7 +110,7 @@ def test_training_and_leaderboard_score_the_same_predictions_alike(classes, seed
     aim = objectives.build(of_classes(*[1] * classes), PLAIN, metric="auc")
     outcome = Outcome(labels, probabilities)
     on_validation = evaluated(aim, labels, outputs)
-    on_test = results.scores(labels, probabilities)
+    on_test = classification.exact(labels, probabilities)
     assert on_validation.keys() == on_test.keys()
     assert {"loss", "auc", "f1", "brier"} < on_test.keys()
     for name in on_test:
@@ -130,7 +131,7 @@ def test_training_and_leaderboard_score_the_same_sets_alike(seed):
     aim = objectives.build(of_sets(3), PLAIN, metric="auc")
     outcome = SetOutcome(labels, probabilities)
     on_validation = evaluated(aim, labels, outputs)
-    on_test = results.set_scores(labels, probabilities)
+    on_test = multilabel.exact(labels, probabilities)
     assert on_validation.keys() == on_test.keys()
     assert {"loss", "auc", "f1", "brier", "exact_match"} < on_test.keys()
     for name in on_test:
@@ -176,7 +177,7 @@ def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
     outputs = random.normal(0, 1, (len(labels), 1)).astype(np.float32)
     values = aim.values(tf.constant(outputs)).numpy()
     on_validation = evaluated(aim, labels, outputs)
-    on_test = results.errors(labels.astype(float), values, scale=25.0)
+    on_test = regression.exact(labels.astype(float), values, scale=25.0)
     assert on_validation == pytest.approx(on_test, rel=1e-3)
     outcome = ValueOutcome(labels.astype(float), values)
     for name in on_test.keys() - {"loss"}:
@@ -187,7 +188,7 @@ def test_of_equal_labels_there_is_no_r2():
     aim = objectives.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
     labels, outputs = np.full(7, 1000.0, np.float32), np.zeros((7, 1), np.float32)
     assert "r2" not in evaluated(aim, labels, outputs)
-    assert "r2" not in results.errors(labels.astype(float), labels + 1.0, scale=25.0)
+    assert "r2" not in regression.exact(labels.astype(float), labels + 1.0, scale=25.0)
 
 
 def test_label_smoothing_is_in_what_is_minimized_and_not_in_what_is_reported():

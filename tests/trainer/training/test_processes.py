@@ -12,7 +12,8 @@ import pytest
 
 from testbed.trainings import without_seconds
 from trainer import dataset_description
-from trainer.training import results, saved_model
+from trainer.metrics import classification
+from trainer.training import saved_model
 
 CHIEF, WORKER = PAIR = ("chief:0", "worker:0")
 
@@ -74,7 +75,7 @@ def test_two_workers_score_as_one_process_does(few_digits, make_job):
     _, labels, answers = saved_model.predict(model, few_digits, dataset, "validation")
     validation = job.metrics["validation"]
     assert len(validation) == 7
-    assert validation == pytest.approx(results.scores(labels, answers), abs=1e-6)
+    assert validation == pytest.approx(classification.exact(labels, answers), abs=1e-6)
 
 
 def test_the_rate_is_scaled_with_the_replicas(undisturbed):

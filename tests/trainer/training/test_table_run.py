@@ -11,9 +11,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from testbed.tables import pictured_rows, write_table
 from testbed.trainings import arguments, without_seconds
 from trainer import predictions
-from trainer.metrics import decision
+from trainer.metrics import classification, decision
 from trainer.serving.model import Model
-from trainer.training import TrainingError, callbacks, checkpoints, loop, results, run
+from trainer.training import TrainingError, callbacks, checkpoints, loop, run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.dataset_features import NUMERIC, SEQUENCE, TEXT
@@ -195,7 +195,7 @@ def test_a_threshold_chosen_on_validation_decides_for_all_that_follows(train, tm
     stored = predictions.read(tmp_path / "out/predictions.parquet")
     labels, probabilities = stored.labels, stored.probabilities
     # The same training at a half: the probabilities are the same.
-    at_a_half = results.scores(labels, probabilities)
+    at_a_half = classification.exact(labels, probabilities)
     assert metrics["test"]["balanced_accuracy"] > at_a_half["balanced_accuracy"] + 0.05
     assert metrics["test"]["auc"] == at_a_half["auc"]
     best = metrics["history"][metrics["best_epoch"] - 1]

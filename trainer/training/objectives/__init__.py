@@ -11,7 +11,7 @@ from trainer.training import TrainingError
 from trainer.training.objectives.classification import Classification
 from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
-from trainer.training.objectives.own_metrics import WithOwnMetrics
+from trainer.training.objectives.own_metrics import tally as own_tally
 from trainer.training.objectives.regression import Regression
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
@@ -43,4 +43,6 @@ def build(
     else:
         objective = Classification(dataset, h, metric)
     objective.own = own_loss
-    return WithOwnMetrics(objective, own_metrics) if own_metrics else objective
+    if own_metrics:
+        objective.tallied_metrics = (*objective.tallied_metrics, own_tally(own_metrics))
+    return objective

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from trainer.metrics.metric import Order, Tally
 from trainer.training.augmentation import Mixed
+from trainer.training.sums import vector
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 """Labels (b,), of a regression standardized, of a multi-label task (b, classes), and outputs (b,
@@ -15,20 +17,17 @@ any) -> (b,).
 """
 
 
-ORDERING = ("auc", "average_precision", "median_absolute_error")
-"""Metrics for which examples are ordered."""
-
-
 class Objective(abc.ABC):
     """One task on one dataset. All tensors are of one replica's batch, (b,) or (b, any).
 
-    metrics: names of what `means` returns. tallies: how many numbers `tally` returns. gathered: how
-    many columns `ranked` returns, 0 if nothing is gathered. own: a loss in place of the task's.
+    metrics: names of what `means` returns. tallied_metrics, order: those of the task's module of
+    trainer.metrics. metric: the one that decides. own: a loss in place of the task's.
     """
 
     metrics: tuple[str, ...]
-    tallies: int
-    gathered: int
+    tallied_metrics: tuple[Tally, ...]
+    order: Order
+    metric: str | None
     own: Loss | None = None
 
     def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
@@ -57,24 +56,38 @@ class Objective(abc.ABC):
     def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
         """Metrics from the sums of `measures` over the given number of examples."""
 
-    @abc.abstractmethod
+    @property
+    def tallies(self) -> int:
+        """How many numbers `tally` returns."""
+        return sum(one.size(self) for one in self.tallied_metrics)
+
     def tally(self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        """(tallies,) sums for the metrics of an evaluation, beside those of `measures`.
+        """(tallies,) float64 sums for the metrics of an evaluation, beside those of `measures`.
 
         weights: (b,) 1, or 0 of an example that only fills the batch.
         """
+        return vector(*(one.sums(self, labels, outputs, weights) for one in self.tallied_metrics))
 
-    @abc.abstractmethod
     def tallied(self, sums: np.ndarray, means: dict[str, float], examples: float) -> dict:
         """Metrics from the sums of `tally`. means: what `means` returns."""
+        found: dict[str, float] = {}
+        for one in self.tallied_metrics:
+            own, sums = np.split(sums, [one.size(self)])
+            found |= one.metrics(self, own, means, examples)
+        return found
 
-    @abc.abstractmethod
+    @property
+    def gathered(self) -> int:
+        """How many columns `ranked` returns; 0 if nothing is gathered."""
+        return self.order.columns(self)
+
     def ranked(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """(b, gathered) float32 columns of what orders the examples."""
+        return self.order.ranked(self, labels, outputs)
 
-    @abc.abstractmethod
     def orders(self, columns: np.ndarray) -> dict[str, float]:
         """Metrics from the columns of all examples."""
+        return self.order.metrics(self, columns)
 
 
 def of_mixed(

@@ -1,13 +1,10 @@
 """The objective of a regression: a number."""
 
-import math
-
-import numpy as np
 import tensorflow as tf
 
-from trainer.metrics import sums as metrics
+from trainer.metrics import regression
 from trainer.models.inputs import standard
-from trainer.training.objectives.objective import ORDERING, Objective
+from trainer.training.objectives.objective import Objective
 from trellis_contracts.dataset import DatasetDescription
 
 
@@ -15,15 +12,15 @@ class Regression(Objective):
     """Outputs are (b, 1), the label standardized by its mean and deviation on the train split."""
 
     metrics = ("loss", "rmse", "mae")
-    tallies = 2
+    tallied_metrics, order = regression.TALLIES, regression.ORDER
 
     def __init__(self, dataset: DatasetDescription, metric: str | None = None):
-        self._mean, self._scale = standard(dataset.label.number_statistics)
-        self.gathered = 1 if metric in ORDERING else 0
+        self._mean, self.scale = standard(dataset.label.number_statistics)
+        self.metric = metric
 
     def targets(self, labels):
         """Labels standardized."""
-        return tf.cast((tf.cast(labels, tf.float64) - self._mean) / self._scale, tf.float32)
+        return tf.cast((tf.cast(labels, tf.float64) - self._mean) / self.scale, tf.float32)
 
     def task_losses(self, targets, outputs):
         """Squared error, in units of the label's variance."""
@@ -39,29 +36,10 @@ class Regression(Objective):
         squares, absolutes = (total / examples for total in sums)
         return {
             "loss": squares,
-            "rmse": self._scale * squares**0.5,
-            "mae": self._scale * absolutes,
+            "rmse": self.scale * squares**0.5,
+            "mae": self.scale * absolutes,
         }
-
-    def tally(self, labels, outputs, weights):
-        """Tally the standardized labels and their squares."""
-        # In float64: the variance is a small difference of both.
-        targets, weights = (tf.cast(t, tf.float64) for t in (self.targets(labels), weights))
-        return tf.stack([tf.reduce_sum(targets * weights), tf.reduce_sum(targets**2 * weights)])
-
-    def tallied(self, sums, means, examples):
-        """r2, where the labels are not all equal."""
-        share = float(metrics.r2(np.array(means["loss"]), *(sums / examples)))
-        return {} if math.isnan(share) else {"r2": share}
-
-    def ranked(self, labels, outputs):
-        """Absolute errors of the standardized label."""
-        return tf.abs(outputs - self.targets(labels)[:, None])
-
-    def orders(self, columns):
-        """median_absolute_error, in the label's unit."""
-        return {"median_absolute_error": self._scale * float(np.median(columns))}
 
     def values(self, outputs: tf.Tensor) -> tf.Tensor:
         """(b, 1) -> (b,) float64, in the label's unit."""
-        return tf.cast(outputs[:, 0], tf.float64) * self._scale + self._mean
+        return tf.cast(outputs[:, 0], tf.float64) * self.scale + self._mean

@@ -53,15 +53,6 @@ def brier_terms(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     return squares / 2 if probabilities.shape[1] == 2 else squares
 
 
-def r2(squared_error: np.ndarray, mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
-    """Coefficient of determination from means over the examples: of the squared error, of the
-    labels, and of their squares. NaN if all labels are equal; for that, labels should be centred or
-    standardized, so that rounding leaves no variance.
-    """
-    variance = np.asarray(mean_square - np.square(mean))
-    return 1 - ratio(squared_error, np.where(variance < 1e-12 * mean_square, 0, variance))
-
-
 def auc(scores: np.ndarray, positive: np.ndarray) -> float:
     """Area under the ROC curve: share of the pairs (positive, other) with the positive's score
     higher, ties counting half. scores: (n,), positive: (n,) bool, of both kinds some.
@@ -98,38 +89,3 @@ def over_classes(
         if 0 < np.count_nonzero(labels == c) < len(labels)
     ]
     return float(np.mean(values)) if values else float("nan")
-
-
-def set_f1(found: np.ndarray, true: np.ndarray, decided: np.ndarray) -> np.ndarray:
-    """Mean F1 of a multi-label task's classes, those without examples left out. found: in how many
-    examples a class is decided rightly; true: how many have it; decided: in how many it is decided.
-    """
-    return mean_over_classes(np.where(true > 0, ratio(2 * found, true + decided), np.nan))
-
-
-def set_balanced_accuracy(
-    found: np.ndarray, true: np.ndarray, decided: np.ndarray, examples: np.ndarray
-) -> np.ndarray:
-    """Mean, over a multi-label task's classes, of the recalls of the class and of its absence.
-
-    Classes that all examples have, or none, are left out. Arguments as of `set_f1`.
-    """
-    absent = examples - true
-    recalls = (ratio(found, true) + ratio(absent - (decided - found), absent)) / 2
-    return mean_over_classes(recalls)
-
-
-def set_orders(true: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """auc and average_precision of a multi-label task, averaged over the classes that some but not
-    all examples have; nothing if there is none. true: (n, c) bool. scores: (n, c).
-    """
-    count = true.sum(axis=0)
-    ranked = np.flatnonzero((count > 0) & (count < len(true)))
-    if not len(ranked):
-        return {}
-    return {
-        "auc": float(np.mean([auc(scores[:, c], true[:, c]) for c in ranked])),
-        "average_precision": float(
-            np.mean([average_precision(scores[:, c], true[:, c]) for c in ranked])
-        ),
-    }
