@@ -19,10 +19,11 @@ import json
 import keyword
 import math
 import re
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from trellis_contracts import model_imports
 
 KINDS = ("image", "table")
 
@@ -40,9 +41,6 @@ FLAGS = (
     "task",
 )
 """Flags of trainer.task, which no hyperparameter can be named as."""
-
-IMPORTABLE = ("PIL", "cv2", "keras", "numpy", "scipy", "sklearn", "tensorflow", "trainer")
-"""Modules that the training image has for a model's file, beside Python's own modules."""
 
 _TYPES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _NUMBERS = ("integer", "number")
@@ -112,7 +110,8 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
         line = getattr(error, "lineno", None) or 1
         message = getattr(error, "msg", None) or str(error)
         raise ModelFileError([Mistake(line, f"not Python: {message}")]) from None
-    mistakes: list[Mistake] = [*_imports(tree), *_functions(tree)]
+    mistakes: list[Mistake] = [Mistake(line, text) for line, text in model_imports.failing(tree)]
+    mistakes += _functions(tree)
     names = _assigned(tree)
     hyperparameters: dict[str, dict[str, Any]] = {}
     if node := names.get("HYPERPARAMETERS"):
@@ -186,79 +185,6 @@ def _fits_by_class(bounds: Mapping[str, Any], text: str) -> bool:
         and bool(numbers)
         and all(_is(number, "number") and fits(bounds, number) for number in numbers.values())
     )
-
-
-def _imports(tree: ast.Module) -> Iterator[Mistake]:
-    """Imports that fail in the job, wherever in the file they stand."""
-    known = {*sys.stdlib_module_names, *IMPORTABLE}
-    for node in _executed(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            yield Mistake(
-                node.lineno, "a relative import: only this one file is sent to the job, so put "
-                "everything into it"
-            )  # fmt: skip
-            continue
-        if not isinstance(node, ast.stmt | ast.expr):
-            continue
-        for name in dict.fromkeys(_imported(node)):
-            if name not in known:
-                yield Mistake(
-                    node.lineno,
-                    f"imports {name}, which the image does not have; it has Python's own modules, "
-                    f"{', '.join(IMPORTABLE)}. Only this one file is sent to the job: put what it "
-                    "needs of a file beside it into it",
-                )
-
-
-def _imported(node: ast.AST) -> Iterator[str]:
-    """The packages that a statement or call imports."""
-    names: list[object] = []
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
-        names = [node.module]
-    elif isinstance(node, ast.Call) and _name(node.func) in ("__import__", "import_module"):
-        names = [part.value for part in node.args[:1] if isinstance(part, ast.Constant)]
-    for name in names:
-        if isinstance(name, str) and (package := name.partition(".")[0]):
-            yield package
-
-
-def _executed(tree: ast.Module) -> Iterator[ast.AST]:
-    """The file's nodes, but those of which its author says that they may fail, or are not for the
-    job: the body of a `try` that catches a failed import, of `if TYPE_CHECKING`, and of
-    `if __name__ == "__main__"`.
-    """
-    nodes: list[ast.AST] = [tree]  # no recursion: a long sum is a deep tree
-    while nodes:
-        node = nodes.pop()
-        yield node
-        if isinstance(node, ast.Try) and any(map(_catches_imports, node.handlers)):
-            nodes += [*node.handlers, *node.orelse, *node.finalbody]
-        elif isinstance(node, ast.If) and _not_in_the_job(node.test):
-            nodes += node.orelse
-        else:
-            nodes += ast.iter_child_nodes(node)
-
-
-def _catches_imports(handler: ast.ExceptHandler) -> bool:
-    caught = handler.type
-    names = caught.elts if isinstance(caught, ast.Tuple) else [caught] if caught else []
-    all_ = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
-    return caught is None or any(_name(name) in all_ for name in names)
-
-
-def _not_in_the_job(test: ast.expr) -> bool:
-    if isinstance(test, ast.Compare):
-        return _name(test.left) == "__name__" and isinstance(test.ops[0], ast.Eq)
-    return _name(test) == "TYPE_CHECKING"
-
-
-def _name(node: ast.expr) -> str | None:
-    """The last part of a name: `b` of `a.b`."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _defined(tree: ast.Module) -> list[ast.FunctionDef]:

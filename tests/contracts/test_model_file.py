@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.training import flags
-from trellis_contracts import hyperparameters, model_file
+from trellis_contracts import hyperparameters, model_file, model_imports
 from trellis_contracts.hyperparameters import Common, HyperparameterError
 from trellis_contracts.model_file import Declaration, ModelFileError
 
@@ -140,7 +140,7 @@ def test_the_image_has_what_it_is_said_to_have():
     pinned = Path(__file__).parents[2].joinpath("trainer/requirements-train.txt").read_text()
     names = {re.sub(r"[-_.]+", "-", line) for line in re.findall(r"(?m)^([\w.-]+)==", pinned)}
     providers = importlib.metadata.packages_distributions()
-    for name in set(model_file.IMPORTABLE) - {"trainer"}:
+    for name in set(model_imports.IMPORTABLE) - {"trainer"}:
         assert {re.sub(r"[-_.]+", "-", d).lower() for d in providers[name]} & names, name
 
 

@@ -17,16 +17,16 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from trellis.results import predicted
 from trellis.results.figure import Figure
 from trellis.results.files import RunFiles, each_blob, load_files, read, read_file
 from trellis.results.model import LoadedModel
@@ -39,8 +39,6 @@ from trellis_contracts.files import F
 from trellis_contracts.layout import metrics, predictions, trained_model
 from trellis_contracts.leaderboard import Leaderboard
 from trellis_contracts.plan import PlanFile
-from trellis_contracts.predictions import DECIDED_ABOVE, PredictionsHeader
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
 from trellis_contracts.training import Training
 from trellis_contracts.trials import Trials
 
@@ -272,39 +270,7 @@ class LoadedRun:
         if data is None:
             known = ", ".join(one.name for one in self._board.contenders if one.rank)
             raise NoRunError(f"{self.uri} has no predictions of {name!r}; it has those of {known}")
-        table = pq.read_table(pa.BufferReader(data))
-        key = pd.Index(table["key"].to_pylist(), name="key")
-        label = table["label"].to_numpy()
-        columns = {field.name: _type_name(field.type) for field in table.schema}
-        header = PredictionsHeader.parse(table.schema.metadata or {}, columns)
-        if header.task == REGRESSION:
-            value = table["value"].to_numpy()
-            errors = {"label": label, "predicted": value, "error": value - label}
-            return pd.DataFrame(errors, index=key)
-        classes = header.classes
-        lists = table["probabilities"].combine_chunks()
-        shares = lists.flatten().to_numpy().reshape(len(key), len(classes))
-        names = pd.Index(classes)
-        answers: dict[str, Any]
-        if header.task == MULTILABEL:
-            true = (label[:, None] >> np.arange(len(classes))) & 1 == 1
-            decided = _names(shares > DECIDED_ABOVE, classes)
-            answers = {"label": _names(true, classes), "predicted": decided}
-        else:
-            answers = {
-                "label": names[label],
-                "predicted": names[_decided(shares, header)],
-            }
-        frame = pd.DataFrame(
-            {
-                **answers,
-                **{f"p.{name}": shares[:, i] for i, name in enumerate(classes)},
-            },
-            index=key,
-        )
-        if header.threshold:
-            frame.attrs["threshold"] = header.threshold.to_document()
-        return frame
+        return predicted.frame(data)
 
     def rows(self, split: str = "test") -> pd.DataFrame:
         """Source rows of a split's examples, by key.
@@ -403,24 +369,6 @@ class LoadedRun:
 
 def _missing(uri: str) -> NoRunError:
     return NoRunError(f"there is no {uri}: the run has not got that far, or it was deleted")
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """An Arrow type; of a list without the name of its elements, which differs between writers."""
-    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
-
-
-def _decided(shares: np.ndarray, header: PredictionsHeader) -> np.ndarray:
-    """(n,) class indices of (n, classes) probabilities, as the trainer decides."""
-    if header.threshold is None:
-        return shares.argmax(axis=1)
-    positive = header.classes.index(header.threshold.name)
-    return np.where(shares[:, positive] > header.threshold.above, positive, 1 - positive)
-
-
-def _names(members: np.ndarray, classes: Sequence[str]) -> list[tuple[str, ...]]:
-    """The classes of each example. members: (n, classes) bool."""
-    return [tuple(name for name, one in zip(classes, row, strict=True) if one) for row in members]
 
 
 def _parameters(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,84 +1,24 @@
 """Whole runs of the DAG, those that go wrong above all, with a stand-in for the trainer."""
 
-import collections
 import json
 import shutil
 
 import pytest
 
 from tests.airflow_side import clear_and_go_on, clear_and_run, run_dag
-from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
-from trellis.workflow.validation.file import with_changes
+from tests.trellis.workflow.whole_runs import (
+    PROVEN,
+    a_dag,
+    folder,
+    jobs,
+    rendered,
+    said,
+    states,
+)
 
-PROVEN = "us-central1-docker.pkg.dev/stand-in/trellis"
+__all__ = ["a_dag", "folder"]
+
 """A registry that tells the digests of its images."""
-
-MANIFEST = "".join(f"gs://runs-tests/{n}.png,{n % 2}\n" for n in range(300))
-
-
-@pytest.fixture
-def a_dag(google, digits, group, request):
-    """The demo's experiment under the test's own name; `seed` says what goes wrong."""
-    (google.buckets / "runs-tests").mkdir(exist_ok=True)
-    (google.buckets / "runs-tests/manifest.csv").write_text(MANIFEST)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(
-        values | {"bucket": "runs-tests", "registry": "example.com/stand-in", "retry_seconds": 1}
-    )
-
-    def make(seed=0, deploy=None, changes=None, registry=None, **tune):
-        values = {
-            ("source", "images"): "manifest.csv",
-            ("seed",): seed,
-            ("deploy",): deploy,
-            ("tune", "trials"): 3,
-            ("tune", "parallel"): 3,
-            ("train", "machines"): {"workers": 1},
-            **{("tune", name): value for name, value in tune.items()},
-            **(changes or {}),
-        }
-        name = request.node.name.replace("_", "-")[5:45].strip("-")
-        experiment = with_changes(digits, values).model_copy(update={"name": name})
-        own = {"registry": registry} if registry else {}
-        return training.build(experiment, platform.model_copy(update=own))
-
-    return make
-
-
-@pytest.fixture
-def folder(google):
-    """The folder of a DAG's only run."""
-
-    def find(dag):
-        (run,) = (google.buckets / "runs-tests" / dag.dag_id / "runs").iterdir()
-        return run
-
-    return find
-
-
-def states(run):
-    return {
-        ti.task_id if ti.map_index < 0 else f"{ti.task_id} {ti.map_index}": str(ti.state)
-        for ti in run.get_task_instances()
-    }
-
-
-def rendered(run, name):
-    """Return a task's Rendered Templates in the UI; `name` as in `states`."""
-    from airflow.models.renderedtifields import RenderedTaskInstanceFields
-
-    task, _, index = name.partition(" ")
-    (ti,) = [
-        ti
-        for ti in run.get_task_instances()
-        if ti.task_id == task and ti.map_index == int(index or -1)
-    ]
-    return RenderedTaskInstanceFields.get_templated_fields(ti)
-
-
-def jobs(google, dag):
-    return [j for j in google.status()["jobs"] if j["labels"].get("airflow-dag") == dag.dag_id]
 
 
 def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
@@ -345,82 +285,3 @@ def test_a_run_that_promotes_serves_its_model(google, a_dag, folder):
     assert again.state == "success"
     assert said(again) == said(run)
     assert len(jobs(google, dag)) == made
-
-
-@pytest.fixture
-def storm(google):
-    """Every service is slow, refuses requests, and executes some without an answer."""
-    google.command("chaos", "--503", "5%", "--429", "5%", "--lost", "2%", "--latency", "100")
-    yield
-    google.command("chaos", "--off")
-
-
-@pytest.mark.slow
-def test_a_run_in_a_storm_serves_its_model_and_submits_nothing_twice(google, a_dag, folder, storm):
-    dag = a_dag(deploy={"gate": {"require": {"accuracy": 1e-9}}, "canary": [100]})
-    run = run_dag(dag)
-    assert run.state == "success", states(run)
-    assert said(run).startswith("training/1 is promoted and deployed: projects/")
-    planned = json.loads((folder(dag) / "plan.json").read_text())["jobs"]
-    made = collections.Counter(job["kind"] for job in jobs(google, dag))
-    assert {kind: made[kind] for kind in planned} == planned
-
-
-@pytest.mark.slow
-def test_a_run_whose_deployment_fails_is_red(google, a_dag, folder):
-    dag = a_dag(seed=4, deploy={"gate": {"require": {"accuracy": 1e-9}}, "canary": [100]})
-    run = run_dag(dag)
-    assert run.state == "failed"
-    found = states(run)
-    assert (found["deploy.smoke_100"], found["deploy.retreat"]) == ("failed", "success")
-    assert (found["settled"], found["result"]) == ("success", "failed")
-    record = json.loads((folder(dag) / "deployment.json").read_text())
-    assert record["state"] == "retreated"
-    assert record["reason"].startswith("smoke_100: Train/serve skew")
-
-
-def said(run):
-    """Return the text of `result` on the deployment."""
-    result = next(ti for ti in run.get_task_instances() if ti.task_id == "result")
-    return result.xcom_pull(task_ids="result")["deployment"]
-
-
-def test_a_run_with_a_failed_training_has_a_leaderboard_and_fails(google, a_dag, folder):
-    dag = a_dag(seed=1)
-    run = run_dag(dag)
-    found = states(run)
-    assert run.state == "failed"
-    assert (found["train 0"], found["train 1"]) == ("success", "failed")
-    assert (found["compare"], found["result"]) == ("success", "failed")
-    board = json.loads((folder(dag) / "leaderboard/leaderboard.json").read_text())
-    assert [c["status"] for c in board["contenders"]] == ["ok", "failed"]
-    index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
-    record = json.loads(next(index.iterdir()).read_text())
-    assert "is incomplete: training/2 failed" in record["result"]["failure"]
-
-
-@pytest.mark.slow
-def test_fewer_trials_than_wanted_are_trained(google, a_dag, folder, capfd):
-    dag = a_dag(seed=2, parallel=1)
-    run = run_dag(dag)
-    assert run.state == "success"
-    trials = json.loads((folder(dag) / "trials.json").read_text())
-    assert [chosen["trial"] for chosen in trials["chosen"]] == ["1"]
-    assert [t["state"] for t in trials["trials"]] == ["SUCCEEDED", "INFEASIBLE", "INFEASIBLE"]
-    assert "1 trial succeeded, so 1 instead of 2 will be trained in full." in capfd.readouterr().out
-
-
-@pytest.mark.slow
-def test_without_a_trial_nothing_is_trained(google, a_dag):
-    dag = a_dag(seed=3)
-    run = run_dag(dag)
-    assert run.state == "failed"
-    assert states(run)["tune"] == "failed"
-    assert {j["kind"] for j in jobs(google, dag)} == {"dataflow", "tuning"}
-    index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
-    record = json.loads(next(index.iterdir()).read_text())
-    assert (record["result"], record["failure"]["task"]) == (None, "tune")
-    so_far = record["failure"]["so_far_usd"]
-    assert so_far["export"] > 0
-    assert so_far["tune"] > 0
-    assert so_far["train"] == 0

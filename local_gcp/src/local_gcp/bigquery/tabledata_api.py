@@ -7,6 +7,7 @@ from typing import Any
 from local_gcp.storage.call import Call
 
 from .catalog import Catalog, TableRecord, etag
+from .cells import rest_rows
 from .database import Database, quoted, stream
 from .errors import invalid
 from .pages import position_of, token_of
@@ -14,7 +15,7 @@ from .partition_times import SUMMARY, SUMMARY_FIELDS, summary_sql
 from .partitions import condition
 from .refs import TableRef
 from .resources import checked_project
-from .schema import Field, arrow_schema, fields_from_api, rest_rows
+from .schema import Field, arrow_schema, fields_from_api
 from .streaming import Streaming
 
 _PAGE_BYTES = 10 << 20

@@ -1,0 +1,84 @@
+"""Mistakes that only some tasks know: what a regression or several labels cannot have."""
+
+import pytest
+
+from tests.trellis.workflow.spec.files import TABLE, UNTUNED, assert_named
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.validation.file import load
+
+
+def test_what_a_task_does_not_read_is_refused(write):
+    text = TABLE
+    for old, new in [
+        ("binary_classification", "regression"),
+        ("maximize: auc", "minimize: rmse"),
+        ("learning_rate: {from: 1e-4, to: 1e-1, scale: log}", "label_smoothing: {from: 0, to: 1}"),
+    ]:
+        text = text.replace(old, new)
+    with pytest.raises(FileError) as raised:
+        load(write(text))
+    (found,) = [p for p in raised.value.problems if "label_smoothing" in p.field]
+    assert found.message.startswith("has no effect for regression")
+    assert "only for the tasks multiclass_classification, binary_class" in found.message
+
+
+NUMBERS = UNTUNED.replace("multiclass_classification", "regression").replace(
+    "maximize: balanced_accuracy", "minimize: rmse"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("minimize: rmse", "maximize: balanced_accuracy", 11, "train.maximize",
+         "unknown metric 'balanced_accuracy' of regression"),
+        ("units: 64", "mix: mixup", 9, "hyperparameters.mix",
+         "has no effect for regression on a source of images, only for images and only for the "
+         "tasks multiclass_classification, binary_classification, multilabel_classification: leave "
+         "it out"),
+        ("units: 64", "loss: focal", 9, "hyperparameters.loss", "has no effect for regression"),
+        ("units: 64", "class_weights: balanced", 9, "hyperparameters.class_weights",
+         "has no effect for regression"),
+        ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
+         "AutoML learns classes of images, no numbers: leave it out"),
+        ("train:", "baselines: {bqml: [linear_reg]}\ntrain:", 10, "baselines.bqml",
+         "BigQuery ML learns from tables, and this source is images"),
+        ("train:", "deploy: {gate: {require: {accuracy: 0.8}}}\ntrain:", 10,
+         "deploy.gate.require.accuracy", "unknown metric 'accuracy' of regression"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_numbers_of_images_is_named_too(write, old, new, line, field, message):
+    load(write(NUMBERS))
+    assert_named(write, NUMBERS, old, new, line, field, message)
+
+
+SEVERAL = UNTUNED.replace("multiclass_classification", "multilabel_classification").replace(
+    "maximize: balanced_accuracy", "maximize: average_precision"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("units: 64", "decision_threshold: best", 9, "hyperparameters.decision_threshold",
+         "has no effect for multilabel_classification"),
+        ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
+         "is trained on one class of each example, not several: leave it out"),
+        ("train:", "deploy: {gate: {require: {ece: 0.1}}}\ntrain:", 10,
+         "deploy.gate.require.ece", "unknown metric 'ece' of multilabel_classification"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_several_labels_is_named_too(write, old, new, line, field, message):
+    load(write(SEVERAL))
+    assert_named(write, SEVERAL, old, new, line, field, message)
+
+
+def test_several_labels_of_rows_have_no_baselines_and_no_strata(write):
+    text = TABLE.replace("binary_classification", "multilabel_classification")
+    text = text.replace("  key: ", "  split: {stratify: ward}\n  key: ", 1)
+    with pytest.raises(FileError) as raised:
+        load(write(text))
+    found = {problem.field: problem.message for problem in raised.value.problems}
+    assert found[("source", "split", "stratify")].startswith("divides the rows of one class each")
+    assert found[("baselines", "bqml")].startswith("BigQuery ML learns one class of each row")
+    assert found[("baselines", "automl")].startswith("is trained on one class of each example")
