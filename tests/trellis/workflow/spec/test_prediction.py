@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.trellis.workflow.prices import hourly
 from trellis.workflow.assembly import prediction
 from trellis.workflow.contracts.prediction_params import apply, run_params
 from trellis.workflow.pricing import prediction as prediction_cost
@@ -76,7 +77,7 @@ def test_a_run_changes_what_it_says(of_rows):
 
 def test_the_limit_is_machines_times_time(of_images):
     one = prediction_cost.at_most(of_images(timeout="2 hours"), "us-central1")
-    assert one.usd == pytest.approx(2 * 0.21849885)
+    assert one.usd == pytest.approx(2 * hourly("n1-standard-4"))
     four = of_images(timeout="2 hours", machines={"replicas": 4})
     four = prediction_cost.at_most(four, "us-central1")
     assert four.usd == pytest.approx(4 * one.usd)

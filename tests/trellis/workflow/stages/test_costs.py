@@ -4,6 +4,7 @@ import json
 import pytest
 
 from tests.trellis.workflow.plans import a_plan
+from tests.trellis.workflow.prices import hourly
 from trellis.workflow.assembly import chain
 from trellis.workflow.assembly.training import build
 from trellis.workflow.contracts.layout import Run
@@ -11,12 +12,6 @@ from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.stages import bqml, costs
 from trellis.workflow.validation.file import with_changes
-
-
-def hourly(what):
-    """US dollars an hour of a machine type or an accelerator for training, by the table."""
-    raw = json.loads(machines.TABLE.read_text())
-    return raw["prices"]["us-central1"][what]["training_usd"]
 
 
 def test_the_limit_is_machines_times_timeouts(digits, group):
@@ -110,11 +105,10 @@ def test_serving_is_paid_by_the_day_and_is_no_part_of_a_run(digits, group):
     larger = with_changes(digits, {("deploy", "machines"): machines})
     assert chain.at_most(larger, group).usd == chain.at_most(digits, group).usd
     serving = cost.serving(larger, group.region)
-    a_day = 24 * (0.21849885 + 2 * 0.4025)
+    a_day = 24 * (hourly("n1-standard-4", "serving") + 2 * hourly("NVIDIA_TESLA_T4", "serving"))
     assert (serving.least, serving.most) == pytest.approx((a_day, 3 * a_day))
-    assert str(serving).startswith(
-        "at most 73.69 USD a day, at least 24.56 (unverified prices), tw"
-    )
+    amounts = f"at most {3 * a_day:.2f} USD a day, at least {a_day:.2f}"
+    assert str(serving).startswith(f"{amounts} (unverified prices), tw")
     assert cost.serving(with_changes(digits, {("deploy",): None}), group.region) is None
 
 
