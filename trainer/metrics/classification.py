@@ -17,8 +17,8 @@ import math
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from trainer.formulas.auc import macro_auc, macro_auc_resampled
 from trainer.metrics import chance, formulas
+from trainer.metrics.auc import macro_auc, macro_auc_resampled
 from trainer.metrics.calibration import BINS, calibration_error, calibration_error_resampled
 from trainer.metrics.decision import Threshold, decide
 from trainer.metrics.formulas import balanced_accuracy, brier_terms, macro_f1, weighted_mean

@@ -27,8 +27,8 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer import label_sets
-from trainer.formulas.auc import EXACT_UP_TO
 from trainer.metrics import auc, chance, formulas, precision
+from trainer.metrics.auc import EXACT_UP_TO
 from trainer.metrics.formulas import mean_over_classes, ratio, weighted_mean
 from trainer.metrics.metric import Metric, Order, Tally
 from trainer.metrics.outcome import Outcome
