@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from trellis.new import folders
 from trellis.new.described import DataError, Images, Note
-from trellis.new.shapes import HEADER, Shape, shape_of
+from trellis.new.shapes import HEADER, Shape, is_image, shape_of
 from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
@@ -24,7 +24,7 @@ _SAMPLED = 40
 _SEVERAL_SHAPES = 1.2
 # A TIFF's description may stand behind its pixels: of a local file all of it is read.
 _LONGEST_TIFF = 256 * 1024 * 1024
-_FORBIDDEN = "may not be read by you"
+_NO_IMAGE, _NOT_THERE = "is no image by its first bytes", "is not there"
 _ML_USE = {"train": "training", "validation": "validation", "test": "test"}
 
 
@@ -33,7 +33,12 @@ class _Looked(NamedTuple):
 
     name: str
     shape: Shape | None
-    fault: str = "is no image by its first bytes"
+    fault: str = ""
+
+    @classmethod
+    def of(cls, name: str, start: bytes, tail: bytes = b"") -> "_Looked":
+        fault = "does not say its size near its start" if is_image(start) else _NO_IMAGE
+        return cls(name, shape_of(start, tail), fault)
 
 
 def describe(client: Any, address: str, several: bool = False) -> Images:
@@ -119,8 +124,8 @@ def of_folder(folder: Path, address: str) -> Images:
     looked = []
     for image in sampled:
         with image.file.open("rb") as opened:
-            shape = shape_of(opened.read(HEADER), opened.read(_LONGEST_TIFF))
-            looked.append(_Looked(str(image.file), shape))
+            start, tail = opened.read(HEADER), opened.read(_LONGEST_TIFF)
+            looked.append(_Looked.of(str(image.file), start, tail))
     notes = [*found.notes, *_judge(str(folder), looked)]
     splits = Counter(image.split for image in found.images if image.split)
     if splits:
@@ -149,11 +154,11 @@ def _look(client: Any, uri: str) -> _Looked:
     from google.api_core.exceptions import Forbidden, GoogleAPICallError, NotFound
 
     try:
-        return _Looked(uri, shape_of(blob(client, uri).download_as_bytes(end=HEADER - 1)))
+        return _Looked.of(uri, blob(client, uri).download_as_bytes(end=HEADER - 1))
     except NotFound:
-        return _Looked(uri, None, "is not there")
+        return _Looked(uri, None, _NOT_THERE)
     except Forbidden:
-        return _Looked(uri, None, _FORBIDDEN)
+        return _Looked(uri, None, "may not be read by you")
     except (GoogleAPICallError, ValueError) as error:
         return _Looked(uri, None, f"cannot be read ({error})")
 
@@ -161,7 +166,8 @@ def _look(client: Any, uri: str) -> _Looked:
 def _judge(where: str, looked: Sequence[_Looked]) -> list[Note]:
     """What a look at some images says of all. Raises DataError if no run could use any of them."""
     bad = [image for image in looked if image.shape is None]
-    if bad and len(bad) == len(looked) and any(image.fault != _FORBIDDEN for image in bad):
+    unusable = [image for image in bad if image.fault in (_NO_IMAGE, _NOT_THERE)]
+    if bad and len(unusable) == len(looked):
         raise DataError(
             f"{where}: all {len(bad)} images that were looked at are unusable: {bad[0].name} "
             f"{bad[0].fault}"

@@ -7,6 +7,10 @@ HEADER = 256 * 1024
 """Bytes read of a file: a JPEG's size may stand behind a thumbnail and a colour profile."""
 
 
+_TIFF, _BIG_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), (b"II+\0", b"MM\0+")
+_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8", *_TIFF, b"GIF87a", b"GIF89a", b"BM")
+
+
 class Shape(NamedTuple):
     """Shape of an image in pixels; channels: 1 or 3; bits: of one channel."""
 
@@ -14,6 +18,12 @@ class Shape(NamedTuple):
     width: int
     channels: int
     bits: int = 8
+
+
+def is_image(data: bytes) -> bool:
+    """Return whether a file begins as one whose shape is known, if it stands near its start."""
+    webp = data.startswith(b"RIFF") and data[8:12] == b"WEBP"
+    return webp or data.startswith(_STARTS)
 
 
 def shape_of(data: bytes, tail: bytes = b"") -> Shape | None:
@@ -26,7 +36,7 @@ def shape_of(data: bytes, tail: bytes = b"") -> Shape | None:
             return _png(data)
         if data.startswith(b"\xff\xd8"):
             return _jpeg(data)
-        if data[:4] in (b"II*\0", b"MM\0*"):
+        if data[:4] in _TIFF:
             return _tiff(data + tail)
         if data[:6] in (b"GIF87a", b"GIF89a"):
             width, height = struct.unpack("<HH", data[6:10])
@@ -62,23 +72,28 @@ def _jpeg(data: bytes) -> Shape | None:
 
 # TIFF 6.0: tags of a directory's entries, and bytes of a value of each type.
 _WIDTH, _HEIGHT, _BITS, _SAMPLES = 256, 257, 258, 277
-_SIZES = {1: 1, 3: 2, 4: 4}
+_SIZES = {1: 1, 3: 2, 4: 4, 16: 8}
 
 
 def _tiff(data: bytes) -> Shape | None:
-    """TIFF 6.0, section 2"""
+    """TIFF 6.0, section 2, and BigTIFF, whose places and counts have 8 bytes."""
     order = "<" if data.startswith(b"II") else ">"
-    (at,) = struct.unpack(f"{order}I", data[4:8])
-    (count,) = struct.unpack(f"{order}H", data[at : at + 2])
+    big = data[:4] in _BIG_TIFF
+    # Letters of struct: a place in the file, the number of entries.
+    place_, count_, width = ("Q", "Q", 8) if big else ("I", "H", 4)
+    (at,) = struct.unpack(f"{order}{place_}", data[width : 2 * width])
+    first = at + struct.calcsize(count_)
+    (count,) = struct.unpack(f"{order}{count_}", data[at:first])
     found = {_BITS: 1, _SAMPLES: 1}
-    for entry in range(at + 2, at + 2 + 12 * count, 12):
-        tag, type_, number = struct.unpack(f"{order}HHI", data[entry : entry + 8])
+    for entry in range(first, first + (4 + 2 * width) * count, 4 + 2 * width):
+        start = data[entry : entry + 4 + width]
+        tag, type_, number = struct.unpack(f"{order}HH{place_}", start)
         if tag not in (_WIDTH, _HEIGHT, _BITS, _SAMPLES):
             continue
         size = _SIZES[type_]
-        place = entry + 8
-        if size * number > 4:
-            (place,) = struct.unpack(f"{order}I", data[place : place + 4])
+        place = entry + 4 + width
+        if size * number > width:
+            (place,) = struct.unpack(f"{order}{place_}", data[place : place + width])
         value = data[place : place + size]
         found[tag] = int.from_bytes(value, "little" if order == "<" else "big")
     channels = 1 if found[_SAMPLES] < 3 else 3

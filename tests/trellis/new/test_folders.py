@@ -121,6 +121,13 @@ def test_files_of_which_none_is_an_image_are_refused(make):
     assert "3 of 4 that were looked at" in "\n".join(lines(found.notes))
 
 
+def test_an_image_whose_size_stands_far_behind_is_no_fault(make):
+    """A TIFF file of which the directory follows more pixels than are read."""
+    far = b"II*\0" + (2**31).to_bytes(4, "little") + bytes(64)
+    found = images.of_folder(make(both("{}/1.tif"), far), "gs://b/m.csv")
+    assert "does not say its size near its start: 2 of 2" in "\n".join(lines(found.notes))
+
+
 def test_masks_beside_their_images_are_left_out(make):
     folder = make(both("{}/a (1).png", "{}/a (1)_mask.png", "{}/b.png", "{}/b_mask_1.png"))
     make(["cat/flu_mask.png"])  # a picture of a mask
@@ -180,6 +187,16 @@ def test_shapes_are_those_that_pillow_wrote(form, mode, shape):
     assert shape_of(data) == shape
     for length in range(0, min(len(data), 60)):
         shape_of(data[:length])  # a file that was cut off raises nothing
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "I;16"])
+def test_the_shape_of_a_big_tiff(mode):
+    file = io.BytesIO()
+    Image.new(mode, (12, 9)).save(file, "TIFF", big_tiff=True)
+    assert file.getvalue()[:4] == b"II+\0"
+    assert shape_of(file.getvalue()) == shape_of(encoded("TIFF", mode))
+    for length in range(0, len(file.getvalue()), 7):
+        shape_of(file.getvalue()[:length])
 
 
 def test_a_tiff_whose_description_is_at_its_end(make):
