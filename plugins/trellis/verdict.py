@@ -1,6 +1,9 @@
 """Verdict on the end of a job of any service for the task that waits for it."""
 
 import enum
+from collections.abc import Callable
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 RETRIED = "This may be transient; Airflow retries it."
 """Remark on a failure after which another attempt may succeed."""
@@ -19,3 +22,19 @@ class Verdict(enum.Enum):
     WAIT = "wait"
     RETRY = "retry"
     GIVE_UP = "give up"
+
+
+class JobFailed(AirflowException):
+    """The job failed for a reason that may be transient: the task's retries start another."""
+
+
+class JobFailedForGood(AirflowFailException):
+    """The job failed and would fail again: no retry until a person clears the task."""
+
+
+def conclude(ruling: Verdict, describe: Callable[[], str]) -> None:
+    """Raise JobFailed or JobFailedForGood for a job that ended so. describe: says how."""
+    if ruling is Verdict.RETRY:
+        raise JobFailed(f"{describe()}\n{RETRIED}")
+    if ruling is Verdict.GIVE_UP:
+        raise JobFailedForGood(f"{describe()}\n{NOT_RETRIED}")

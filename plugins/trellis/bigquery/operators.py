@@ -19,15 +19,11 @@ from airflow.sdk.exceptions import AirflowSkipException
 from google.api_core import exceptions
 
 from trellis import console
-from trellis.bigquery.outcome import (
-    BigQueryJobFailed,
-    BigQueryJobFailedForGood,
-    may_pass,
-    raise_unless_succeeded,
-)
+from trellis.bigquery.outcome import may_pass, raise_unless_succeeded
 from trellis.bigquery.submission import Work, find_or_insert
 from trellis.bigquery.triggers import BigQueryJobTrigger
 from trellis.identity import KEY_LABEL, job_labels
+from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.waiting import in_task
 
 
@@ -45,7 +41,7 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
         although no job of this key wrote it.
     :param generation: raise it to run a new job where the task would adopt the one it has.
 
-    Raises BigQueryJobFailed (retried) or BigQueryJobFailedForGood (not): see `bigquery.outcome`.
+    Raises JobFailed (retried) or JobFailedForGood (not): see `bigquery.outcome`.
     """
 
     custom_operator_name = BigQueryInsertJobOperator.__name__
@@ -97,8 +93,8 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
             )
         except exceptions.GoogleAPICallError as error:
             if may_pass(error):
-                raise BigQueryJobFailed(f"BigQuery accepted no job: {error}") from error
-            raise BigQueryJobFailedForGood(f"BigQuery refuses this job: {error}") from error
+                raise JobFailed(f"BigQuery accepted no job: {error}") from error
+            raise JobFailedForGood(f"BigQuery refuses this job: {error}") from error
         if job is None:
             raise AirflowSkipException(f"{self.unless} already exists: nothing to do.")
         self.log.info("Console: %s", console.bigquery(job.project, job.location, job.job_id))
@@ -116,7 +112,7 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         if not event["found"]:
-            raise BigQueryJobFailedForGood(
+            raise JobFailedForGood(
                 f"The BigQuery job {event['job_id']} is gone: someone deleted it while this task "
                 "waited for it. Clear this task to run a new one."
             )

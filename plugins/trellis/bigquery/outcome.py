@@ -7,12 +7,11 @@ A query that is wrong, or exceeds its resources, fails the same way every time.
 
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from google.api_core import exceptions
 
 from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL
-from trellis.verdict import NOT_RETRIED, RETRIED, Verdict
+from trellis.verdict import Verdict, conclude
 
 PASSING = {
     "backendError",
@@ -26,14 +25,6 @@ PASSING = {
     "timeout",
 }
 CANCELLED = "stopped"
-
-
-class BigQueryJobFailed(AirflowException):
-    """The job failed for a reason that may be transient: the task's retries insert another."""
-
-
-class BigQueryJobFailedForGood(AirflowFailException):
-    """The job failed and would fail again: no retry until a person clears the task."""
 
 
 def verdict(job: Any, labels: dict[str, str]) -> Verdict:
@@ -54,12 +45,8 @@ def verdict(job: Any, labels: dict[str, str]) -> Verdict:
 
 
 def raise_unless_succeeded(job: Any, labels: dict[str, str]) -> None:
-    """Raise BigQueryJobFailed or BigQueryJobFailedForGood for a job that is done with an error."""
-    ruling = verdict(job, labels)
-    if ruling is Verdict.RETRY:
-        raise BigQueryJobFailed(f"{describe(job)}\n{RETRIED}")
-    if ruling is Verdict.GIVE_UP:
-        raise BigQueryJobFailedForGood(f"{describe(job)}\n{NOT_RETRIED}")
+    """Raise JobFailed or JobFailedForGood for a job that is done with an error."""
+    conclude(verdict(job, labels), lambda: describe(job))
 
 
 def may_pass(error: Any) -> bool:

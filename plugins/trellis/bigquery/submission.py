@@ -15,7 +15,8 @@ from typing import Any
 
 from google.api_core import exceptions
 
-from trellis.bigquery.outcome import Verdict, raise_unless_succeeded, verdict
+from trellis.bigquery.outcome import raise_unless_succeeded, verdict
+from trellis.verdict import Verdict
 
 # After this many failed jobs of one unit of work, retrying does not help.
 MOST_JOBS = 50

@@ -7,7 +7,7 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.gcs import GCSHook
 from airflow.providers.google.cloud.links.dataflow import DataflowJobLink
 from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexTemplateOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.dataflow_v1beta3 import JobState
 from googleapiclient.errors import HttpError
 
@@ -16,20 +16,12 @@ from trellis.dataflow import jobs
 from trellis.dataflow.triggers import FINISHED, FlexTemplateTrigger
 from trellis.identity import job_labels
 from trellis.lineage import Traced
-from trellis.verdict import NOT_RETRIED, RETRIED
+from trellis.verdict import JobFailedForGood, Verdict, conclude
 from trellis.waiting import in_task
 
 # Phrases of Dataflow's errors that may be transient.
 _PASSING = re.compile("RESOURCE_POOL_EXHAUSTED|RESOURCE_EXHAUSTED|QUOTA|[Ii]nternal error")
 _LAST_MESSAGES = 10
-
-
-class FlexTemplateJobFailed(AirflowException):
-    """The Dataflow job failed for a reason that may be transient: retries start another."""
-
-
-class FlexTemplateJobFailedForGood(AirflowFailException):
-    """The Dataflow job failed by its own program or data, or someone cancelled it: no retry."""
 
 
 class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
@@ -116,9 +108,7 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         if event["state"] is None:
-            raise FlexTemplateJobFailedForGood(
-                f"The Dataflow job {event['job_id']} no longer exists."
-            )
+            raise JobFailedForGood(f"The Dataflow job {event['job_id']} no longer exists.")
         job = self.hook.get_job(
             job_id=event["job_id"], project_id=self.project_id, location=self.location
         )
@@ -126,9 +116,8 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
         if state == "JOB_STATE_DONE":
             return self._succeed(context, job)
         text = self._describe(job)
-        if state == "JOB_STATE_FAILED" and _PASSING.search(text):
-            raise FlexTemplateJobFailed(f"{text}\n{RETRIED}")
-        raise FlexTemplateJobFailedForGood(f"{text}\n{NOT_RETRIED}")
+        passing = state == "JOB_STATE_FAILED" and _PASSING.search(text)
+        conclude(Verdict.RETRY if passing else Verdict.GIVE_UP, lambda: text)
 
     def _ended(self, job_id: str) -> dict[str, Any] | None:
         """The trigger's event, if the job has ended."""
@@ -156,9 +145,7 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
             )
         except HttpError as error:
             if error.status_code in (400, 403, 404):
-                raise FlexTemplateJobFailedForGood(
-                    f"Dataflow refuses this launch: {error.reason}"
-                ) from error
+                raise JobFailedForGood(f"Dataflow refuses this launch: {error.reason}") from error
             if error.status_code != 409:
                 raise
             # An earlier launch of this attempt succeeded, only its response was lost.
@@ -179,7 +166,7 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
 
     def _succeed(self, context: Any, job: dict[str, Any]) -> dict[str, Any]:
         if not self._committed():
-            raise FlexTemplateJobFailedForGood(
+            raise JobFailedForGood(
                 f"Dataflow job {job['id']} is done but did not write {self.commit_mark}. "
                 "The template's program and this DAG do not match: was only one of them updated?"
             )

@@ -11,8 +11,8 @@ from typing import Any
 from google.api_core import exceptions
 
 from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, ROUND_LABEL
+from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
-from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.submission import reason
 from trellis.vertex.versions import VersionName, parse_model
 
@@ -22,11 +22,11 @@ _CONFLICT_PAUSE_SECONDS = 1.0
 
 
 def get_endpoint(client: Any, name: str) -> Any:
-    """The endpoint; VertexJobFailedForGood when it is gone."""
+    """The endpoint; JobFailedForGood when it is gone."""
     try:
         return client.get_endpoint(name=name, **REPEATABLE)
     except exceptions.NotFound as error:
-        raise VertexJobFailedForGood(
+        raise JobFailedForGood(
             f"There is no endpoint {name}: it was deleted after this run found or created it. "
             "Clear the task that creates the endpoint, and those after it."
         ) from error
@@ -107,7 +107,7 @@ def set_traffic(client: Any, name: str, change: Callable[[Any], dict[str, int]],
             continue
         log.info("Traffic: %s -> %s", describe_traffic(endpoint), describe_traffic(changed))
         return changed
-    raise VertexJobFailed(
+    raise JobFailed(
         f"The endpoint {name} was changed {_CONFLICTS} times while this task set its traffic: "
         f"{reason(conflict)}. Airflow retries the task; find out who else changes it."
     ) from conflict

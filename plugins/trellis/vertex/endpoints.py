@@ -11,6 +11,7 @@ from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint
 from google.rpc import code_pb2
 
 from trellis.identity import EXPERIMENT_LABEL, job_labels
+from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.deployments import (
     deployed_ids,
@@ -24,7 +25,6 @@ from trellis.vertex.deployments import (
 )
 from trellis.vertex.jobs import machine_text, parse_message
 from trellis.vertex.links import ConsoleLink
-from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
 from trellis.vertex.traffic import raised
 from trellis.vertex.versions import parse_version
@@ -99,11 +99,11 @@ class EndpointOperator(EndpointBaseOperator, provider.CreateEndpointOperator):
         try:
             endpoint = self._client.get_endpoint(name=name, **REPEATABLE)
         except exceptions.NotFound:
-            return VertexJobFailed(f"{name} is just being created: Airflow retries the task.")
+            return JobFailed(f"{name} is just being created: Airflow retries the task.")
         label = endpoint.labels.get(EXPERIMENT_LABEL)
         if label == experiment:
-            return VertexJobFailed(f"{name} was just created: Airflow retries the task.")
-        return VertexJobFailedForGood(
+            return JobFailed(f"{name} was just created: Airflow retries the task.")
+        return JobFailedForGood(
             f"There is an endpoint {name} ('{endpoint.display_name}') that is not this "
             f"experiment's: its label {EXPERIMENT_LABEL} is {label or 'not set'}, not "
             f"{experiment}. Give it that label if the model is to be deployed there, or delete it, "
@@ -112,10 +112,10 @@ class EndpointOperator(EndpointBaseOperator, provider.CreateEndpointOperator):
 
 
 def _check_reach(found: Any, sent: Any) -> None:
-    """Raise VertexJobFailedForGood if an endpoint differs in a field that cannot be changed."""
+    """Raise JobFailedForGood if an endpoint differs in a field that cannot be changed."""
     is_, wanted = _reach(found), _reach(sent)
     if is_ != wanted:
-        raise VertexJobFailedForGood(
+        raise JobFailedForGood(
             f"The endpoint {found.name} is {is_}; the run wants it {wanted}. That cannot be "
             "changed: either configure what it is, or undeploy its models, delete it, and clear "
             "this task to create it again (until then it answers no requests)."
@@ -175,7 +175,7 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
             raise_share(self._client, self.endpoint_id, version, int(self.share), self.log)
             return {"deployed_model": deployed.id}
         if done:
-            raise VertexJobFailed(f"{version.name} is not listed yet: Airflow retries the task.")
+            raise JobFailed(f"{version.name} is not listed yet: Airflow retries the task.")
         return self._deploy(context, endpoint, version)
 
     def _deploy(self, context: Any, endpoint: Any, version: Any) -> Any:
@@ -190,12 +190,12 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
         try:
             operation = self._client.deploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.AlreadyExists as error:
-            raise VertexJobFailed(
+            raise JobFailed(
                 f"{version.name} is being deployed or undeployed: {error.message}. "
                 "Airflow retries the task."
             ) from error
         except exceptions.NotFound as error:
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"Vertex AI finds no {version.name} to deploy: {error.message}\n"
                 "It was deleted after this run registered it. Clear the task that registers the "
                 "model, and those after it."
@@ -247,13 +247,13 @@ class TrafficOperator(_ServingOperator, provider.UpdateEndpointOperator):
 def raise_share(client: Any, name: str, version: Any, share: int, log: Any) -> Any:
     """Give a deployed version at least `share` percent of the traffic; returns the endpoint.
 
-    VertexJobFailedForGood when it is not deployed there.
+    JobFailedForGood when it is not deployed there.
     """
 
     def change(endpoint: Any) -> dict[str, int]:
         deployed = find_deployed(endpoint, version)
         if deployed is None:
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"{version.name} is not deployed at {name} ({describe_traffic(endpoint)}): it was "
                 "undeployed after this run deployed it. Clear the task that deploys it, and what "
                 "comes after it."

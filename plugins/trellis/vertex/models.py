@@ -15,10 +15,10 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Model
 
 from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, job_labels
+from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.jobs import parse_message
 from trellis.vertex.links import ConsoleLink
-from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.registry import (
     DEFAULT_ALIAS,
     find_by_alias,
@@ -59,7 +59,7 @@ class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
     :param aliases: aliases (templated) that move to the new version; an existing version is left
         unchanged.
 
-    Raises VertexJobFailed (retried) or VertexJobFailedForGood (not).
+    Raises JobFailed (retried) or JobFailedForGood (not).
     """
 
     doing = "upload the model"
@@ -109,12 +109,12 @@ class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
         try:
             operation = self._client.upload_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.AlreadyExists as error:
-            raise VertexJobFailed(f"{name} was just created: Airflow retries the task.") from error
+            raise JobFailed(f"{name} was just created: Airflow retries the task.") from error
         self.log.info("Uploading %s as a version of %s", message.artifact_uri, name)
         return self._wait(context, operation.operation, "upload the model")
 
     def _is_there(self, name: str, experiment: str) -> bool:
-        """Return whether the model exists; raises VertexJobFailedForGood if it is someone
+        """Return whether the model exists; raises JobFailedForGood if it is someone
         else's.
         """
         try:
@@ -123,7 +123,7 @@ class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
             return False
         found = model.labels.get(EXPERIMENT_LABEL)
         if found != experiment:
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"There is a model {name} ('{model.display_name}') that is not this experiment's: "
                 f"its label {EXPERIMENT_LABEL} is {found or 'not set'}, not {experiment}. Give it "
                 "that label if it is to get this version, or rename the experiment."
@@ -200,7 +200,7 @@ class AliasOperator(_RegistryOperator, AddVersionAliasesOnModelOperator):
         ConsoleLink.remember(context, version.name)
         mine = find_version(self._client, version)
         if mine is None:
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"There is no {version.name}: it was deleted after this run registered it. "
                 "Clear the task that registers it."
             )

@@ -29,6 +29,7 @@ from google.cloud.aiplatform_v1.types import JobState
 
 from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels
+from trellis.verdict import JobFailedForGood
 from trellis.vertex.base import PLACE, VertexTask, filled
 from trellis.vertex.jobs import (
     BATCH,
@@ -43,7 +44,7 @@ from trellis.vertex.jobs import (
     state_of,
 )
 from trellis.vertex.links import ConsoleLink
-from trellis.vertex.outcome import FINISHED, VertexJobFailedForGood, raise_unless_succeeded
+from trellis.vertex.outcome import FINISHED, raise_unless_succeeded
 from trellis.vertex.submission import find, find_or_create
 from trellis.vertex.trials import trial_summaries
 from trellis.vertex.triggers import VertexJobTrigger
@@ -55,7 +56,7 @@ class OneJobPerTask(VertexTask):
 
     A subclass has the job as the DAG describes it in the attribute `kind.field`, which is
     templated: a message, or a dict in protobuf's JSON form; None skips the task. It raises
-    VertexJobFailed (retried) or VertexJobFailedForGood (not): see `vertex.outcome`.
+    JobFailed (retried) or JobFailedForGood (not): see `vertex.outcome`.
 
     :param wait: seconds after which a job that has no machines yet is cancelled, and the task
         fails; None: it waits as long as Vertex AI lets it. The trigger enforces it.
@@ -91,7 +92,7 @@ class OneJobPerTask(VertexTask):
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         if event["state"] is None:
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"The {self.kind.title} {event['name']} is gone: someone deleted it while this "
                 "task waited for it. Clear this task to run a new one."
             )
@@ -115,19 +116,19 @@ class OneJobPerTask(VertexTask):
             self._jobs.cancel(job.name)
 
     def _raise_if_overstayed(self, job: Any) -> None:
-        """Raise VertexJobFailedForGood for a job that was stopped as it took too long."""
+        """Raise JobFailedForGood for a job that was stopped as it took too long."""
         passed = overstayed(job, job.end_time or job.update_time, self.wait, self.limit)
         cancelled = state_of(job) == JobState.JOB_STATE_CANCELLED
         where = f"\nConsole: {console.vertex(job.name)}"
         if passed == "wait":
             said = "" if cancelled else f" Vertex AI says: {job.error.message}"
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"The {self.kind.title} got no machines within {self.wait:.0f} s: "
                 f"{machines_of(self.kind, job)} in {self.region}.{said} Let it wait longer, have "
                 f"the quota raised, or use other machines, then clear this task.{where}"
             )
         if passed == "limit" and cancelled:
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"The {self.kind.title} was stopped after its {self.limit:.0f} s: give it more "
                 f"time, more machines or less to do.{where}"
             )

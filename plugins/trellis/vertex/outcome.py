@@ -21,13 +21,12 @@ other          PAUSED, QUEUED, ...                                   goes on wai
 
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from google.cloud.aiplatform_v1.types import JobState
 from google.rpc import code_pb2
 
 from trellis import console
 from trellis.identity import ROUND_LABEL
-from trellis.verdict import NOT_RETRIED, RETRIED, Verdict
+from trellis.verdict import Verdict, conclude
 from trellis.vertex.jobs import JobKind, state_of
 
 FINISHED = {
@@ -48,14 +47,6 @@ PASSING = {
 # Vertex's phrases for a failed replica, whatever the error code (an out-of-memory kill is
 # RESOURCE_EXHAUSTED).
 _OWN_FAULT = ("exited with a non-zero status", "ran out-of-memory")
-
-
-class VertexJobFailed(AirflowException):
-    """The job failed for a reason that may be transient: the task's retries start another."""
-
-
-class VertexJobFailedForGood(AirflowFailException):
-    """The job failed and would fail again: no retry until a person clears the task."""
 
 
 def verdict(job: Any, round_: str, partly: bool = False) -> Verdict:
@@ -80,12 +71,8 @@ def verdict(job: Any, round_: str, partly: bool = False) -> Verdict:
 
 
 def raise_unless_succeeded(job: Any, kind: JobKind, round_: str) -> None:
-    """Raise VertexJobFailed or VertexJobFailedForGood for a finished job that did not succeed."""
-    ruling = verdict(job, round_, kind.partly)
-    if ruling is Verdict.RETRY:
-        raise VertexJobFailed(f"{describe(job, kind)}\n{RETRIED}")
-    if ruling is Verdict.GIVE_UP:
-        raise VertexJobFailedForGood(f"{describe(job, kind)}\n{NOT_RETRIED}")
+    """Raise JobFailed or JobFailedForGood for a finished job that did not succeed."""
+    conclude(verdict(job, round_, kind.partly), lambda: describe(job, kind))
 
 
 def describe(job: Any, kind: JobKind) -> str:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, TypeVar
 
 from google.api_core import exceptions
 
-from trellis.verdict import RETRIED
+from trellis.verdict import RETRIED, JobFailed, JobFailedForGood
 from trellis.vertex import submission
 from trellis.vertex.base import VertexTask
 from trellis.vertex.calls import REPEATABLE
-from trellis.vertex.outcome import PASSING, VertexJobFailed, VertexJobFailedForGood
+from trellis.vertex.outcome import PASSING
 from trellis.vertex.submission import reason
 from trellis.vertex.triggers import OperationTrigger
 from trellis.waiting import in_task
@@ -88,12 +88,12 @@ class StepwiseOperator(VertexTask):
         """The result of `find`, which looks in a list for what the task makes.
 
         If this attempt has just made it (`done`), the list is given some time to show it, as the
-        next attempt would make another: then VertexJobFailed.
+        next attempt would make another: then JobFailed.
         """
         deadline = time.monotonic() + LAG_SECONDS
         while not (found := find()) and done:
             if time.monotonic() >= deadline:
-                raise VertexJobFailed(
+                raise JobFailed(
                     f"Vertex AI did {done}, but does not list it after {LAG_SECONDS:.0f} s: "
                     "Airflow retries the task."
                 )
@@ -106,22 +106,22 @@ class StepwiseOperator(VertexTask):
             return submission.retrying(self.log)(step)()
         except exceptions.RetryError as error:
             cause, seconds = error.cause, submission.PATIENCE_SECONDS
-            raise VertexJobFailed(
+            raise JobFailed(
                 f"Vertex AI in {self.region} did not {self.doing} for {seconds:.0f} s: "
                 f"{reason(cause)}{self._advice_on(cause)}"
             ) from error
         except exceptions.FailedPrecondition as error:
-            raise VertexJobFailed(
+            raise JobFailed(
                 f"Vertex AI could not {self.doing}: {reason(error)}{self._advice_on(error)}\n"
                 f"{RETRIED}"
             ) from error
         except exceptions.MethodNotImplemented as error:
             hint = f"\nIs there a region {self.region} with Vertex AI?" if no_service(error) else ""
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"Vertex AI in {self.region} cannot {self.doing}: {reason(error)}{hint}"
             ) from error
         except exceptions.ClientError as error:
-            raise VertexJobFailedForGood(
+            raise JobFailedForGood(
                 f"Vertex AI refuses to {self.doing}: {reason(error)}{self._advice_on(error)}\n"
                 "Clear this task once the cause is fixed."
             ) from error
@@ -147,7 +147,7 @@ def no_service(error: exceptions.MethodNotImplemented) -> bool:
 
 
 def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
-    """Raise VertexJobFailed or VertexJobFailedForGood for an OperationTrigger's event with a code.
+    """Raise JobFailed or JobFailedForGood for an OperationTrigger's event with a code.
 
     what: what the operation should do, as in "create the dataset".
     """
@@ -157,8 +157,8 @@ def raise_if_failed(event: dict[str, Any], what: str, advice: str = "") -> None:
     if advice:
         text += f"\n{advice}"
     if event["code"] in PASSING:
-        raise VertexJobFailed(f"{text}\n{RETRIED}")
-    raise VertexJobFailedForGood(f"{text}\nClear this task once the cause is fixed.")
+        raise JobFailed(f"{text}\n{RETRIED}")
+    raise JobFailedForGood(f"{text}\nClear this task once the cause is fixed.")
 
 
 def unfinished(client: Any, resource: str, method: str = "") -> list[Any]:

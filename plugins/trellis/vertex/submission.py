@@ -16,15 +16,9 @@ from google.api_core import exceptions, retry
 from google.cloud.aiplatform_v1.types import JobState
 
 from trellis.identity import KEY_LABEL, ROUND_LABEL
+from trellis.verdict import JobFailed, JobFailedForGood, Verdict
 from trellis.vertex.jobs import Jobs, job_id, state_of
-from trellis.vertex.outcome import (
-    FINISHED,
-    Verdict,
-    VertexJobFailed,
-    VertexJobFailedForGood,
-    raise_unless_succeeded,
-    verdict,
-)
+from trellis.vertex.outcome import FINISHED, raise_unless_succeeded, verdict
 
 # How long one attempt tries before it leaves the rest to Airflow's retries. The quota on
 # submissions is per minute, so two minutes often suffice.
@@ -54,18 +48,18 @@ def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
     one has cleared the task since) fails this attempt at once, as it failed the previous one. In
     all other cases (cancelled, Google's fault, an earlier round's failure) it creates a new job.
 
-    Raises VertexJobFailed when Vertex refuses for two minutes, with the quota's name if it is one;
-    VertexJobFailedForGood as above, and for errors that waiting does not fix: permissions, a
+    Raises JobFailed when Vertex refuses for two minutes, with the quota's name if it is one;
+    JobFailedForGood as above, and for errors that waiting does not fix: permissions, a
     malformed job.
     """
     try:
         return retrying(log)(_find_or_create_once)(jobs, message, log)
     except _NEVER as error:
-        raise VertexJobFailedForGood(
+        raise JobFailedForGood(
             f"Vertex AI refuses this {jobs.kind.title}: {reason(error)}"
         ) from error
     except exceptions.RetryError as error:
-        raise VertexJobFailed(
+        raise JobFailed(
             f"Vertex AI accepted no {jobs.kind.title} for {PATIENCE_SECONDS:.0f} s: "
             f"{reason(error.cause)}"
         ) from error

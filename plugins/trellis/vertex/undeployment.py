@@ -10,6 +10,7 @@ from airflow.providers.google.cloud.operators.vertex_ai.endpoint_service import 
 )
 from google.api_core import exceptions
 
+from trellis.verdict import JobFailed
 from trellis.vertex.base import PLACE, filled
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS
 from trellis.vertex.deployments import (
@@ -21,7 +22,6 @@ from trellis.vertex.deployments import (
 )
 from trellis.vertex.endpoints import EndpointBaseOperator, traffic_of
 from trellis.vertex.links import ConsoleLink
-from trellis.vertex.outcome import VertexJobFailed
 from trellis.vertex.registry import find_by_alias
 from trellis.vertex.stepwise import unfinished
 from trellis.vertex.traffic import withdrawn
@@ -43,7 +43,7 @@ class _UndeployingOperator(EndpointBaseOperator, UndeployModelOperator):
         try:
             operation = self._client.undeploy_model(request=request, timeout=CALL_TIMEOUT_SECONDS)
         except exceptions.NotFound as error:
-            raise VertexJobFailed(
+            raise JobFailed(
                 f"{name} was just undeployed: {error.message}. Airflow retries the task."
             ) from error
         self.log.info("Undeploying %s", name)

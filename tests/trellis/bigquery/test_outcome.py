@@ -5,15 +5,9 @@ from types import SimpleNamespace
 import pytest
 from google.api_core import exceptions
 
-from trellis.bigquery.outcome import (
-    BigQueryJobFailed,
-    BigQueryJobFailedForGood,
-    Verdict,
-    may_pass,
-    raise_unless_succeeded,
-    verdict,
-)
+from trellis.bigquery.outcome import may_pass, raise_unless_succeeded, verdict
 from trellis.identity import KEY_LABEL, ROUND_LABEL
+from trellis.verdict import JobFailed, JobFailedForGood, Verdict
 
 MINE = {KEY_LABEL: "a", ROUND_LABEL: "3"}
 
@@ -53,13 +47,13 @@ def test_a_success_raises_nothing():
 
 
 def test_an_error_says_what_bigquery_says_and_where_to_look():
-    with pytest.raises(BigQueryJobFailedForGood, match="failed") as raised:
+    with pytest.raises(JobFailedForGood, match="failed") as raised:
         raise_unless_succeeded(job("invalidQuery"), MINE)
     assert "BigQuery says (invalidQuery): Why: so." in str(raised.value)
     assert "https://console.cloud.google.com/bigquery?project=p&j=bq:US:j" in str(raised.value)
-    with pytest.raises(BigQueryJobFailedForGood, match="was cancelled"):
+    with pytest.raises(JobFailedForGood, match="was cancelled"):
         raise_unless_succeeded(job("stopped"), MINE)
-    with pytest.raises(BigQueryJobFailed, match="Airflow retries"):
+    with pytest.raises(JobFailed, match="Airflow retries"):
         raise_unless_succeeded(job("backendError"), MINE)
 
 

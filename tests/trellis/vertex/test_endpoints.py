@@ -16,9 +16,9 @@ from tests.trellis.vertex.deploying import (
     run,
     shift,
 )
+from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex import submission
 from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, raise_share
-from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.versions import parse_version
 
 
@@ -59,7 +59,7 @@ def test_an_endpoint_is_found_by_its_label_whatever_its_id(serving, name):
 def test_an_endpoint_of_someone_else_is_left_alone(serving, name):
     request = {"parent": PARENT, "endpoint": {"display_name": "theirs"}, "endpoint_id": name}
     serving.endpoints.create_endpoint(request=request).result(timeout=10)
-    with pytest.raises(VertexJobFailedForGood, match=r"'theirs'.*trellis-experiment is not set"):
+    with pytest.raises(JobFailedForGood, match=r"'theirs'.*trellis-experiment is not set"):
         make_endpoint(name)
 
 
@@ -67,7 +67,7 @@ def test_an_endpoint_without_the_key_that_is_asked_for_is_no_good(serving, name,
     key = "projects/lab/locations/us-central1/keyRings/lab/cryptoKeys/models"
     sent = {"labels": {"trellis-experiment": name}, "encryption_spec": {"kms_key_name": key}}
     operator = EndpointOperator(task_id="endpoint", endpoint_id=name, endpoint=sent, **PLACE)
-    with pytest.raises(VertexJobFailedForGood, match=r"is public, without.*public, with key .*/mo"):
+    with pytest.raises(JobFailedForGood, match=r"is public, without.*public, with key .*/mo"):
         run(operator)
 
 
@@ -97,9 +97,7 @@ def test_an_attempt_that_does_not_see_the_one_before_deploys_nothing_twice(
             deploy(endpoint, slow)
     with monkeypatch.context() as patch:
         patch.setattr("trellis.vertex.endpoints.unfinished", lambda *_: [])
-        with pytest.raises(
-            VertexJobFailed, match=r"@2 is being deployed.*Airflow retries the task"
-        ):
+        with pytest.raises(JobFailed, match=r"@2 is being deployed.*Airflow retries the task"):
             deploy(endpoint, slow)
     held.unlink()
     deploy(endpoint, slow, share=30)
@@ -108,7 +106,7 @@ def test_an_attempt_that_does_not_see_the_one_before_deploys_nothing_twice(
 
 def test_a_server_that_does_not_start_is_told_in_its_own_words(champion, name, endpoint, shares):
     broken = register(name, sent=model(name, FAIL=3))
-    with pytest.raises(VertexJobFailedForGood, match=r"no such file: saved_model\.pb") as told:
+    with pytest.raises(JobFailedForGood, match=r"no such file: saved_model\.pb") as told:
         deploy(endpoint, broken)
     assert f"could not deploy {broken}" in str(told.value)
     assert shares() == {"1": 100}
@@ -116,7 +114,7 @@ def test_a_server_that_does_not_start_is_told_in_its_own_words(champion, name, e
 
 def test_a_model_that_was_deleted_by_hand(serving, champion, challenger, endpoint, shares):
     serving.models.delete_model_version(name=challenger).result(timeout=10)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that registers the model"):
+    with pytest.raises(JobFailedForGood, match="Clear the task that registers the model"):
         deploy(endpoint, challenger)
     assert shares() == {"1": 100}
 
@@ -124,14 +122,14 @@ def test_a_model_that_was_deleted_by_hand(serving, champion, challenger, endpoin
 def test_an_endpoint_that_was_deleted_by_hand(serving, name):
     version, endpoint = register(name), make_endpoint(name)
     serving.endpoints.delete_endpoint(name=endpoint).result(timeout=10)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that creates the endpoint"):
+    with pytest.raises(JobFailedForGood, match="Clear the task that creates the endpoint"):
         deploy(endpoint, version)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that creates the endpoint"):
+    with pytest.raises(JobFailedForGood, match="Clear the task that creates the endpoint"):
         shift(endpoint, version, 50)
 
 
 def test_a_model_that_was_undeployed_by_hand(champion, challenger, endpoint, name):
-    with pytest.raises(VertexJobFailedForGood, match=rf"@2 is not deployed .*{name}@1 100%"):
+    with pytest.raises(JobFailedForGood, match=rf"@2 is not deployed .*{name}@1 100%"):
         shift(endpoint, challenger, 50)
 
 
@@ -185,7 +183,7 @@ def test_a_refusal_for_capacity_names_the_machines(champion, challenger, endpoin
 
     monkeypatch.setattr(operator._client, "deploy_model", refuse)
     wanted = r"1 to 3 n1-standard-4 with 2 NVIDIA_TESLA_T4 each in us-central1"
-    with pytest.raises(VertexJobFailed, match=wanted):
+    with pytest.raises(JobFailed, match=wanted):
         run(operator)
 
 
@@ -193,5 +191,5 @@ def test_a_region_that_does_not_exist(serving, name):
     sent = {"display_name": name, "labels": {"trellis-experiment": name}}
     place = {**PLACE, "region": "mars-north1"}
     operator = EndpointOperator(task_id="endpoint", endpoint_id=name, endpoint=sent, **place)
-    with pytest.raises(VertexJobFailedForGood, match="Is there a region mars-north1 with Vertex"):
+    with pytest.raises(JobFailedForGood, match="Is there a region mars-north1 with Vertex"):
         run(operator)

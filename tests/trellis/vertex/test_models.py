@@ -3,8 +3,8 @@
 import pytest
 
 from tests.trellis.vertex.deploying import PARENT, PLACE, deploy, model, register, run
+from trellis.verdict import JobFailedForGood
 from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
-from trellis.vertex.outcome import VertexJobFailedForGood
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ def test_a_model_of_someone_else_gets_no_version(serving, name):
     theirs = {**model(name), "labels": {}}
     request = {"parent": PARENT, "model_id": name, "model": theirs}
     serving.models.upload_model(request=request).result(timeout=10)
-    with pytest.raises(VertexJobFailedForGood, match="trellis-experiment is not set"):
+    with pytest.raises(JobFailedForGood, match="trellis-experiment is not set"):
         register(name)
 
 
 def test_a_model_without_files_is_not_tried_again(serving, name):
     sent = {**model(name), "artifact_uri": "gs://serving-tests/nowhere"}
-    with pytest.raises(VertexJobFailedForGood, match=r"could not upload .*gs://serving-tests/now"):
+    with pytest.raises(JobFailedForGood, match=r"could not upload .*gs://serving-tests/now"):
         register(name, sent=sent)
 
 
@@ -75,7 +75,7 @@ def test_the_champion_changes_and_the_one_before_is_known(serving, name, aliases
 
 def test_an_alias_for_a_version_that_is_gone(serving, name):
     register(name)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that registers it"):
+    with pytest.raises(JobFailedForGood, match="Clear the task that registers it"):
         give(f"{PARENT}/models/{name}@9")
 
 
@@ -100,5 +100,5 @@ def test_old_versions_go_but_for_those_that_are_in_use(serving, name, endpoint, 
 
 def test_a_model_id_that_vertex_refuses(serving):
     upload = ModelVersionOperator(task_id="register", model_id="No", model=model("x"), **PLACE)
-    with pytest.raises(VertexJobFailedForGood, match=r"refuses to upload the model: .*model_id"):
+    with pytest.raises(JobFailedForGood, match=r"refuses to upload the model: .*model_id"):
         run(upload)

@@ -3,14 +3,9 @@ from google.cloud.aiplatform_v1.types import CustomJob, JobState
 from google.rpc import code_pb2
 
 from trellis.identity import ROUND_LABEL
+from trellis.verdict import JobFailed, JobFailedForGood, Verdict
 from trellis.vertex.jobs import CUSTOM
-from trellis.vertex.outcome import (
-    Verdict,
-    VertexJobFailed,
-    VertexJobFailedForGood,
-    raise_unless_succeeded,
-    verdict,
-)
+from trellis.vertex.outcome import raise_unless_succeeded, verdict
 
 NAME = "projects/123/locations/us-central1/customJobs/456"
 
@@ -62,7 +57,7 @@ def test_some_predictions_are_a_success_only_for_who_takes_them():
 
 
 def test_a_failure_says_what_vertex_says_and_where_to_look():
-    with pytest.raises(VertexJobFailedForGood) as raised:
+    with pytest.raises(JobFailedForGood) as raised:
         raise_unless_succeeded(job("FAILED", code_pb2.INVALID_ARGUMENT, EXITED), CUSTOM, "3")
     text = str(raised.value)
     assert "custom job 'digits training/1' failed" in text
@@ -75,5 +70,5 @@ def test_a_failure_says_what_vertex_says_and_where_to_look():
 
 
 def test_googles_fault_is_left_to_the_retries():
-    with pytest.raises(VertexJobFailed, match="Airflow retries"):
+    with pytest.raises(JobFailed, match="Airflow retries"):
         raise_unless_succeeded(job("FAILED", code_pb2.INTERNAL, "oops"), CUSTOM, "3")

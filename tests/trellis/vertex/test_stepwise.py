@@ -7,9 +7,9 @@ from google.longrunning import operations_pb2
 from google.rpc import code_pb2
 
 from tests.trellis.vertex.deploying import PLACE, run
+from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex import submission
 from trellis.vertex.endpoints import EndpointBaseOperator
-from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.stepwise import unfinished
 
 
@@ -66,34 +66,34 @@ def test_a_busy_service_is_asked_again():
 
 
 def test_a_service_that_stays_busy_is_left_to_the_retries_of_the_task():
-    with pytest.raises(VertexJobFailed, match=r"us-central1 did not deploy.*full\nAsk for fewer"):
+    with pytest.raises(JobFailed, match=r"us-central1 did not deploy.*full\nAsk for fewer"):
         run(steps(*[exceptions.ResourceExhausted("full")] * 100))
 
 
 def test_what_is_in_the_way_for_now_is_tried_again():
-    with pytest.raises(VertexJobFailed, match=r"being changed\nThis may be transient"):
+    with pytest.raises(JobFailed, match=r"being changed\nThis may be transient"):
         run(steps(exceptions.FailedPrecondition("being changed")))
 
 
 def test_a_permission_that_is_missing_is_reported():
     said = "Permission 'aiplatform.endpoints.deploy' denied on resource"
-    with pytest.raises(VertexJobFailedForGood, match=rf"refuses to deploy the model: {said}"):
+    with pytest.raises(JobFailedForGood, match=rf"refuses to deploy the model: {said}"):
         run(steps(exceptions.PermissionDenied(said)))
 
 
 def test_only_a_host_without_vertex_ai_makes_the_region_doubtful():
     missing = exceptions.MethodNotImplemented("ListOperations is not implemented")
-    with pytest.raises(VertexJobFailedForGood, match=r"cannot deploy.*is not implemented$"):
+    with pytest.raises(JobFailedForGood, match=r"cannot deploy.*is not implemented$"):
         run(steps(missing))
     nobody = exceptions.MethodNotImplemented("Received http2 header with status: 404")
-    with pytest.raises(VertexJobFailedForGood, match=r"Is there a region us-central1 with Vertex"):
+    with pytest.raises(JobFailedForGood, match=r"Is there a region us-central1 with Vertex"):
         run(steps(nobody))
 
 
 def test_an_operation_that_failed_tells_why():
-    with pytest.raises(VertexJobFailedForGood, match=r"exit code 1.*operations/2\)\nClear this"):
+    with pytest.raises(JobFailedForGood, match=r"exit code 1.*operations/2\)\nClear this"):
         run(steps(operation(code_pb2.FAILED_PRECONDITION, "exit code 1")))
-    with pytest.raises(VertexJobFailed, match=r"no n1 left.*\nAsk for fewer machines"):
+    with pytest.raises(JobFailed, match=r"no n1 left.*\nAsk for fewer machines"):
         run(steps(operation(code_pb2.RESOURCE_EXHAUSTED, "no n1 left")))
 
 
@@ -106,7 +106,7 @@ def test_an_operation_that_is_gone_ends_the_wait(google):
     gone = operations_pb2.Operation(
         name="projects/local-gcp/locations/us-central1/endpoints/1/operations/2"
     )
-    with pytest.raises(VertexJobFailedForGood, match=r"could not deploy the model: .*not found"):
+    with pytest.raises(JobFailedForGood, match=r"could not deploy the model: .*not found"):
         run(steps(gone))
 
 

@@ -9,9 +9,9 @@ from google.cloud.aiplatform_v1.types import CustomJob, JobState
 from google.rpc import code_pb2, error_details_pb2
 
 from trellis.identity import KEY_LABEL, ROUND_LABEL
+from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex import submission
 from trellis.vertex.jobs import CUSTOM
-from trellis.vertex.outcome import VertexJobFailed, VertexJobFailedForGood
 from trellis.vertex.submission import find_or_create
 
 LOG = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def test_a_job_that_google_lost_is_replaced():
 
 def test_a_job_that_failed_by_itself_is_not_repeated_by_a_retry():
     jobs = Jobs(past("FAILED", code=code_pb2.INVALID_ARGUMENT, message="exit 1"))
-    with pytest.raises(VertexJobFailedForGood, match="exit 1"):
+    with pytest.raises(JobFailedForGood, match="exit 1"):
         submit(jobs)
     assert len(jobs.jobs) == 1
 
@@ -116,7 +116,7 @@ def test_a_refused_submission_is_repeated():
 
 def test_an_exhausted_quota_is_named():
     jobs = Jobs(faults=[quota_refusal()] * 1000)
-    with pytest.raises(VertexJobFailed, match="custom_model_training_cpus"):
+    with pytest.raises(JobFailed, match="custom_model_training_cpus"):
         submit(jobs)
     assert jobs.jobs == []
 
@@ -134,5 +134,5 @@ def test_a_create_whose_answer_got_lost_is_found_again(lost):
     "refusal", [exceptions.PermissionDenied("no right"), exceptions.InvalidArgument("no right")]
 )
 def test_what_patience_does_not_change_fails_for_good(refusal):
-    with pytest.raises(VertexJobFailedForGood, match="refuses this custom job: no right"):
+    with pytest.raises(JobFailedForGood, match="refuses this custom job: no right"):
         submit(Jobs(faults=[refusal]))

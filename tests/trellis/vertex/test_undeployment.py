@@ -3,7 +3,7 @@
 import pytest
 
 from tests.trellis.vertex.deploying import MACHINES, PLACE, deploy, model, register, run
-from trellis.vertex.outcome import VertexJobFailedForGood
+from trellis.verdict import JobFailedForGood
 from trellis.vertex.undeployment import RetreatOperator, UndeployIdleOperator
 
 
@@ -99,5 +99,5 @@ def test_what_is_being_deployed_is_not_idle(serving, champion, name, endpoint, s
 def test_an_endpoint_that_was_deleted_by_hand(serving, name, endpoint):
     version = register(name)
     serving.endpoints.delete_endpoint(name=endpoint).result(timeout=10)
-    with pytest.raises(VertexJobFailedForGood, match="Clear the task that creates the endpoint"):
+    with pytest.raises(JobFailedForGood, match="Clear the task that creates the endpoint"):
         retreat(endpoint, version)

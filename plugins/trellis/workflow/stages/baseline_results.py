@@ -14,9 +14,10 @@ from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelSe
 
 from trellis.bigquery.submission import Work
 from trellis.identity import KEY_LABEL, task_key
+from trellis.verdict import Verdict
 from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.jobs import BATCH, PIPELINE, JobKind, Jobs
-from trellis.vertex.outcome import Verdict, describe, verdict
+from trellis.vertex.outcome import describe, verdict
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import storage
 from trellis.workflow.pricing import cost

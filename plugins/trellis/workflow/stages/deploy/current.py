@@ -12,7 +12,7 @@ from trellis.workflow.spec.platform import Platform
 
 
 class CurrentState:
-    """Raises google.api_core.exceptions, and VertexJobFailedForGood if the endpoint is gone.
+    """Raises google.api_core.exceptions, and JobFailedForGood if the endpoint is gone.
 
     endpoint: its name. model: names of versions, projects/.../models/ID@VERSION.
     """
