@@ -22,6 +22,15 @@ def test_a_link_to_a_job_leads_to_the_job_of_its_task(whole_run):
     assert linked == {(task, -1) for task in jobs} | {("train", 0), ("train", 1)}
 
 
+def test_no_link_of_vertex_ai_is_empty(whole_run):
+    done = [link for link in whole_run.links if whole_run.states[link["task"]] == "success"]
+    named = {link["name"] for link in done if link["url"]}
+    assert named >= {"Vertex AI Training", "Vertex AI Custom Job", "Vertex AI Model", "Endpoint"}
+    empty = {(link["task"], link["name"]) for link in done if not link["url"]}
+    # A script has no table of its own.
+    assert {name for _, name in empty} <= {"BigQuery Table"}, empty
+
+
 def test_a_step_of_the_deployment_links_to_the_experiments_model_and_endpoint(whole_run):
     steps = [link for link in whole_run.links if link["task"].startswith("deploy.")]
     names = {link["name"] for link in steps if link["labels"]}

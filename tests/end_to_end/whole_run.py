@@ -5,7 +5,8 @@ whole_run.py EXPERIMENT BUCKET DATASET.TABLE
 
 The second baseline fails, and the run does without AutoML. Prints as its last line
 {"run": its id, "states": {TASK: state}, "links": [{"task", "index", "name", "url", "labels"}]}, the
-last for each link in the UI of a task or its copy; labels: see follow_links.py.
+last for each link in the UI of a task or its copy; url: None if it is empty; labels: see
+follow_links.py.
 
 A program of its own, because Airflow reads the listener's settings once.
 """
@@ -98,9 +99,9 @@ def links(run):
                 **place, session=session, dag_bag=DBDagBag(), map_index=ti.map_index
             )
             for name, url in answer.extra_links.items():
-                if url and url.startswith("https:"):
+                if not url or url.startswith("https:"):
                     task = {"task": ti.task_id, "index": ti.map_index}
-                    yield task | {"name": name, "url": url, "labels": shown(url)}
+                    yield task | {"name": name, "url": url, "labels": shown(url) if url else None}
 
 
 if __name__ == "__main__":

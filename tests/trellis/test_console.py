@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from google.cloud import aiplatform
@@ -81,6 +82,13 @@ def test_every_operator_links_to_the_present_console_beside_the_providers_links(
         if kind is not DatasetOperator:
             wanted.append(ConsoleLink)
         assert [type(link) for link in kind.operator_extra_links] == wanted, kind
+
+
+def test_the_providers_links_get_project_and_region():
+    """Without them a link is empty."""
+    for kind in dict(operators()):
+        task = SimpleNamespace(project_id="p", region="r")
+        assert kind.extra_links_params.fget(task) == {"project_id": "p", "region": "r"}, kind
 
 
 def test_no_other_module_forms_a_link_to_the_console():

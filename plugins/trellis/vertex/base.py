@@ -43,6 +43,11 @@ class VertexTask(Traced, GoogleCloudBaseOperator):
         self.generation = generation
         self.poll_interval: Any = poll_interval
 
+    @property
+    def extra_links_params(self) -> dict[str, Any]:
+        """Fields of the provider's links, of which its operator for tuning has none."""
+        return {"project_id": self.project_id, "region": self.region}
+
     def _hook(self, kind: Any) -> Any:
         """A hook of the provider, of class `kind`, that acts as the task does."""
         return kind(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
