@@ -53,9 +53,7 @@ class VertexTask(Traced, GoogleCloudBaseOperator):
         return kind(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
 
     def _defer(self, trigger: Any, method_name: str, **arguments: Any) -> NoReturn:
-        """Wait for a trigger of class `trigger`, of `vertex.triggers`, whose event the method
-        gets.
-        """
+        """Wait for a trigger, of a class of `vertex.triggers`; the method gets its event."""
         waiting = trigger(
             region=self.region,
             poll_interval=self.poll_interval,
