@@ -20,7 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import cv2
 import numpy as np
 
-from testbed.tables import write_table
+from testbed.tables import png, write_table
 from testbed.trainings import write_dataset
 from trainer import dataset_description, models
 from trainer.serving.images import EncodedImage
@@ -63,6 +63,22 @@ def of_images(model, size):
     return make
 
 
+def of_both(model, columns, size):
+    """(served model, row): numbers beside an image of size x size pixels in colour."""
+
+    def make(folder):
+        rows = {f"x{i}": ("numeric", RANDOM.normal(size=50).tolist()) for i in range(columns)}
+        images = RANDOM.integers(0, 256, (50, size, size, 3)).astype(np.uint8)
+        rows["photo"] = ("image", list(images))
+        address = write_table(folder / "d", rows, [n % 2 for n in range(50)], files=FILES)
+        served = load(model, address, folder)
+        instance = {name: values[0] for name, (_, values) in rows.items()}
+        instance["photo"] = EncodedImage(png(images[0]), size * size)
+        return served, Row(tuple(instance[field.column] for field in served.rows.fields))
+
+    return make
+
+
 def load(model, address, folder):
     """The model, untrained, as the server has it."""
     dataset = dataset_description.load(address)
@@ -78,10 +94,12 @@ CASES = {
     "convolutional, 32 x 32": of_images("convolutional", 32),
     "convolutional, 224 x 224": of_images("convolutional", 224),
     "vision_transformer, 32 x 32": of_images("vision_transformer", 32),
+    "convolutional, 64 x 64 and 30 columns": of_both("convolutional", 30, 64),
+    "convolutional, 224 x 224 and 10 columns": of_both("convolutional", 10, 224),
 }
 
 if __name__ == "__main__":
-    print(f"{'model':38} {'limit takes':>12}   examples at the limit")
+    print(f"{'model':40} {'limit takes':>12}   examples at the limit")
     for title, make in CASES.items():
         if sys.argv[1:] and title.partition(",")[0] not in sys.argv[1:]:
             continue
@@ -95,4 +113,4 @@ if __name__ == "__main__":
                 done += 1
             work = explainer.work(example, how)
             at_limit = math.floor(explainer.limit / work)
-            print(f"{title:38} {spent * at_limit / done:>8.1f} s   {at_limit}", flush=True)
+            print(f"{title:40} {spent * at_limit / done:>8.1f} s   {at_limit}", flush=True)
