@@ -6,16 +6,15 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from trellis.workflow.stages.deploy.hold import HoldOperator
+from trellis_contracts.deployment import Deployment
 
 
 class DeploymentHooks:
     """A record of one step that was tested a minute ago, and of the share that there is now."""
 
     def __init__(self, share, tested):
-        self.content = {
-            "share": share,
-            "steps": [{"step": "smoke_10", "at": tested.isoformat()}],
-        }
+        steps = ({"step": "smoke_10", "at": tested.isoformat()},)
+        self.content = Deployment("R", "training/1", "E", "M@2", None, share=share, steps=steps)
 
     def record(self, context):
         return self
