@@ -92,6 +92,11 @@ def run(options: argparse.Namespace) -> int:
     from google.auth.exceptions import GoogleAuthError
 
     try:
+        if not options.folder.is_dir():
+            raise DataError(
+                f"{options.folder} is no folder here: run the command beside the group's folder of "
+                "DAG files, or name that with --folder"
+            )
         group = platform.load(options.folder)
         if options.command == "upload":
             print(_upload(group, options.data, options.to, _reading(options)))
