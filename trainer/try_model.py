@@ -9,6 +9,7 @@ Examples:
   python -m trainer try residual.py --task regression --width 64
   python -m trainer try residual.py --images 64x64x3 --classes 5
   python -m trainer try scans.py --feature scan=sequence:1024 --feature age=numeric
+  python -m trainer try lesions.py --feature photo=image:64x64x3 --feature age=numeric
   python -m trainer try residual.py --dataset gs://bucket/cells/datasets/77b0/
 
 docs/how-to/own-model.md explains the file. Exit codes: 0 it can be trained, 1 it cannot, 2 wrong
@@ -32,14 +33,17 @@ from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     NUMERIC,
     SEQUENCE,
     TEXT,
     TIMESTAMP,
 )
+from trellis_contracts.models import words_for
 from trellis_contracts.tasks import TASKS
 
-_KINDS = (NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT)
+_KINDS = (NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT, IMAGE)
+_SIZE = r"[1-9]\d{0,3}x[1-9]\d{0,3}x[13]"
 
 NO_TENSORFLOW = (
     "TensorFlow is not installed in this environment ({python}), and a model is built with it. In "
@@ -107,9 +111,10 @@ def _parser(add_help: bool = True) -> argparse.ArgumentParser:
         "--feature",
         action="append",
         type=_feature,
-        metavar="NAME=KIND[:LENGTH]",
+        metavar="NAME=KIND[:SIZE]",
         help=f"a feature of made-up rows, as often as there are some: {', '.join(_KINDS)}; of a "
-        "sequence also how many elements all have (default: one feature of each kind)",
+        "sequence also how many elements all have, of an image its HEIGHTxWIDTHxCHANNELS (default: "
+        "one column of each kind, no image)",
     )
     add("--classes", type=int, metavar="N", help="classes of a made-up batch (default: 2, or 10)")
     add("--dataset", metavar="ADDRESS", help="a dataset whose first examples to take")
@@ -138,31 +143,39 @@ def _dataset(
     shape = options.images
     if shape is None and own.declaration.inputs == ("image",):
         shape = (32, 32, 3)
-    if shape and options.feature:
-        parser.error("--feature is of rows, and --images of images: a dataset has one of the two")
-    kind = "image" if shape else "table"
-    if kind not in own.declaration.inputs:
-        parser.error(f"{own.name} does not read {kind}s: its INPUTS are {own.declaration.inputs}")
-    if shape:
-        return sample.images(shape, task, classes, options.scale)
-    named = {name: kind for name, kind, _ in options.feature or ()}
-    lengths = {name: length for name, _, length in options.feature or () if length}
-    return sample.rows(task, classes, named or sample.OF_EACH_KIND, lengths)
-
-
-def _feature(text: str) -> tuple[str, str, int | None]:
-    """(name, kind, length) of NAME=KIND[:LENGTH]."""
-    match = re.fullmatch(r"(.+)=([a-z]+)(?::([1-9]\d{0,6}))?", text, re.DOTALL)
-    if not match or match[2] not in _KINDS or (match[3] and match[2] != SEQUENCE):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not NAME=KIND, as age=numeric or scan={SEQUENCE}:1024; kinds: "
-            + ", ".join(_KINDS)
+    features = options.feature or ()
+    if shape and features and options.images:
+        parser.error(
+            "--feature is of rows, and --images of images alone: name an image of rows as "
+            "--feature NAME=image:HEIGHTxWIDTHxCHANNELS"
         )
-    return match[1], match[2], int(match[3]) if match[3] else None
+    columns = {name: kind for name, kind, _ in features if kind != IMAGE}
+    images = {name: size for name, kind, size in features if kind == IMAGE}
+    inputs = {IMAGE} if shape and not features else {"table"} | ({IMAGE} if images else set())
+    if inputs.isdisjoint(own.declaration.inputs):
+        found = words_for(inputs)
+        parser.error(f"{own.name} does not read {found}: its INPUTS are {own.declaration.inputs}")
+    if inputs == {IMAGE}:
+        return sample.images(shape, task, classes, options.scale)
+    lengths = {name: size[0] for name, kind, size in features if kind == SEQUENCE and size}
+    kinds = {**(columns or sample.OF_EACH_KIND), **dict.fromkeys(images, IMAGE)}
+    return sample.rows(task, classes, kinds, lengths, images, options.scale)
+
+
+def _feature(text: str) -> tuple[str, str, tuple[int, ...]]:
+    """(name, kind, size) of NAME=KIND[:SIZE]; the size of a sequence is (length,)."""
+    match = re.fullmatch(r"(.+)=([a-z]+)(?::(\w+))?", text, re.DOTALL)
+    sizes = {**dict.fromkeys(_KINDS, ""), SEQUENCE: r"([1-9]\d{0,6})?", IMAGE: _SIZE}
+    if not match or match[2] not in _KINDS or not re.fullmatch(sizes[match[2]], match[3] or ""):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=KIND, as age=numeric, scan={SEQUENCE}:1024 or "
+            f"photo={IMAGE}:64x64x3; kinds: {', '.join(_KINDS)}"
+        )
+    return match[1], match[2], tuple(map(int, match[3].split("x"))) if match[3] else ()
 
 
 def _size(text: str) -> tuple[int, ...]:
-    if not re.fullmatch(r"[1-9]\d{0,3}x[1-9]\d{0,3}x[13]", text):
+    if not re.fullmatch(_SIZE, text):
         raise argparse.ArgumentTypeError(f"{text!r} is not HEIGHTxWIDTHxCHANNELS, as 64x64x3")
     return tuple(map(int, text.split("x")))
 

@@ -8,7 +8,7 @@ from typing import Any
 from trellis_contracts import hyperparameters
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.model_file import Declaration, fits
-from trellis_contracts.models import MODELS, Model
+from trellis_contracts.models import MODELS, Model, OfFile
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Catalog:
         common = [n for n in COMMON if n not in declaration.without]
         return replace(
             self,
-            models={**self.models, name: Model(declaration.description, declaration.inputs)},
+            models={**self.models, name: OfFile(declaration.description, declaration.inputs)},
             of_models={**self.of_models, name: [*common, *declared]},
             hyperparameters={**self.hyperparameters, **declared},
         )

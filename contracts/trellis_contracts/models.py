@@ -32,6 +32,14 @@ class Model:
         return frozenset(inputs)
 
 
+class OfFile(Model):
+    """Description of a group's own model, which reads what it declares to learn from."""
+
+    def reads(self, inputs: Collection[str]) -> frozenset[str]:
+        """See Model."""
+        return frozenset(self.inputs).intersection(inputs)
+
+
 def words_for(inputs: Collection[str]) -> str:
     """Inputs for people: `images`, `tables`, `images and tables`."""
     return " and ".join(f"{name}s" for name in sorted(inputs))

@@ -14,6 +14,7 @@ from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.problems import FileError, Problem
+from trellis.workflow.spec.source import RowSource
 from trellis.workflow.validation.file import load
 from trellis_contracts import job_image
 from trellis_contracts.catalog import flag
@@ -70,7 +71,21 @@ def _of_experiment(experiment: Experiment) -> list[str]:
         flags["images"] = f"{height}x{width}x{experiment.image_source.channels}"
         if experiment.image_source.scale is not None:
             flags["scale"] = experiment.image_source.scale
-    return [f"--{name}={flag(value)}" for name, value in flags.items()]
+    arguments = [f"--{name}={flag(value)}" for name, value in flags.items()]
+    if isinstance(experiment.source, RowSource):
+        arguments += _image_columns(experiment.source)
+    return arguments
+
+
+def _image_columns(source: RowSource) -> list[str]:
+    """Flags for the images of rows; the columns beside them are made up of each kind."""
+    found = []
+    for name, column in source.image_columns.items():
+        height, width = column.size
+        found.append(f"--feature={name}=image:{height}x{width}x{column.channels}")
+    scales = {column.scale for column in source.image_columns.values()} - {None}
+    # One rule for all made-up images: what they are scaled by changes their type alone.
+    return found + [f"--scale={scale}" for scale in sorted(scales)[:1]]
 
 
 def _python() -> str | None:

@@ -77,6 +77,41 @@ def test_rows_can_be_made_up_as_a_dataset_will_have_them(tmp_path, capsys):
     assert "sequence_scan (32, 64)" in capsys.readouterr().out
 
 
+LESIONS = """
+import keras
+from keras import layers
+from trainer.models import inputs
+
+INPUTS = ("image", "table")
+
+def build(dataset, hyperparameters):
+    row = inputs.table(dataset, 4)
+    x = layers.GlobalAveragePooling2D()(layers.Conv2D(4, 3)(row.images["photo"]))
+    taken = [TAKEN]
+    return keras.Model(taken, layers.Dense(dataset.outputs)(inputs.joined([x, *FLAT])))
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "flat", "batch"),
+    [
+        ("row.inputs", "row.flat", "numeric (32, 1), image_photo (32, 9, 8, 3) -> (32, 2)"),
+        ('row.inputs["image_photo"]', "[]", "image_photo (32, 9, 8, 3) -> (32, 2)"),
+        ('[row.inputs["image_photo"]]', "[]", "image_photo (32, 9, 8, 3) -> (32, 2)"),
+    ],
+)
+@pytest.mark.parametrize("scale", [(), ("--scale=full",)])
+def test_a_file_may_read_images_beside_columns_or_some_of_both(
+    taken, flat, batch, scale, tmp_path, capsys, recwarn
+):
+    path = tmp_path / "lesions.py"
+    path.write_text(LESIONS.replace("[TAKEN]", taken).replace("FLAT", flat))
+    made = ["--feature=age=numeric", "--feature=photo=image:9x8x3", *scale]
+    assert main([str(path), *made]) == 0
+    assert batch in capsys.readouterr().out
+    assert not [str(found.message) for found in recwarn if "structure" in str(found.message)]
+
+
 @pytest.mark.parametrize(
     ("last", "task"),
     [
@@ -120,7 +155,9 @@ def test_wrong_flags(capsys):
         (["--feature=scan"], "'scan' is not NAME=KIND, as age=numeric or"),
         (["--feature=scan=picture"], "kinds: numeric, boolean, categorical"),
         (["--feature=age=numeric:4"], "'age=numeric:4' is not NAME=KIND"),
-        (["--feature=age=numeric", "--images=8x8x1"], "a dataset has one of the two"),
+        (["--feature=age=numeric", "--images=8x8x1"], "name an image of rows as --feature"),
+        (["--feature=photo=image"], "or photo=image:64x64x3"),
+        (["--feature=photo=image:64x64"], "'photo=image:64x64' is not NAME=KIND"),
         (["--width=1"], "1 is not a whole number from 8 to 512"),
         (["--images=8"], "'8' is not HEIGHTxWIDTHxCHANNELS"),
         (["--task=binary_classification", "--classes=3"], "binary_classification has 2"),

@@ -7,7 +7,8 @@
 
 dataset is the DatasetDescription; hyperparameters has an attribute for each that the file declares,
 and for those of every model (learning_rate, ...). The model begins with the inputs of
-trainer.models.inputs, which hold the preprocessing, so that its SavedModel takes raw examples. Its
+trainer.models.inputs, which hold the preprocessing, so that its SavedModel takes raw examples; of
+rows with images, with some of them, as row.images["photo"] and row.inputs["image_photo"]. Its
 outputs are as in trainer.models.build: logits (b, classes), or a regression's standardized label
 (b, 1), float32.
 
@@ -80,13 +81,14 @@ class OwnModel:
         return hyperparameters.own(self.declaration)
 
     def build(self, dataset: DatasetDescription, h: Common) -> "keras.Model":
-        """The model. Raises ModelError if the file's build fails, or returns what cannot be
-        trained and served.
+        """The model; its file sees of the dataset what it declares to learn from. Raises ModelError
+        if the file's build fails, or returns what cannot be trained and served.
         """
+        dataset = dataset.only(self.declaration.inputs)
         model = self._call("build", dataset, h)
         if problem := _unfit(model, dataset):
             raise ModelError(f"{self.name}: build returned {problem}")
-        return model
+        return model if dataset.kind == "image" else _by_name(model)
 
     def loss(self, dataset: DatasetDescription, h: Common) -> Callable[[Any, Any], Any] | None:
         """The file's loss, as a function (labels, outputs) -> (b,); None if it has none.
@@ -160,6 +162,17 @@ class OwnModel:
             ]
             where = f", line {lines[-1]}" if lines else ""
             raise ModelError(f"{self.name}{where}: {type(error).__name__}: {error}") from error
+
+
+def _by_name(model: "keras.Model") -> "keras.Model":
+    """The model with its inputs by their names, which is how a row's are given."""
+    import keras
+
+    if isinstance(model.input, dict):
+        return model
+    named = keras.Model({tensor.name: tensor for tensor in model.inputs}, model.output)
+    # A subclass may do more than its graph.
+    return named if type(named) is type(model) else model
 
 
 def _two_examples(dataset: DatasetDescription) -> tuple[Any, Any]:

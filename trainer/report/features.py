@@ -11,6 +11,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
+    IMAGE,
     SEQUENCE,
     TEXT,
     TIMESTAMP,
@@ -70,7 +71,7 @@ class Importance:
 
 
 def feature_section(dataset: DatasetDescription) -> FeatureSection | None:
-    """Lay out a table's features; None for images."""
+    """Lay out a table's features; None for a manifest's images."""
     if dataset.kind != "table":
         return None
     kinds = [feature.kind for feature in dataset.features]
@@ -90,6 +91,10 @@ def feature_section(dataset: DatasetDescription) -> FeatureSection | None:
 def _row(feature: Feature) -> FeatureRow:
     if feature.kind == CATEGORICAL:
         return _terms(feature, feature.term_statistics)
+    if feature.kind == IMAGE:
+        size = " x ".join(map(str, feature.image_shape))
+        bits = 8 if feature.scale is None else 16
+        return FeatureRow(feature.name, IMAGE, 0.0, f"{size}, {bits} bits", "", None)
     return _numbers(feature.name, feature.kind, feature.number_statistics)
 
 

@@ -161,7 +161,7 @@ def _examples(outcome: Outcome, split: HeldOutSplit, image: Feature | None) -> l
             predicted=split.classes[outcome.predicted[i]],
             confidence=float(outcome.conviction[i]),
             true_probability=float(outcome.probabilities[i, outcome.labels[i]]),
-            picture=pictures.data_uri(split.feature(i, image.name)) if image else "",
+            picture=pictures.of_example(split, i, image),
         )
         for i in chosen[: _EXAMPLES[image is None]]
     ]

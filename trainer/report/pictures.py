@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
+from trainer.comparison.held_out_split import HeldOutSplit
 from trellis_contracts.dataset_features import IMAGE, Feature
 
 # Larger pictures are scaled down to this many pixels: 24 of them then stay under half a megabyte.
@@ -21,13 +22,18 @@ _WRONG = (222, 106, 32)
 
 
 def image_of(features: Sequence[Feature]) -> Feature | None:
-    """The image among a dataset's features; None of a table."""
+    """The first image among a dataset's features; None without images."""
     return next((feature for feature in features if feature.kind == IMAGE), None)
 
 
 def is_small(image: Feature) -> bool:
     """Return whether a page should show its pixels as squares, not smoothed."""
     return max(image.image_shape[:2]) < _SMOOTHED_SIDE
+
+
+def of_example(split: HeldOutSplit, index: int, image: Feature | None) -> str:
+    """This image of a test example as a data URI; "" without images."""
+    return "" if image is None else data_uri(split.feature(index, image.record_name))
 
 
 def data_uri(png: bytes) -> str:

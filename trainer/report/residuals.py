@@ -177,7 +177,7 @@ def _worst(outcome: ValueOutcome, split: HeldOutSplit, image: Feature | None) ->
             true=float(outcome.labels[i]),
             predicted=float(outcome.values[i]),
             residual=float(outcome.residuals[i]),
-            picture=pictures.data_uri(split.feature(i, image.name)) if image else "",
+            picture=pictures.of_example(split, i, image),
         )
         for i in np.argsort(-outcome.misses, kind="stable")[: _WORST[image is None]]
     ]

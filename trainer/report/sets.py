@@ -123,7 +123,7 @@ def _errors(outcome: SetOutcome, split: HeldOutSplit, image: Feature | None) -> 
             predicted=label_sets.text(
                 label_sets.of(np.flatnonzero(outcome.decided[i]).tolist()), split.classes
             ),
-            picture=pictures.data_uri(split.feature(i, image.name)) if image else "",
+            picture=pictures.of_example(split, i, image),
         )
         for i in wrong[order][: _EXAMPLES[image is None]]
     ]

@@ -40,6 +40,7 @@ from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
 from trainer.training.training_state import TrainingState
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.training import Replica
 
@@ -210,12 +211,14 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
 
 
 def _left_out(settings: Settings, dataset: DatasetDescription) -> str:
-    """Say which features the model does not read by its kind; "" if it reads all."""
-    read = dataset.only(settings.declared.reads(dataset.inputs)).features
-    left = [feature.name for feature in dataset.features if feature not in read]
-    if not left:
+    """Say that the model reads images or columns alone where there are both; "" if it does not."""
+    read = settings.declared.reads(dataset.inputs)
+    if read == dataset.inputs:
         return ""
-    return f"{settings.model} reads the columns alone, without the images {', '.join(left)}"
+    left = dataset.only(dataset.inputs - read).features
+    alone, other = ("images", "columns") if IMAGE in read else ("columns", "images")
+    names = ", ".join(feature.name for feature in left)
+    return f"{settings.model} reads the {alone} alone, without the {other} {names}"
 
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:

@@ -5,6 +5,7 @@ the first two: what a model has to take, before there is a dataset.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -88,7 +89,8 @@ def rows(
     places = dict.fromkeys((NUMERIC, CATEGORICAL, TIMESTAMP), 0)
     for name, kind in features.items():
         if kind == IMAGE:
-            described.append(_image_feature(name, (shapes or {})[name], scale, column=name))
+            column = re.sub(r"[^A-Za-z0-9_]", "_", name)
+            described.append(_image_feature(name, (shapes or {})[name], scale, column))
             continue
         vector = NUMERIC if kind == BOOLEAN else kind
         index = places.get(vector)

@@ -8,7 +8,7 @@ from trainer.models.own import OwnModel
 from trellis_contracts import hyperparameters, layout
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.hyperparameters import Common
-from trellis_contracts.models import MODELS, Model
+from trellis_contracts.models import MODELS, Model, OfFile
 
 STRATEGIES = (
     "auto",
@@ -69,7 +69,7 @@ class Settings:
         """The declaration of the model."""
         if self.own is None:
             return MODELS[self.model]
-        return Model(self.own.declaration.description, self.own.declaration.inputs)
+        return OfFile(self.own.declaration.description, self.own.declaration.inputs)
 
     @property
     def monitor(self) -> str:

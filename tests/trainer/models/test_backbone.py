@@ -8,7 +8,7 @@ from keras import layers
 from tests.trainer.models.test_models import images
 from trainer import models, weights
 from trainer.models import ModelError, backbone
-from trainer.training import distribution, phases
+from trainer.training import distribution, phases, sample
 from trellis_contracts import hyperparameters
 from trellis_contracts.hyperparameters import Hyperparameters
 
@@ -220,3 +220,20 @@ def test_without_a_connection_nothing_is_written(tmp_path, monkeypatch, capsys):
     assert weights.main([SMALL, str(tmp_path / "a.weights.h5")]) == 1
     assert "no weights for MobileNetV2: URL fetch failure" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_each_image_of_a_row_has_a_network_and_all_wait_for_the_head(weights_file):
+    shapes = {"left": SHAPE, "right": (40, 32, 3)}
+    kinds = {**dict.fromkeys(shapes, "image"), "age": "numeric"}
+    dataset = sample.rows("binary_classification", 2, kinds, shapes=shapes)
+    h = Hyperparameters(
+        backbone=SMALL, weights=str(weights_file), unfrozen_layers=1, head_epochs=2
+    )  # fmt: skip
+    model = models.build("backbone", dataset, h)
+    networks = [layer for layer in model.layers if isinstance(layer, keras.Model)]
+    assert len({network.name for network in networks}) == 2
+    below = {id(v) for network in networks for v in network.trainable_variables}
+    assert len(below) == sum(len(network.trainable_variables) for network in networks) > 0
+    first, second = phases.of(model, "backbone", h)
+    assert not below & {id(v) for v in first.variables}
+    assert {id(v) for v in second.variables} - {id(v) for v in first.variables} == below

@@ -1,14 +1,16 @@
 """The report of a run over a table: features, drift, baselines, and a regression's charts."""
 
+import base64
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 
 from tests.trainer.report.test_page import Page, report
-from tests.trainer.table_run import numeric, some_features
+from tests.trainer.table_run import numeric, picture, some_features
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.dataset_features import Statistics, Weight
+from trellis_contracts.dataset_features import Feature, Statistics, Weight
 
 LABELS = np.arange(80) % 2
 
@@ -149,3 +151,36 @@ def test_a_regression_has_predictions_instead_of_classes(table_run):
     for absent in ("Confusion matrix", "ROC", "By class", "Clopper"):
         assert absent not in page.text, absent
     assert "nan" not in "".join(page.values("d")).lower()
+
+
+PHOTO = Feature("photo of the eye", "image", "uint8", "png", (8, 8, 1), "photo_of_the_eye")
+
+
+def pictures(html):
+    """Rows whose pictures a page has."""
+    known = {base64.b64encode(picture(row)).decode(): row for row in range(120)}
+    found = re.findall(r'src="data:image/png;base64,([^"]+)"', html)
+    return [known[data] for data in found if data in known]
+
+
+def test_rows_with_an_image_show_it_among_the_features_and_beside_the_mistakes(
+    table_run, classifier
+):
+    features = (*some_features(np.random.default_rng(0), 400), PHOTO)
+    run = table_run(LABELS, ["false", "true"], features=features)
+    probabilities = classifier(LABELS, 2, skill=3, seed=1)
+    run.contender(1, probabilities).previous(features)
+    html = report(run, "auc")
+    assert "photo of the eye image" in Page(html).text
+    assert "8 x 8 x 1, 8 bits" in Page(html).text
+    wrong = np.flatnonzero(probabilities.argmax(axis=1) != LABELS)
+    assert set(pictures(html)) <= {*wrong.tolist()}
+    assert len(pictures(html)) == min(24, len(wrong))
+
+
+def test_a_regression_with_an_image_shows_those_of_its_largest_errors(table_run):
+    labels = np.random.default_rng(2).normal(70, 12, 120)
+    run = table_run(labels, features=(PHOTO,))
+    off = np.where(np.arange(120) == 77, 40.0, np.random.default_rng(3).normal(0, 1, 120))
+    run.values(1, labels + off)
+    assert pictures(report(run, "rmse"))[0] == 77

@@ -9,10 +9,11 @@ import tensorflow as tf
 from testbed.trainings import arguments, without_seconds
 from tests.trainer.training.test_objectives import of_classes
 from trainer.training import checkpoints, loop, objectives, run
-from trainer.training.augmentation import ImageAugmentation, Mixed
+from trainer.training.augmentation import Augmentation, ImageAugmentation, Mixed
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.objectives.objective import of_mixed
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
 
 SEED = tf.constant([3, 4], tf.int64)
@@ -127,3 +128,46 @@ def test_an_interrupted_training_ends_as_an_undisturbed_one(few_digits, tmp_path
         with pytest.raises(Interruption):
             train("interrupted")
     assert train("interrupted") == undisturbed
+
+
+def of_rows(h, *columns):
+    features = [Feature(c, "image", "uint8", "png", (20, 30, 3), c) for c in columns]
+    return Augmentation(Hyperparameters(**h), features)
+
+
+@pytest.mark.parametrize("h", [{"augment": True}, {"flip": True}, {"rand_augment": 0.5}])
+def test_every_image_of_a_row_is_varied_by_itself_and_nothing_else(h):
+    inputs = {"image_left": noise(), "image_right": noise(), "numeric": tf.ones([8, 2])}
+    vary = of_rows(h, "left", "right")
+    assert vary.varies
+    found, labels = vary(inputs, LABELS, SEED)
+    np.testing.assert_array_equal(labels, LABELS)
+    np.testing.assert_array_equal(found["numeric"], inputs["numeric"])
+    assert not np.array_equal(found["image_left"], inputs["image_left"])
+    assert not np.array_equal(found["image_left"], found["image_right"])
+    again, _ = vary(inputs, LABELS, SEED)
+    np.testing.assert_array_equal(again["image_right"], found["image_right"])
+
+
+def test_the_first_image_of_a_row_is_varied_as_a_manifests():
+    h = {"augment": True, "flip": True}
+    found, _ = of_rows(h, "photo")({"image_photo": noise()}, LABELS, SEED)
+    np.testing.assert_array_equal(found["image_photo"], varied(noise(), **h)[0])
+
+
+def test_rows_without_images_are_not_varied():
+    assert not of_rows({"augment": True}).varies
+
+
+def test_an_image_that_a_model_does_not_read_is_passed_over():
+    found, _ = of_rows({"flip": True}, "a", "b")({"image_b": noise()}, LABELS, SEED)
+    assert set(found) == {"image_b"}
+    assert not np.array_equal(found["image_b"], noise())
+
+
+def test_rows_of_one_image_are_mixed_with_their_labels():
+    h = {"mix": "mixup", "mix_alpha": 1}
+    found, labels = of_rows(h, "photo")({"image_photo": noise()}, LABELS, SEED)
+    alone, expected = varied(noise(), **h)
+    np.testing.assert_array_equal(found["image_photo"], alone)
+    np.testing.assert_array_equal(labels.second, expected.second)

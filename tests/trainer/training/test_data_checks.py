@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from testbed.tables import write_table
 from testbed.trainings import arguments, write_dataset
 from trainer.training import TrainingError
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
+from trellis_contracts.dataset_features import IMAGE, NUMERIC
 
 FILES = {"train": [8], "validation": [2], "test": [2]}
 
@@ -75,3 +77,29 @@ def test_features_that_no_model_reads(refusal):
         (folder / "dataset.json").write_text(json.dumps(document))
 
     assert "features[0].kind: expected one of" in refusal(damage=to_sound)
+
+
+@pytest.mark.parametrize(
+    ("columns", "weights", "model", "wrong"),
+    [
+        ({"photo": IMAGE, "age": NUMERIC}, None, "convolutional", "has columns beside its images"),
+        ({"left": IMAGE, "right": IMAGE}, None, "convolutional", "has 2 images in an example"),
+        ({"photo": IMAGE}, [1.0, 2.0] * 6, "convolutional", "has weights"),
+        ({"photo": IMAGE, "age": NUMERIC}, None, "dense", "mix, mix_alpha would have no effect"),
+        ({"photo": IMAGE}, None, "convolutional", None),
+    ],
+)
+def test_rows_that_cannot_be_mixed(columns, weights, model, wrong, tmp_path):
+    picture = np.zeros((8, 8, 1), np.uint8)
+    values = {
+        name: (kind, [picture] * 12 if kind == IMAGE else list(range(12)))
+        for name, kind in columns.items()
+    }
+    address = write_table(tmp_path / "d", values, [0, 1] * 6, files=FILES, weights=weights)
+    task = {"task": "binary_classification", "model": model, "mix": "mixup", "mix_alpha": 0.5}
+    settings = parse_flags(arguments(address, output=tmp_path / "out", **task), "")
+    if wrong is None:
+        assert checked_dataset(settings).inputs == {"image"}
+        return
+    with pytest.raises(TrainingError, match=wrong):
+        checked_dataset(settings)

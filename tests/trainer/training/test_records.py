@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from testbed.tables import write_table
 from trainer import dataset_description
-from trainer.training import TrainingError
+from trainer.training import TrainingError, records
 from trainer.training import input_pipeline as input_module
 from trainer.training.input_pipeline import Input
 from trellis_contracts.dataset import Shard
-from trellis_contracts.dataset_features import CATEGORICAL, NUMERIC, SEQUENCE, TIMESTAMP
+from trellis_contracts.dataset_features import CATEGORICAL, IMAGE, NUMERIC, SEQUENCE, TIMESTAMP
 from trellis_contracts.hyperparameters import Hyperparameters
 
 TRAIN, VALIDATION = 103, 29
@@ -31,6 +31,7 @@ def address(tmp_path_factory):
         "c": (CATEGORICAL, [f"{n:03}" for n in numbers]),
         "t": (TIMESTAMP, [n * 10**6 for n in numbers]),
         "s": (SEQUENCE, [[float(n)] * (n % 4) for n in numbers]),
+        "p": (IMAGE, [np.full((3, 2, 1), n, np.uint8) for n in numbers]),
     }
     folder = tmp_path_factory.mktemp("d") / "d"
     weights = [n / 2 for n in numbers]
@@ -52,12 +53,13 @@ def memory(request, monkeypatch):
         monkeypatch.setattr(input_module, "SHUFFLE_BYTES", 1 << 12)
 
 
-def make(address, workers=1, local=1, seed=0, batch=8, dataset=None):
+def make(address, workers=1, local=1, seed=0, batch=8, dataset=None, names=None):
     distribution = SimpleNamespace(
         cluster=range(workers), local_replicas=local, replicas=workers * local
     )
     dataset = dataset or dataset_description.load(address)
-    return Input(address, dataset, distribution, Hyperparameters(batch_size=batch), seed, EPOCHS)
+    h = Hyperparameters(batch_size=batch)
+    return Input(address, dataset, distribution, h, seed, EPOCHS, names)
 
 
 def contexts(workers):
@@ -84,6 +86,24 @@ def test_a_rows_features_stay_together(address, memory):
         np.testing.assert_array_equal(lengths, numbers % 4)
         for sequence, number in zip(inputs["sequence_s"], numbers, strict=True):
             assert set(sequence[~np.isnan(sequence)]) <= {number}
+        assert inputs["image_p"].dtype == np.uint8
+        pixels = np.broadcast_to(numbers[:, None, None, None], (len(numbers), 3, 2, 1))
+        np.testing.assert_array_equal(inputs["image_p"], pixels)
+
+
+@pytest.mark.parametrize("names", [{"image_p"}, {"numeric", "sequence_s"}])
+def test_a_model_is_given_the_inputs_that_it_has_alone(address, memory, names):
+    data = make(address, names=names)
+    for batches in (data.train_batches, data.evaluation_batches):
+        first = 0 if batches == data.train_batches else "validation"
+        assert all(set(inputs) == names for inputs, *_ in batches(contexts(1)[0], first).take(4))
+
+
+def test_pixels_count_in_the_size_of_an_example(address):
+    dataset = dataset_description.load(address)
+    whole = records.of(dataset).example_bytes
+    without = records.of(dataset, {"numeric", "categorical", "timestamp", "sequence_s"})
+    assert whole - without.example_bytes == 3 * 2
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

@@ -124,7 +124,7 @@ def test_a_gradient_predicts_what_a_small_change_of_an_image_does(exported, raw,
     row |= {name: tf.cast(row[name], tf.float32) for name in ("photo", "scan")}
     index = tf.constant([1, 0, 1, 0, 1, 0], tf.int64)
     found = ask(index=index, **row)
-    for name, unit in (("photo", 0.5), ("scan", 100.0)):
+    for name, unit in (("photo", 0.02), ("scan", 4.0)):  # of 255, and of 65,535
         slope = found[f"gradient/{name}"].numpy()
         if f"image_{name}" not in {tensor.name for tensor in model.inputs}:
             assert not slope.any()
@@ -133,4 +133,4 @@ def test_a_gradient_predicts_what_a_small_change_of_an_image_does(exported, raw,
         ahead = ask(index=index, **{**row, name: row[name] + way})["score"]
         behind = ask(index=index, **{**row, name: row[name] - way})["score"]
         rise = (slope * 2 * way).sum(axis=(1, 2, 3))
-        np.testing.assert_allclose(ahead - behind, rise, rtol=0.05, atol=2e-6)
+        np.testing.assert_allclose(ahead - behind, rise, rtol=0.1, atol=5e-7)

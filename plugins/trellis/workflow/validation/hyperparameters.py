@@ -1,11 +1,12 @@
 """Hyperparameters of an experiment, fixed and searched, against the trainer's."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
+from trellis.workflow.spec.source import RowSource, Source
 from trellis.workflow.spec.tuning import Choices, Range, Span
 from trellis_contracts.catalog import Catalog, Hyperparameter
 from trellis_contracts.metrics import METRICS
@@ -49,7 +50,7 @@ def _unknown(name: str, known: Any, model: str) -> str:
 def _without_effect(
     parameter: Hyperparameter, experiment: Experiment, catalog: Catalog
 ) -> str | None:
-    """Return why the setting would have no effect."""
+    """Return why the setting would have no effect, or cannot have one."""
     model, task = catalog.models[experiment.model], experiment.task
     inputs = model.reads(experiment.source.inputs)
     if task in TASKS and not parameter.has_effect(inputs, task):
@@ -61,6 +62,9 @@ def _without_effect(
             f"has no effect on {metric}, which looks at probabilities alone: leave it out, or let "
             f"{', '.join(metrics[:-1])} or {metrics[-1]} decide"
         )
+    mixed = parameter.name == "mix" and {*possible(experiment, catalog, "mix")} != {"none"}
+    if mixed and (why := _unmixable(experiment.source, inputs)):
+        return why
     for other, words in parameter.idle_with.items():
         given = possible(experiment, catalog, other)
         if given and {*given} <= {*words}:
@@ -69,6 +73,17 @@ def _without_effect(
                 f"another {other}"
             )
     return None
+
+
+def _unmixable(source: Source, read: Collection[str]) -> str | None:
+    """Return why examples cannot be mixed of two, as the trainer's check of data does."""
+    if not isinstance(source, RowSource):
+        return None
+    if len(read) > 1:
+        return "images are mixed, and the columns beside them cannot be: leave it out"
+    if len(source.image_columns) > 1:
+        return f"mixes one image, and an example has {len(source.image_columns)}: leave it out"
+    return "an image mixed of two has no weight: leave it out" if source.weight else None
 
 
 def possible(experiment: Experiment, catalog: Catalog, name: str) -> list[str]:
