@@ -136,6 +136,28 @@ def test_a_models_file_is_tried_by_the_trainer_with_what_the_experiment_says(own
     ]
 
 
+def test_a_models_file_is_tried_on_images_of_the_sizes_that_rows_have(own, monkeypatch):
+    commands = []
+    monkeypatch.setattr(
+        try_model.subprocess,
+        "run",
+        lambda command, check: commands.append(command) or subprocess.CompletedProcess(command, 0),
+    )
+    monkeypatch.setattr(try_model, "_python", lambda: "python")
+    text = re.sub(
+        r"(?m)^source:\n(  .*\n)+",
+        "source:\n  bigquery: lab.eyes\n  key: id\n  label: grade\n  image_columns:\n"
+        "    left: {size: [64, 48]}\n    right: {size: 32, channels: 1, scale: full}\n",
+        own.read_text(),
+    )
+    own.write_text(re.sub(r"(?m)^predict:.*\n(  .*\n?)*", "", text))
+    assert main(["try", str(own)]) == 0
+    flags = commands[0][5:]
+    assert "--feature=left=image:64x48x3" in flags
+    assert "--feature=right=image:32x32x1" in flags
+    assert "--scale=full" in flags
+
+
 def test_where_there_is_no_tensorflow_the_command_is_printed(own, monkeypatch, capsys):
     monkeypatch.chdir(own.parent)
     assert main(["try", "mine.py"]) == 1

@@ -40,7 +40,7 @@ _EVEN = 0.01
 Batches = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 # An epoch, or None for the order on disk -> a worker's records.
 Read = Callable[[tf.Tensor | None], tf.data.Dataset]
-# A batch's index in its epoch, and what Records.parse returns -> the same, augmented.
+# A batch's index in its epoch, and what TableRecords.parse returns -> the same, augmented.
 Vary = Callable[[tf.Tensor, tuple], tuple]
 # (epoch, batches in it, batches to pass over, how to vary) -> the rest.
 Epoch = Callable[[tf.Tensor, int, tf.Tensor, Vary], tf.data.Dataset]
@@ -126,8 +126,8 @@ class Input:
 
     def train(self, first_step: int) -> Iterator:
         """Batches (inputs as trainer.models.inputs says, labels (b,) or Mixed, weights (b,) as
-        Records.parse has them) of every replica, to the last epoch's end, from step `first_step` of
-        the whole training on. b: all that it accumulates.
+        TableRecords.parse has them) of every replica, to the last epoch's end, from step
+        `first_step` of the whole training on. b: all that it accumulates.
         """
         return self._distribute(lambda context: _endless(self.train_batches(context, first_step)))
 

@@ -1,10 +1,8 @@
 """Parses the records of a dataset into a model's inputs (trainer.models.inputs) and labels.
 
-Both kinds of dataset have the same interface. All functions work on whole batches, which is ten
-times faster than one record at a time.
+All functions work on whole batches, which is ten times faster than one record at a time.
 """
 
-import abc
 import math
 from collections.abc import Callable, Collection
 from typing import Any
@@ -25,104 +23,23 @@ _PARSE_BYTES = 16 << 20
 do_not_convert = tf.autograph.experimental.do_not_convert
 
 
-class Records(abc.ABC):
-    """Reads one kind of dataset. example_bytes: maximum size of a parsed example in memory."""
-
-    example_bytes: int
-    _label: str
-    _label_type: tf.DType
-
-    def take_as_label(self, name: str, kind: tf.DType) -> None:
-        """Return this field of a record in place of its label."""
-        self._label, self._label_type = name, kind
-
-    @abc.abstractmethod
-    def parse(self, serialized: tf.Tensor) -> tuple:
-        """Serialized records (b,) -> inputs, labels (b,), weights (b,) float32: what each example
-        counts in the loss, 1 on average over the train split.
-        """
-
-    @abc.abstractmethod
-    def blank(self) -> bytes:
-        """A serialized record to fill up batches with."""
-
-    def loaded(self, records: tf.data.Dataset) -> tuple[int, Callable[[tf.Tensor], tuple]]:
-        """Read all records into memory: their number, and a function from indices (b,) to examples.
-
-        Batches are gathered from whole tensors, which takes a tenth of the time of a shuffled
-        dataset of single rows and a half of that of small images, and saves the hundreds of bytes
-        that each single example costs.
-        """
-        size = max(1, min(_PARSE_RECORDS, _PARSE_BYTES // self.example_bytes))
-        batches = list(records.batch(size).map(do_not_convert(self._parse), tf.data.AUTOTUNE))
-        with tf.device("/CPU:0"):  # a GPU's memory is for the model
-            together = [_together([batch[place] for batch in batches]) for place in range(3)]
-
-        def gather(places: tf.Tensor) -> tuple:
-            inputs, labels, weights = (_gathered(part, places) for part in together)
-            return self._padded(inputs), labels, weights
-
-        return len(together[1]), gather
-
-    @abc.abstractmethod
-    def _parse(self, serialized: tf.Tensor) -> tuple:
-        """Parse like `parse`, with inputs that may be ragged."""
-
-    def _padded(self, inputs: Any) -> Any:
-        """Inputs as `parse` returns them."""
-        return inputs
-
-
-def of(
-    dataset: DatasetDescription, names: Collection[str] | None = None
-) -> "ImageRecords | TableRecords":
+def of(dataset: DatasetDescription, names: Collection[str] | None = None) -> "TableRecords":
     """The reader for a dataset's records. names: of the inputs that a model takes of a row; None:
     all.
     """
     return ImageRecords(dataset) if dataset.kind == "image" else TableRecords(dataset, names)
 
 
-def keyed(
-    dataset: DatasetDescription, names: Collection[str] | None = None
-) -> "ImageRecords | TableRecords":
+def keyed(dataset: DatasetDescription, names: Collection[str] | None = None) -> "TableRecords":
     """A reader of the same records, whose labels are the examples' keys (b,) string."""
     reader = of(dataset, names)
     reader.take_as_label("key", tf.string)
     return reader
 
 
-class ImageRecords(Records):
-    """Reads images; inputs are pixels (b, height, width, channels) of the feature's type."""
-
-    def __init__(self, dataset: DatasetDescription):
-        self._feature, self._label = dataset.features[0], dataset.label.name
-        self._label_type = tf.as_dtype(dataset.label.dtype)
-        self.example_bytes = _pixel_bytes(self._feature)
-
-    def parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """See Records."""
-        return self._parse(serialized)
-
-    def _parse(self, serialized: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        parsed = tf.io.parse_example(
-            serialized,
-            {
-                self._feature.name: tf.io.FixedLenFeature([], tf.string),
-                self._label: tf.io.FixedLenFeature([], self._label_type),
-            },
-        )
-        pixels = preprocessing.decode(parsed[self._feature.name], self._feature)
-        labels = parsed[self._label]
-        return pixels, labels, tf.ones_like(labels, tf.float32)
-
-    def blank(self) -> bytes:
-        """See Records."""
-        label = numbers(np.zeros(1), self._label_type)
-        return example({self._feature.name: _blank_image(self._feature), self._label: label})
-
-
-class TableRecords(Records):
+class TableRecords:
     """Reads rows; inputs are a dict. names: those of the inputs that it has; None: all.
+    example_bytes: maximum size of a parsed example in memory.
 
     Sequences are padded with NaN to the batch's longest, the numbers of texts with 0.
     """
@@ -157,17 +74,23 @@ class TableRecords(Records):
             self.example_bytes += 8 + 8 * min(text.MAX_NUMBERS, int(feature.number_statistics.max))
         self.example_bytes += sum(map(_pixel_bytes, self._images))
 
-    def parse(self, serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
-        """See Records."""
+    def take_as_label(self, name: str, kind: tf.DType) -> None:
+        """Return this field of a record in place of its label."""
+        self._label, self._label_type = name, kind
+
+    def parse(self, serialized: tf.Tensor) -> tuple[Any, tf.Tensor, tf.Tensor]:
+        """Serialized records (b,) -> inputs, labels (b,), weights (b,) float32: what each example
+        counts in the loss, 1 on average over the train split.
+        """
         inputs, labels, weights = self._parse(serialized)
         return self._padded(inputs), labels, weights
 
-    def inputs(self, serialized: tf.Tensor) -> dict[str, tf.Tensor]:
+    def inputs(self, serialized: tf.Tensor) -> Any:
         """Serialized records (b,), with or without a label -> inputs."""
         return self._padded(self._inputs(tf.io.parse_example(serialized, self._specification())))
 
     def blank(self) -> bytes:
-        """See Records."""
+        """A serialized record to fill up batches with."""
         features = {}
         for name, vector in self._vectors.items():
             features[name] = numbers(np.zeros(vector.shape), vector.dtype)
@@ -176,6 +99,24 @@ class TableRecords(Records):
             features[self._weight.name] = numbers(np.zeros(1), tf.float32)
         return example(features | {self._label: numbers(np.zeros(1), self._label_type)})
 
+    def loaded(self, records: tf.data.Dataset) -> tuple[int, Callable[[tf.Tensor], tuple]]:
+        """Read all records into memory: their number, and a function from indices (b,) to examples.
+
+        Batches are gathered from whole tensors, which takes a tenth of the time of a shuffled
+        dataset of single rows and a half of that of small images, and saves the hundreds of bytes
+        that each single example costs.
+        """
+        size = max(1, min(_PARSE_RECORDS, _PARSE_BYTES // self.example_bytes))
+        batches = list(records.batch(size).map(do_not_convert(self._parse), tf.data.AUTOTUNE))
+        with tf.device("/CPU:0"):  # a GPU's memory is for the model
+            together = [_together([batch[place] for batch in batches]) for place in range(3)]
+
+        def gather(places: tf.Tensor) -> tuple:
+            inputs, labels, weights = (_gathered(part, places) for part in together)
+            return self._padded(inputs), labels, weights
+
+        return len(together[1]), gather
+
     def _specification(self) -> dict:
         ragged = {name: tf.io.RaggedFeature(tf.float32) for name in self._sequences}
         texts = {name: tf.io.FixedLenFeature([], tf.string, "") for name in self._texts}
@@ -183,6 +124,7 @@ class TableRecords(Records):
         return self._vectors | ragged | texts | images
 
     def _parse(self, serialized: tf.Tensor) -> tuple:
+        """Parse like `parse`, with inputs that may be ragged."""
         scalars = {self._label: tf.io.FixedLenFeature([], self._label_type)}
         if self._weight:
             scalars[self._weight.name] = tf.io.FixedLenFeature([], tf.float32)
@@ -205,13 +147,23 @@ class TableRecords(Records):
         }
         return vectors | sequences | texts | images
 
-    def _padded(self, inputs: dict) -> dict[str, tf.Tensor]:
+    def _padded(self, inputs: dict[str, Any]) -> Any:
+        """Inputs as `parse` returns them."""
         return {
             name: value.to_tensor(math.nan if value.dtype.is_floating else 0)
             if isinstance(value, tf.RaggedTensor)
             else value
             for name, value in inputs.items()
         }
+
+
+class ImageRecords(TableRecords):
+    """Reads a manifest's images; inputs are pixels (b, height, width, channels) of the feature's
+    type.
+    """
+
+    def _padded(self, inputs: dict[str, Any]) -> Any:
+        return inputs[IMAGE]
 
 
 def _pixel_bytes(feature: Feature) -> int:

@@ -54,7 +54,6 @@ of rows with images beside these:
 It contains the preprocessing, so serving cannot differ from training.
 """
 
-import functools
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -65,12 +64,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer import preprocessing, storage
+from trainer import storage
 from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
-from trainer.training import image_signatures, row_signatures
+from trainer.training import image_signatures, records, row_signatures
 from trainer.training.objectives import Regression
-from trainer.training.records import TableRecords
 from trainer.training.signatures import Predict, add_constants
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
@@ -119,10 +117,10 @@ def predict(
     run = _built(model, dataset) if isinstance(model, keras.Model) else _loaded(model, dataset)
     answer = "value" if dataset.is_regression else "probabilities"
     keys, labels, answers = [], [], []
-    for records, key, label in _examples(address, dataset, split):
+    for examples, key, label in _examples(address, dataset, split):
         keys.extend(key.numpy())
         labels.append(label.numpy())
-        answers.append(run(records)[answer].numpy())
+        answers.append(run(examples)[answer].numpy())
     return np.array(keys, dtype=object), np.concatenate(labels), np.concatenate(answers)
 
 
@@ -130,18 +128,17 @@ def _loaded(directory: Path, dataset: DatasetDescription) -> Predict:
     """Takes records of the dataset, (b,) string, as does `_built`'s."""
     signatures = tf.saved_model.load(str(directory)).signatures
     if dataset.kind == "image":
-        return lambda records: signatures["pixels"](pixels=_pixels(records, dataset))
-    return lambda records: signatures["stored"](examples=records)
+        # The pixels that the server sees of the records' original files.
+        pixels = records.of(dataset).inputs
+        return lambda examples: signatures["pixels"](pixels=pixels(examples))
+    return lambda examples: signatures["stored"](examples=examples)
 
 
 def _built(model: keras.Model, dataset: DatasetDescription) -> Predict:
     answer = _answering(model, dataset)
-    if dataset.kind == "image":
-        inputs: Callable[[tf.Tensor], Any] = functools.partial(_pixels, dataset=dataset)
-    else:
-        inputs = TableRecords(dataset, [tensor.name for tensor in model.inputs]).inputs
-    records = tf.TensorSpec([None], tf.string)
-    return tf.function(lambda examples: answer(inputs(examples)), [records], autograph=False)
+    inputs = records.of(dataset, [tensor.name for tensor in model.inputs]).inputs
+    taken = tf.TensorSpec([None], tf.string)
+    return tf.function(lambda examples: answer(inputs(examples)), [taken], autograph=False)
 
 
 def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
@@ -201,13 +198,6 @@ def _examples(address: str, dataset: DatasetDescription, split: str) -> Iterator
     for serialized in tf.data.TFRecordDataset(paths).batch(_BATCH).prefetch(1):
         parsed = tf.io.parse_example(serialized, wanted)
         yield serialized, parsed["key"], parsed[label]
-
-
-def _pixels(records: tf.Tensor, dataset: DatasetDescription) -> tf.Tensor:
-    """Compute the pixels that the server sees of the records' original files: see ImageRecords."""
-    feature = dataset.features[0]
-    parsed = tf.io.parse_example(records, {feature.name: tf.io.FixedLenFeature([], tf.string)})
-    return preprocessing.decode(parsed[feature.name], feature)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
-from trellis.workflow.spec.problems import Problem
-from trellis.workflow.spec.source import ImageSource
+from trellis.workflow.spec.problems import Field, Problem
+from trellis.workflow.spec.source import ImageSource, Source
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.tasks import MULTILABEL
@@ -19,22 +19,33 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     """Layers that a training would refuse to build, to compile or to weigh."""
     if experiment.model not in catalog.models:
         return
-    if isinstance(experiment.source, ImageSource):
-        yield from _size(experiment.source, experiment, catalog)
+    for where, size in _sizes(experiment.source):
+        yield from _size(where, size, experiment, catalog)
     yield from _compiled(experiment, catalog)
     yield from _own_loss(experiment)
 
 
-def _size(source: ImageSource, experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
+def _sizes(source: Source) -> Iterator[tuple[Field, tuple[int, int]]]:
+    """Heights and widths of the images, each with its place in the file."""
+    if isinstance(source, ImageSource):
+        yield ("source", "size"), source.size
+        return
+    for name, column in source.image_columns.items():
+        yield ("source", "image_columns", name, "size"), column.size
+
+
+def _size(
+    where: Field, size: tuple[int, int], experiment: Experiment, catalog: Catalog
+) -> Iterator[Problem]:
     """Values that need larger images; of each hyperparameter the one that needs the largest."""
     for name in catalog.of_models[experiment.model]:
         least = catalog.hyperparameters[name].schema.get("least_side", {})
         known = [value for value in possible(experiment, catalog, name) if value in least]
         value = max(known, key=least.__getitem__, default=None)
-        if value is not None and min(source.size) < least[value]:
-            height, width = source.size
+        if value is not None and min(size) < least[value]:
+            height, width = size
             yield Problem(
-                ("source", "size"),
+                where,
                 f"got {height} x {width} pixels; {name} {value} takes {least[value]} x "
                 f"{least[value]} or more",
             )

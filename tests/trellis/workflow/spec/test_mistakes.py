@@ -337,6 +337,40 @@ def test_a_mistake_with_a_backbone_is_named_too(write, old, new, line, field, me
     assert_named(write, good, old, new, line, field, message)
 
 
+# Images beside columns.
+PICTURES = (
+    TABLE.replace("[radius, ", "[photo, radius, ")
+    .replace("categorical: [stage]", "image_columns: {photo: {size: 64}}\n  categorical: [stage]")
+    .replace("model: dense", "model: convolutional")
+    .replace("  bqml: [logistic_reg, boosted_tree_classifier]\n  automl: {node_hours: 1.5}\n", "")
+    .replace("baselines:\n", "")
+    + "hyperparameters:\n  dropout: 0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("dropout: 0", "mix: mixup", 25, "hyperparameters.mix", "the columns beside them cannot"),
+        ("[photo, radius, \"mean texture\", stage]\n  image_columns: {photo: {size: 64}}\n"
+         "  categorical: [stage]",
+         "[photo, eye]\n  image_columns: {photo: {size: 64}, eye: {size: 9}}\n  keep: [stage]",
+         25, "hyperparameters.mix", "mixes one image, and an example has 2"),
+        ("model: convolutional", "model: backbone", 11,
+         "source.image_columns.photo.size", "got 9 x 9 pixels; backbone MobileNetV2 takes 32 x"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_images_beside_columns_is_named_too(write, old, new, line, field, message):
+    good = PICTURES
+    if "9 x 9" in message:
+        good = good.replace("size: 64", "size: 9")
+    if "an example has 2" in message:
+        good = good.replace("dropout: 0", "mix: mixup")
+    else:
+        load(write(good))
+    assert_named(write, good, old, new, line, field, message)
+
+
 def test_beside_a_search_the_training_names_no_metric(write):
     both = ("  top: 2", "  top: 2\n  maximize: accuracy")
     assert_named(write, GOOD, *both, 20, "train.maximize", "`tune` names the metric: remove one")
