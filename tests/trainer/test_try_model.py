@@ -152,7 +152,7 @@ def test_a_loss_that_does_not_fall_is_a_warning(tmp_path, capsys):
 
 def test_wrong_flags(capsys):
     for flags, error in [
-        (["--feature=scan"], "'scan' is not NAME=KIND, as age=numeric or"),
+        (["--feature=scan"], "'scan' is not NAME=KIND, as age=numeric, scan=sequence:1024 or"),
         (["--feature=scan=picture"], "kinds: numeric, boolean, categorical"),
         (["--feature=age=numeric:4"], "'age=numeric:4' is not NAME=KIND"),
         (["--feature=age=numeric", "--images=8x8x1"], "name an image of rows as --feature"),

@@ -170,7 +170,8 @@ def _by_name(model: "keras.Model") -> "keras.Model":
 
     if isinstance(model.input, dict):
         return model
-    named = keras.Model({tensor.name: tensor for tensor in model.inputs}, model.output)
+    taken = {tensor.name: tensor for tensor in model.inputs}
+    named = keras.Model(taken, model.output, name=model.name)
     # A subclass may do more than its graph.
     return named if type(named) is type(model) else model
 
