@@ -151,7 +151,9 @@ def _dataset(
         )
     columns = {name: kind for name, kind, _ in features if kind != IMAGE}
     images = {name: size for name, kind, size in features if kind == IMAGE}
-    inputs = {IMAGE} if shape and not features else {"table"} | ({IMAGE} if images else set())
+    inputs = {IMAGE, "table"} if images else {"table"}
+    if shape and not features:
+        inputs = {IMAGE}
     if inputs.isdisjoint(own.declaration.inputs):
         found = words_for(inputs)
         parser.error(f"{own.name} does not read {found}: its INPUTS are {own.declaration.inputs}")

@@ -1,6 +1,6 @@
 """Checks that a model begins with the inputs of trainer.models.inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import keras
 
@@ -37,7 +37,7 @@ def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
     )
 
 
-def _taken(inputs) -> dict[str, tuple[tuple, str]]:
+def _taken(inputs: Iterable[keras.KerasTensor]) -> dict[str, tuple[tuple, str]]:
     return {tensor.name: (tensor.shape, tensor.dtype) for tensor in inputs}
 
 
