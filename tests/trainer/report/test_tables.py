@@ -171,7 +171,7 @@ def test_rows_with_an_image_show_it_among_the_features_and_beside_the_mistakes(
     probabilities = classifier(LABELS, 2, skill=3, seed=1)
     run.contender(1, probabilities).previous(features)
     html = report(run, "auc")
-    assert "photo of the eye image" in Page(html).text
+    assert "photo of the eye" in Page(html).text
     assert "8 x 8 x 1, 8 bits" in Page(html).text
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != LABELS)
     assert set(pictures(html)) <= {*wrong.tolist()}
