@@ -23,12 +23,13 @@ DATA = {
     "breast-cancer": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "diabetes": ("demo.diabetes_data", "{project}.research.diabetes"),
     "heartbeats": ("demo.heartbeats_data", "{project}.research.heartbeats"),
+    "lesions": ("demo.lesions_data", "gs://{bucket}/lesions/ {project}.research.lesions"),
     "patients": ("demo.patients_data", "{project}.research.visits"),
     "cassava": ("demo.cassava_data", "gs://{bucket}/cassava/"),
     "cats-vs-dogs": ("demo.cats_vs_dogs_data", "gs://{bucket}/cats-vs-dogs/"),
     "chest-xrays": ("demo.chest_xrays_data", "gs://{bucket}/chest-xrays/"),
 }
-"""The experiments: which module loads the data, and where to."""
+"""The experiments: which module loads the data, and where to, its arguments."""
 
 USUAL = ("digits", "breast-cancer")
 """The experiments of `make demo`, in the order of their runs: they use most of Trellis."""
@@ -109,7 +110,7 @@ def load_data(name: str, environment: dict[str, str]) -> None:
         return
     module, place = DATA[name]
     done = subprocess.run(
-        [program("trainer", "python"), "-m", module, place.format_map(platform())],
+        [program("trainer", "python"), "-m", module, *place.format_map(platform()).split()],
         cwd=ROOT,
         # Airflow's other variables do no harm, but its PYTHONPATH is not the trainer's.
         env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},

@@ -26,25 +26,33 @@ def load(folder: str, make: Callable[[], Iterable[tuple[str, str, np.ndarray]]])
     if manifest.exists():
         print(f"{folder}manifest.csv already exists")
         return
-    lines, uploads = [], []
-    for name, label, pixels in make():
-        blob = bucket.blob(f"{prefix}/images/{name}.png")
-        uploads.append((blob, cv2.imencode(".png", pixels)[1].tobytes()))
-        lines.append(f"gs://{bucket_name}/{blob.name},{label}\n")
-    _upload(uploads)
+    made = list(make())
+    addresses = upload(folder, ((name, pixels) for name, _, pixels in made))
+    lines = [f"{address},{label}\n" for address, (_, label, _) in zip(addresses, made, strict=True)]
     # Written last: an existing manifest names only existing images.
     manifest.upload_from_string("".join(lines), content_type="text/csv")
     print(f"{len(lines)} images and manifest.csv are in {folder}")
 
 
-def _upload(uploads: list[tuple[storage.Blob, bytes]]) -> None:
-    def upload(blob: storage.Blob, data: bytes) -> None:
+def upload(folder: str, made: Iterable[tuple[str, np.ndarray]]) -> list[str]:
+    """Write gs://BUCKET/PATH/images/NAME.png for each picture; the addresses, in order.
+
+    made: (name, pixels) of each, as in `load`.
+    """
+    bucket_name, _, prefix = folder.removeprefix("gs://").rstrip("/").partition("/")
+    bucket = storage.Client().bucket(bucket_name)
+
+    def put(blob: storage.Blob, data: bytes) -> str:
         try:
             # One request: the size is known, so the client begins no resumable upload.
             blob.upload_from_string(data, content_type="image/png")
         except Exception as error:
             raise RuntimeError(f"gs://{blob.bucket.name}/{blob.name}: {error}") from error
+        return f"gs://{blob.bucket.name}/{blob.name}"
 
+    blobs, files = [], []
+    for name, pixels in made:
+        blobs.append(bucket.blob(f"{prefix}/images/{name}.png"))
+        files.append(cv2.imencode(".png", pixels)[1].tobytes())
     with ThreadPoolExecutor(_THREADS) as threads:
-        for _ in threads.map(upload, *zip(*uploads, strict=True)):
-            pass
+        return list(threads.map(put, blobs, files))
