@@ -1,5 +1,6 @@
 """Columns that become features, their names, and refusals of a source."""
 
+import json
 import re
 
 import pytest
@@ -17,6 +18,7 @@ from trellis.workflow.contracts.table import (
     resolve,
 )
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts.columns import ImageForm
 
 CELLS = [
     Column("sample_id", "STRING"),
@@ -235,3 +237,22 @@ def test_several_classes_are_a_text(table):
     assert (found.label_type, found.regression) == ("STRING", False)
     with pytest.raises(SourceError, match="several classes are one text, with"):
         table(CELLS, task="multilabel_classification", label="stage")
+
+
+def test_a_column_of_addresses_is_an_image(table):
+    known = [*CELLS, Column("Photo", "STRING")]
+    form = {"size": 64, "channels": 1, "resize": "crop"}
+    found = table(known, image_columns={"photo": form})
+    (photo,) = found.images
+    assert named([photo]) == {"Photo": ("Photo", "STRING", "image")}
+    assert photo.image == ImageForm((64, 64), 1, "jpeg", "crop")
+    assert found.of_baselines() == [f for f in found.features if f != photo]
+    assert found.left_out() == ["Photo"]
+    assert from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_a_column_of_images_that_is_no_text_is_refused(table):
+    with pytest.raises(SourceError, match=r"source\.image_columns: 'stage' is INT64; image is"):
+        table(CELLS, image_columns={"stage": {"size": 8}})
+    with pytest.raises(SourceError, match=r"source\.image_columns: there is no column 'photo'"):
+        table(CELLS, image_columns={"photo": {"size": 8}})

@@ -1,6 +1,7 @@
 """Rows, frozen and checked by a real BigQuery: the split of each, and what is found in them."""
 
 import collections
+from unittest.mock import ANY
 
 import pytest
 from google.cloud.bigquery import QueryJobConfig
@@ -10,6 +11,7 @@ from trellis.workflow.stages import (
     automl_tables,
     bqml,
     check,
+    image_checks,
     job_messages,
     snapshot,
     weight_checks,
@@ -19,10 +21,27 @@ __all__ = ["client", "plan"]
 
 
 @pytest.fixture
-def checked(plan, client, group):
+def checked(frozen_row):
     """Freezes the rows of a query and checks them: the problems, and the warnings."""
 
     def checked(query, **changes):
+        planned, row = frozen_row(query, **changes)
+        return check.judge(row, planned.table, TASK, planned.experiment.source.split)
+
+    return checked
+
+
+@pytest.fixture
+def row_of_checks(frozen_row):
+    """Freezes the rows of a query: the result of the checks' query."""
+    return lambda query, **changes: frozen_row(query, **changes)[1]
+
+
+@pytest.fixture
+def frozen_row(plan, client, group):
+    """Freezes the rows of a query: the plan, and the result of the checks' query."""
+
+    def frozen_row(query, **changes):
         planned = plan("checked", query=query, **changes)
         # Another test may have frozen the rows of the same query.
         client.delete_table(job_messages.snapshot(planned, group), not_found_ok=True)
@@ -30,9 +49,9 @@ def checked(plan, client, group):
             statement = job["query"].pop("query")
             config = QueryJobConfig.from_api_repr(job)
             rows = list(client.query_and_wait(statement, job_config=config))
-        return check.judge(rows[0], planned.table, TASK, planned.experiment.source.split)
+        return planned, rows[0]
 
-    return checked
+    return frozen_row
 
 
 ROWS = "UNNEST(GENERATE_ARRAY(1, 300)) AS n"
@@ -234,3 +253,22 @@ def test_rows_that_belong_to_no_split_are_found(checked, columns, split, problem
 def select(**changes):
     columns = ", ".join(f"{sql} AS `{name}`" for name, sql in (GOOD | changes).items())
     return f"SELECT {columns} FROM {ROWS}"
+
+
+@pytest.mark.parametrize(
+    ("photo", "found"),
+    [
+        ("FORMAT('gs://lab/photos/%d.png', n)", None),
+        ("IF(n = 7, NULL, 'gs://lab/a.png')", "photo of the key '7' is NULL"),
+        ("IF(n = 7, '', 'gs://lab/a.png')", "photo of the key '7' is ''"),
+        ("IF(n = 7, 'photos/7.png', 'gs://lab/a.png')", "key '7' is 'photos/7.png'"),
+        ("IF(n = 7, 'gs://lab/photos/', 'gs://lab/a.png')", "key '7' is 'gs://lab/photos/'"),
+    ],
+)
+def test_rows_without_an_address_of_an_image_are_named(row_of_checks, photo, found):
+    image = {"image_columns": {"photo": {"size": 8}}}
+    row = row_of_checks(select(photo=photo), **image)
+    assert image_checks.of_rows(row, 0.05) == ([], [] if found is None else [ANY])
+    problems, _ = image_checks.of_rows(row, 0.0)
+    assert problems == [] if found is None else found in problems[0]
+    assert found is None or "1 of 300 rows" in problems[0]
