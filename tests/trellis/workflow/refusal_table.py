@@ -101,7 +101,6 @@ TABLE = {
     ("training.data_checks:_check_content", "has sequences or texts"): "sequences compiled",
     ("training.data_checks:_check_content", "has no example in"): "an empty split",
     ("training.data_checks:_check_features", "has no features"): "no features",
-    ("training.data_checks:_check_features", "an image beside"): "both sources",
     ("training.data_checks:_check_features", "does not read"): "model of rows on images",
     ("training.data_checks:_check_features", "has no sequence"): "no sequence",
     ("training.data_checks:_check_label", "use --task {other}"): "label of no set",
