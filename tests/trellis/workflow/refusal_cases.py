@@ -46,7 +46,7 @@ FILES = {
         "GOOD", "train:", "hyperparameters: {embedding: 4}\ntrain:", "has no effect",
     ),
     "unknown hyperparameter": ("GOOD", "layers:", "layer:", "has no hyperparameter"),
-    "both sources": ("GOOD", "size: 8", "size: 8\n  bigquery: d.t", "and no model reads both"),
+    "both sources": ("GOOD", "size: 8", "size: 8\n  bigquery: d.t", "under `image_columns`"),
     "own file that imports": ("OWN", "", "import torch\n", "imports torch"),
     "own file without build": ("OWN", "def build", "def built", "there is no function"),
     "own file too long": ("OWN", "", "#" * (1 << 20), "up to 1 MiB"),
