@@ -2,7 +2,8 @@
 
 Whether a lesion is malignant depends on its picture and on its columns together: an irregular
 outline is a bad sign where the sun does not reach, a smooth one where it does; age says a little.
-So neither the pictures alone nor the columns alone say much. Runs in the trainer environment with
+So neither the pictures alone nor the columns alone say much; irregular outlines and covered sites are
+more frequent, so that each alone says something. Runs in the trainer environment with
 the variables of `local_gcp env`. The pictures are in the bucket BUCKET, in lesions/images/; the
 table has 900 rows:
 
@@ -52,8 +53,8 @@ def lesions() -> Iterator[tuple[dict, np.ndarray]]:
         age = int(random.integers(25, 90))
         skin = random.integers(0, 40)
         for number in range(1, OF_EACH + 1):
-            site = str(random.choice([*EXPOSED, *COVERED]))
-            irregular = bool(random.random() < 0.5)
+            site = str(random.choice([*EXPOSED, *COVERED], p=[0.175, 0.175, 0.325, 0.325]))
+            irregular = bool(random.random() < 0.65)
             risk = 4.5 if irregular == (site in COVERED) else -4.5
             risk += 0.03 * (age - 57)
             row = {
