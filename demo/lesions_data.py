@@ -1,11 +1,10 @@
 """Uploads made-up photographs of skin lesions, and loads a table of them: one row for each.
 
-Whether a lesion is malignant depends on its picture and on its columns together: an irregular
-outline is a bad sign where the sun does not reach, a smooth one where it does; age says a little.
-So neither the pictures alone nor the columns alone say much; irregular outlines and covered sites are
-more frequent, so that each alone says something. Runs in the trainer environment with
-the variables of `local_gcp env`. The pictures are in the bucket BUCKET, in lesions/images/; the
-table has 900 rows:
+Whether a lesion is malignant depends on its picture and its columns together: an irregular outline
+is a bad sign where the sun does not reach, a smooth one where it does; age says a little. Irregular
+outlines and covered sites are more frequent, so that each alone says something, but not much. Runs
+in the trainer environment with the variables of `local_gcp env`. The pictures are in
+BUCKET/lesions/images/; the table has 900 rows:
 
 lesion       STRING, lesion-0001 ...
 patient      STRING, three lesions each
