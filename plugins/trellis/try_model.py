@@ -83,7 +83,8 @@ def _image_columns(source: RowSource) -> list[str]:
     for name, column in source.image_columns.items():
         height, width = column.size
         found.append(f"--feature={name}=image:{height}x{width}x{column.channels}")
-    scales = {column.scale for column in source.image_columns.values()} - {None}
+    columns = source.image_columns.values()
+    scales = {column.scale for column in columns if column.scale is not None}
     # One rule for all made-up images: what they are scaled by changes their type alone.
     return found + [f"--scale={scale}" for scale in sorted(scales)[:1]]
 
