@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trellis.new.described import Column, DataError, Rows
+from trellis.new.described import IMAGE_ADDRESS, SAMPLED, Column, DataError, Rows
 from trellis.workflow.contracts import table
 from trellis.workflow.sql import identifier
 
@@ -34,6 +34,8 @@ def describe(client: Any, address: str) -> Rows:
     for number, column in enumerate(counted):
         name = identifier(column.name)
         parts.append(f"COUNT(DISTINCT {name}) AS d{number}, COUNTIF({name} IS NULL) AS e{number}")
+        if column.type == "STRING":
+            parts.append(f"COUNTIF(NOT REGEXP_CONTAINS({name}, r'{IMAGE_ADDRESS}')) AS g{number}")
         if column.type in _WHOLE:
             fractions = f"COUNTIF({name} != TRUNC({name}))" if column.type == "FLOAT64" else "0"
             parts.append(f"{fractions} AS f{number}")
@@ -42,6 +44,10 @@ def describe(client: Any, address: str) -> Rows:
     row = _ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)} AS t", address)
     few = [n for n, c in enumerate(counted) if c.type in _NAMING and 0 < row[f"d{n}"] <= FEW_VALUES]
     values = _values(client, address, {n: counted[n].name for n in few})
+    of_images = [
+        n for n, c in enumerate(counted) if c.type == "STRING" and row[f"d{n}"] and not row[f"g{n}"]
+    ]
+    addresses = _values(client, address, {n: counted[n].name for n in of_images}, SAMPLED)
     found = {
         column.name: Column(
             column.name,
@@ -51,6 +57,7 @@ def describe(client: Any, address: str) -> Rows:
             column.type == "FLOAT64" and row[f"d{n}"] > 0 and not row[f"f{n}"],
             column.type in _WHOLE and not row[f"f{n}"] and _counts(row, n),
             values=values.get(n, ()),
+            addresses=addresses.get(n, ()),
         )
         for n, column in enumerate(counted)
     }
@@ -70,15 +77,17 @@ def _counts(row: Any, number: int) -> bool:
     return bool(1 < row["n"] == row[f"d{number}"] == row[f"s{number}"] + 1)
 
 
-def _values(client: Any, address: str, columns: dict[int, str]) -> dict[int, tuple[str, ...]]:
-    """The values of columns with few of them, as texts."""
+def _values(
+    client: Any, address: str, columns: dict[int, str], most: int = FEW_VALUES
+) -> dict[int, tuple[str, ...]]:
+    """The values of columns as texts, at most so many of each."""
     if not columns:
         return {}
     parts = []
     for number, column in columns.items():
         name = identifier(column)
         texts = f"SELECT DISTINCT CAST({name} AS STRING) FROM {identifier(address)}"
-        parts.append(f"ARRAY({texts} WHERE {name} IS NOT NULL) AS v{number}")
+        parts.append(f"ARRAY({texts} WHERE {name} IS NOT NULL LIMIT {most}) AS v{number}")
     row = _ask(client, f"SELECT {', '.join(parts)}", address)
     return {number: tuple(sorted(row[f"v{number}"] or ())) for number in columns}
 

@@ -137,7 +137,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         place = options.to or f"{DATASET}.{name.replace('-', '_')}"
         file = _read(local, _reading(options))
         rows = files.describe(file, place)
-        write = _of_rows(rows, partial(files.classes, file), options, owner)
+        write = _of_rows(rows, partial(files.classes, file), options, owner, group)
     elif options.data.startswith("gs://"):
         found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
         _say(f"{options.data}: a manifest of images", found.notes)
@@ -147,7 +147,7 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         print(f"{options.data}: a table of BigQuery")
         rows = bigquery.describe(client, options.data)
         counts_of = partial(bigquery.classes, client, rows.address)
-        write = _of_rows(rows, counts_of, options, owner)
+        write = _of_rows(rows, counts_of, options, owner, group)
     else:
         if not local.exists() and local.is_symlink():
             raise DataError(f"{options.data} is a link to {local.readlink()}, which is not there")
@@ -171,6 +171,7 @@ def _of_rows(
     counts_of: Callable[..., dict[str, int]],
     options: argparse.Namespace,
     owner: str,
+    group: Platform,
 ) -> Callable[[str], str]:
     """The text of a table's file, for a budget. counts_of: rows by the value of a column."""
     chosen = roles.propose(rows, options.label, options.task)
@@ -195,13 +196,19 @@ def _of_rows(
     if chosen.group or chosen.splits:
         by = chosen.group or (chosen.splits or ("",))[0]
         print(f"split: by {by}")
+    pictures = {}
+    for name in chosen.images:
+        column = rows.column(name)
+        assert column is not None
+        pictures[name] = images.of_column(client_of(group), name, column.addresses)
+        _say(f"images: the addresses in {name}", pictures[name].notes)
     if chosen.left_out:
         print(f"no feature: {'; '.join(f'{name} ({why})' for name, why in chosen.left_out)}")
     for warning in (*chosen.warnings, *class_names.doubts(classes)):
         print(f"warning: {warning}")
     together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"
     print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
-    return lambda budget: text.of_rows(rows, chosen, classes, owner, budget)
+    return lambda budget: text.of_rows(rows, chosen, classes, pictures, owner, budget)
 
 
 def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Callable[[str], str]:

@@ -4,6 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+IMAGE_ADDRESS = (
+    r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.+"
+    r"\.(?i:png|jpe?g|gif|bmp|webp|tiff?)$"
+)
+"""Regular expression, for Arrow and BigQuery alike, of an address that names an image."""
+
+SAMPLED = 40
+"""Images that are looked at."""
+
 
 class DataError(ValueError):
     """The data cannot be used as they are; the message says what to do."""
@@ -70,7 +79,8 @@ class Column:
     """A column and its values. type: as GoogleSQL writes it. distinct: 0 where values are not
     counted (arrays, and types that no model reads). whole: FLOAT64, and every value a whole number.
     counting: whole numbers that number the rows, from `first` on without a gap. own_name: the
-    file's spelling. values: the texts, if they are few.
+    file's spelling. values: the texts, if they are few. addresses: some of the values, if each is
+    the address of an image (`IMAGE_ADDRESS`).
     """
 
     name: str
@@ -81,6 +91,7 @@ class Column:
     counting: bool = False
     own_name: str | None = None
     values: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,15 @@ from typing import Any
 
 from trellis.new import arrow, delimited, kinds, names, values
 from trellis.new.bigquery import FEW_VALUES
-from trellis.new.described import Column, DataError, File, Reading, Rows
+from trellis.new.described import (
+    IMAGE_ADDRESS,
+    SAMPLED,
+    Column,
+    DataError,
+    File,
+    Reading,
+    Rows,
+)
 
 _TYPES = {
     "int64": "INT64",
@@ -98,7 +106,19 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         counting,
         own_name,
         texts,
+        _addresses(values_) if type_ == "STRING" else (),
     )
+
+
+def _addresses(texts: Any) -> tuple[str, ...]:
+    """Some of the texts, if each is the address of an image."""
+    from pyarrow import compute
+
+    present = texts.drop_null().unique()
+    found = compute.match_substring_regex(present, IMAGE_ADDRESS)
+    if not len(present) or not compute.all(found).as_py():
+        return ()
+    return tuple(present[:: max(1, len(present) // SAMPLED)][:SAMPLED].to_pylist())
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trellis.new import folders
-from trellis.new.described import DataError, Images, Note
+from trellis.new.described import SAMPLED, DataError, Images, Note
 from trellis.new.shapes import HEADER, Shape, is_image, shape_of
 from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
@@ -19,7 +19,6 @@ from trellis.workflow.spec.split import GroupSplit
 
 MANIFEST = "manifest.csv"
 
-_SAMPLED = 40
 # Spread of the proportions of images, without the outer tenths: the largest over the smallest.
 _SEVERAL_SHAPES = 1.2
 # A TIFF's description may stand behind its pixels: of a local file all of it is read.
@@ -65,11 +64,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
             grouped = False
     splits = all(line.ml_use for line in lines)
     uris = [fields[place] for fields, place in named]
-    sampled = uris[:: max(1, len(uris) // _SAMPLED)][:_SAMPLED]
-    with ThreadPoolExecutor(8) as pool:
-        looked = list(pool.map(lambda uri: _look(client, uri), sampled))
-    notes = _judge(address, looked)
-    found = _together(looked)
+    notes, found = _seen(client, address, uris[:: max(1, len(uris) // SAMPLED)][:SAMPLED])
     return Images(
         address,
         dict(sorted(contents.classes.items())),
@@ -80,6 +75,21 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
         notes=tuple(notes),
         **found,
     )
+
+
+def of_column(client: Any, name: str, addresses: Sequence[str]) -> Images:
+    """What the images at some addresses of a column are like. Raises DataError if no run could use
+    any of them.
+    """
+    notes, found = _seen(client, name, addresses)
+    return Images(name, notes=tuple(notes), **found)
+
+
+def _seen(client: Any, where: str, addresses: Sequence[str]) -> tuple[list[Note], dict[str, Any]]:
+    """What a look at the images says of all: notes, and fields of Images."""
+    with ThreadPoolExecutor(8) as pool:
+        looked = list(pool.map(lambda uri: _look(client, uri), addresses))
+    return _judge(where, looked), _together(looked)
 
 
 def upload(client: Any, folder: Path, address: str) -> int:
@@ -120,7 +130,7 @@ def upload(client: Any, folder: Path, address: str) -> int:
 def of_folder(folder: Path, address: str) -> Images:
     """The description of a local folder, as it will be after its upload. Raises DataError."""
     found = folders.read(folder)
-    sampled = found.images[:: max(1, len(found.images) // _SAMPLED)][:_SAMPLED]
+    sampled = found.images[:: max(1, len(found.images) // SAMPLED)][:SAMPLED]
     looked = []
     for image in sampled:
         with image.file.open("rb") as opened:

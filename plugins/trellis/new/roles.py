@@ -32,8 +32,9 @@ class Roles:
     key: None where no column identifies a row. features: None for all that are left. left_out:
     columns that are no features, with the reason. texts: those of them whose words may tell
     something. codes: whole numbers that may be codes of categories. moments: features that could
-    split by time. guessed: the label was not named. splits: the column that names each row's split,
-    and by split its values. warnings: what the author must know of the columns.
+    split by time. images: features whose values are addresses of images. guessed: the label was not
+    named. splits: the column that names each row's split, and by split its values. warnings: what
+    the author must know of the columns.
     """
 
     label: Column
@@ -47,6 +48,7 @@ class Roles:
     codes: tuple[str, ...]
     moments: tuple[str, ...]
     sequences: bool
+    images: tuple[str, ...] = ()
     splits: tuple[str, Mapping[str, list[str]]] | None = None
     warnings: tuple[str, ...] = field(default=())
 
@@ -105,6 +107,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(c.name for c in features if c.type == "INT64" and 2 < c.distinct <= _MOST_NUMBERS),
         tuple(c.name for c in features if c.type in table.PARTITION_TYPES),
         any(c.type.startswith("ARRAY") for c in features),
+        tuple(c.name for c in features if c.addresses),
         splits,
         tuple(warnings),
     )
@@ -217,7 +220,8 @@ def _may_be_label(column: Column, rows: Rows) -> bool:
     """Return whether the column may be a label: nothing says that it is something else."""
     others = (signs.splits(column), signs.is_person(column), signs.is_fold(column))
     numbers = signs.is_row_number(column, rows) or signs.is_key(column, rows)
-    return column.name != rows.partition and not any(others) and not numbers
+    taken = column.name == rows.partition or bool(column.addresses)
+    return not taken and not any(others) and not numbers
 
 
 def _survival_of(rows: Rows, label: Column) -> tuple[list[str], list[tuple[str, str]]]:
@@ -237,7 +241,7 @@ def _survival_of(rows: Rows, label: Column) -> tuple[list[str], list[tuple[str, 
 
 def _key(others: list[Column], rows: Rows) -> str | None:
     """The column that identifies rows: one that is called so, else a text, else a row's number."""
-    found = [c for c in others if signs.is_key(c, rows)]
+    found = [c for c in others if signs.is_key(c, rows) and not c.addresses]
     found.sort(key=lambda c: (signs.is_private(c), not signs.has_name_of_key(c)))
     numbers = [c for c in others if signs.is_row_number(c, rows) and c.type == "INT64"]
     unique = [c for c in numbers if c.distinct == rows.rows and not c.nulls]
@@ -261,6 +265,8 @@ def _no_feature(column: Column, rows: Rows) -> str | None:
 
 
 def _uninformative(column: Column, rows: Rows) -> str | None:
+    if column.addresses:
+        return None
     if column.distinct <= 1:
         return "one value in all rows" if column.distinct else "no value in any row"
     if signs.is_person(column):

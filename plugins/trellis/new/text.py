@@ -3,7 +3,7 @@
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -27,23 +27,39 @@ _MANY_COPIES = 0.05
 _WIDTH = 96
 
 
-def of_rows(rows: Rows, roles: Roles, classes: Mapping[str, int], owner: str, budget: str) -> str:
-    """An experiment on a table. classes: rows by class, empty for a regression."""
+def of_rows(
+    rows: Rows,
+    roles: Roles,
+    classes: Mapping[str, int],
+    pictures: Mapping[str, Images],
+    owner: str,
+    budget: str,
+) -> str:
+    """An experiment on a table. classes: rows by class, empty for a regression. pictures: what the
+    images of each column of addresses are like.
+    """
+    model = "recurrent   # the ARRAY columns are sequences" if roles.sequences else "dense"
+    heavy = _heavy(rows.rows, pictures.values())
     what = f"{roles.label.name} from {_columns(rows, roles)} columns of {rows.address}"
     return "\n".join(
         [
             *_head(f"{what}, {rows.rows:,} rows.", _counts(classes), owner, budget),
             "source:",
             *_source(rows, roles),
+            *_pictures(pictures),
             *_split(rows, roles, classes),
             "",
-            f"model: {'recurrent' if roles.sequences else 'dense'}"
-            f"{'   # the ARRAY columns are sequences' if roles.sequences else ''}",
+            f"model: {'convolutional   # and the other columns' if pictures else model}",
             f"task: {roles.task}{_guessed(roles)}",
             *_positive(roles.task, classes),
             *_batch(rows.rows),
             "",
-            *_training(_METRICS[roles.task], rows.rows, _ROW_SEARCH, "n1-standard-4"),
+            *_training(
+                _METRICS[roles.task],
+                rows.rows,
+                _IMAGE_SEARCH if pictures else _ROW_SEARCH,
+                *_machine(heavy),
+            ),
             "",
             *_row_baselines(roles),
             "",
@@ -63,7 +79,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
     if not split and not images.frozen and images.count < _SMALL:
         rule = "" if regression or task == MULTILABEL else "stratify: label, "
         split = _shares(f"  split: {{{rule}train: 60, validation: 20, test: 20}}", "few images")
-    heavy = images.count * images.size**2 > 20_000 * 96**2
+    heavy = _heavy(images.count, [images])
     return "\n".join(
         [
             *_head(
@@ -96,14 +112,35 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
                 _METRICS[task],
                 images.count,
                 _IMAGE_SEARCH,
-                "n1-standard-8" if heavy else "n1-standard-4",
-                "NVIDIA_TESLA_T4" if heavy else None,
+                *_machine(heavy),
             ),
             "",
             *_deploy(task),
             "",
         ]
     )
+
+
+def _heavy(examples: int, of_each: Iterable[Images]) -> bool:
+    """Return whether a GPU pays for itself."""
+    return examples * sum(images.size**2 for images in of_each) > 20_000 * 96**2
+
+
+def _machine(heavy: bool) -> tuple[str, str | None]:
+    return ("n1-standard-8", "NVIDIA_TESLA_T4") if heavy else ("n1-standard-4", None)
+
+
+def _pictures(pictures: Mapping[str, Images]) -> Iterator[str]:
+    if pictures:
+        yield "  image_columns:   # addresses of images, which are features beside the others"
+    for name, images in pictures.items():
+        yield f"    {_scalar(name)}:"
+        yield f"      size: {images.size}   # pixels of one side; smaller is faster"
+        if images.resize == "letterbox":
+            yield "      resize: letterbox   # the images have several shapes"
+        yield f"      channels: {images.channels}"
+        yield from (f"    {line}" for line in _scale(images.bits))
+        yield f"      encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}"
 
 
 def _scale(bits: int) -> list[str]:

@@ -413,3 +413,36 @@ def test_an_empty_text_is_no_class(trellis, dags, capsys):
     assert trellis(*words, "--missing", "") == 0
     assert "12 rows without a label are left out" in capsys.readouterr().out
     assert load(dags / "experiments/two.yaml").positive == "well"
+
+
+def test_a_column_of_addresses_becomes_images_beside_the_others(trellis, google, dags, tmp_path):
+    folder = google.buckets / "new-tests" / "photos"
+    lines = ["lesion,photo,age,malignant"]
+    for n in range(120):
+        png(folder / f"{n}.png", 40, 30)
+        lines.append(f"l{n:03d},gs://new-tests/photos/{n}.png,{20 + n % 60},{n % 2 == 0}")
+    (tmp_path / "lesions.csv").write_text("\n".join(lines) + "\n")
+
+    assert trellis("new", "experiment", "lesions.csv", "--upload") == 0
+
+    experiment = load(dags / "experiments" / "lesions.yaml")
+    source = experiment.row_source
+    assert (experiment.model, source.key_, source.label) == ("convolutional", "lesion", "malignant")
+    photo = source.image_columns["photo"]
+    assert (photo.size, photo.channels, photo.resize) == ((30, 30), 1, "stretch")
+    planned = plan_run(experiment, platform.load(dags), "r")
+    assert [(f.name, f.kind) for f in planned.table.features] == [
+        ("photo", "image"),
+        ("age", "numeric"),
+    ]
+    # The table in BigQuery says the same.
+    assert trellis("new", "experiment", "data.lesions", "--name", "again") == 0
+    assert load(dags / "experiments" / "again.yaml").row_source.image_columns == {"photo": photo}
+
+
+def test_addresses_of_images_that_are_not_there_are_refused(trellis, google, tmp_path, capsys):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    rows = [f"l{n},gs://new-tests/gone/{n}.png,{n % 2}" for n in range(60)]
+    (tmp_path / "gone.csv").write_text("\n".join(["lesion,photo,malignant", *rows]) + "\n")
+    assert trellis("new", "experiment", "gone.csv") == 1
+    assert "photo: all 40 images that were looked at are unusable" in capsys.readouterr().err
