@@ -1,12 +1,12 @@
 """Export a dataset: labelled images, or the rows of a table -> TFRecord files and dataset.json.
 
 Every image is decoded, turned upright, resized and written, with its key and class index, to a
-TFRecord file of its split; every row is encoded as trellis_contracts.dataset describes. The
-split is a pure function of the key, and so the same in every export, unless a manifest of images
-names it. Files:
+TFRecord file of its split; every row is encoded as trellis_contracts.dataset describes, with the
+images at the addresses in its columns. The split is a pure function of the key, and so the same in
+every export, unless a manifest of images names it. Files:
 
   OUTPUT/{train,validation,test}-00000-of-000NN.tfrecord   tf.train.Example: key, features, label
-  OUTPUT/rejected.jsonl         manifest lines without an example, with the reason
+  OUTPUT/rejected.jsonl         manifest lines and rows without an example, with the reason
   OUTPUT/dataset.json           describes the files; written last: its presence commits the dataset
   OUTPUT/partial/               temporary files during the export of a table
 

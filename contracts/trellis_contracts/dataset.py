@@ -5,7 +5,8 @@ A dataset is a folder gs://BUCKET/EXPERIMENT/datasets/FINGERPRINT/ with
 
     train-00000-of-00004.tfrecord ...   validation-..., test-...: uncompressed TFRecords
     rejected.jsonl    {"line": 12, "uri": "gs://...", "label": "3", "reason": "..."} for each line
-                      of an image manifest that became no example; of a table every row becomes one
+                      of an image manifest that became no example; of a table {"key", "feature",
+                      "uri", "label", "reason", "split"} for each row with an unusable image
     dataset.json      this description; written last, without it there is no dataset
 
 dataset_features.py describes the records. dataset.json, schema 2 (the values are examples):
