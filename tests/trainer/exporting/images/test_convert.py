@@ -67,5 +67,5 @@ def test_jpeg_is_close_to_the_pixels():
 
 
 def test_a_file_that_is_no_image():
-    with pytest.raises(ImageError, match="not an image"):
+    with pytest.raises(ImageError, match="a web page, which is not read"):
         convert(b"<html>404</html>", feature(), "train")

@@ -29,6 +29,9 @@ def test_what_is_written_is_read():
     assert columns.source["rows"] == 10
 
 
+FORM = {"size": [8, 8], "channels": 3, "encoding": "png", "resize": "crop", "scale": None}
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -41,8 +44,10 @@ def test_what_is_written_is_read():
         ({"features": [feature("a"), feature("b", name="a")]}, "two features have the name 'a'"),
         ({"features": [feature("a b")]}, "a column's name is a plain identifier"),
         ({"features": [feature("label")]}, "other than key, split, label"),
+        ({"features": [feature("a", "image", "STRING")]}, "has the form `image`"),
+        ({"features": [feature("a") | {"image": FORM}]}, "has the form `image`"),
         (
-            {"features": [feature("a", "image")]},
+            {"features": [feature("a", "video")]},
             'features[0].kind: expected one of "numeric", "boolean"',
         ),
         (
