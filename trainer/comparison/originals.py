@@ -63,7 +63,7 @@ def of_test_split(
 
 
 class ImagesByKey:
-    """The same images by key; memory holds where each lies. Raises HeldOutSplitError."""
+    """Images by key; memory holds where each lies. Raises HeldOutSplitError."""
 
     def __init__(self, directory: str, dataset: DatasetDescription):
         self._dataset = dataset

@@ -260,7 +260,7 @@ TALLIES = (
 
 
 def _columns(task):
-    """Of more than two classes it is a number for each: gathered where such a metric decides."""
+    """Number of columns: one for each of several classes, where such a metric decides."""
     if task.classes == 2:
         return 2 if task.all_in_validation else 0
     return 1 + task.classes if task.metric in ("auc", "average_precision") else 0

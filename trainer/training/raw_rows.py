@@ -99,7 +99,7 @@ class RawRows(tf.Module):
         }
 
     def pixel_signature(self, dtype: str | None = None) -> dict[str, tf.TensorSpec]:
-        """The same of pixels in place of files. dtype: theirs; None: the features'."""
+        """Types and shapes with pixels in place of files. dtype: theirs; None: the features'."""
         return self.signature() | {
             name: tf.TensorSpec([None, *feature.image_shape], dtype or feature.dtype, name)
             for name, feature in self.images.items()

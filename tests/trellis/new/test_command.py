@@ -99,7 +99,7 @@ def test_a_csv_file_whose_rows_have_any_number_of_classes(trellis, dags, planned
     assert main(["check", str(dags / "experiments/people.yaml")]) == 0
     plan = planned("people")
     assert (plan.experiment.task, plan.experiment.metric) == ("multilabel_classification", "auc")
-    assert plan.baselines == []
+    assert plan.baselines == ()
 
 
 def test_rows_of_few_values_are_not_taken_for_copies(trellis, dags, planned, capsys):

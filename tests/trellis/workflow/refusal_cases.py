@@ -45,6 +45,14 @@ FILES = {
     "no effect": (
         "GOOD", "train:", "hyperparameters: {embedding: 4}\ntrain:", "has no effect",
     ),
+    "columns and mix": (
+        "PICTURED", "features: [photo]", "features: [photo, age]", "columns beside them cannot be",
+    ),
+    "images and mix": (
+        "PICTURED", "[photo]\n  image_columns: {photo: {size: 8}",
+        "[photo, scan]\n  image_columns: {scan: {size: 8}, photo: {size: 8}", "mixes one image",
+    ),
+    "weights and mix": ("PICTURED", "label: y", "label: y\n  weight: w", "has no weight"),
     "unknown hyperparameter": ("GOOD", "layers:", "layer:", "has no hyperparameter"),
     "both sources": ("GOOD", "size: 8", "size: 8\n  bigquery: d.t", "under `image_columns`"),
     "own file that imports": ("OWN", "", "import torch\n", "imports torch"),

@@ -32,7 +32,19 @@ OWN_SETS = OWN.replace("multiclass", "multilabel").replace(
     "train:", "hyperparameters: {class_weights: balanced}\ntrain:"
 )
 
-BASES = {"GOOD": GOOD, "CONVOLUTIONAL": CONVOLUTIONAL, "BACKBONE": BACKBONE, "OWN": OWN}
+PICTURED = CONVOLUTIONAL.replace(
+    "  images: manifest.csv\n  size: 8\n",
+    "  bigquery: d.t\n  key: k\n  label: y\n  features: [photo]\n"
+    "  image_columns: {photo: {size: 8}}\n",
+).replace("train:", "hyperparameters: {mix: mixup}\ntrain:")
+
+BASES = {
+    "GOOD": GOOD,
+    "CONVOLUTIONAL": CONVOLUTIONAL,
+    "BACKBONE": BACKBONE,
+    "OWN": OWN,
+    "PICTURED": PICTURED,
+}
 
 
 def test_every_refusal_has_an_entry_and_every_entry_a_refusal():
