@@ -68,6 +68,12 @@ NUMERIC, BOOLEAN, CATEGORICAL, TIMESTAMP, SEQUENCE, TEXT = TABLE_KINDS = (
 )
 VECTORS = {NUMERIC: (NUMERIC, BOOLEAN), CATEGORICAL: (CATEGORICAL,), TIMESTAMP: (TIMESTAMP,)}
 
+BUCKET = r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/"
+IMAGE_ADDRESS = BUCKET + r"(?P<key>(?s:.*)[^/])"
+"""Regular expressions of a bucket's address and of an image's, for Python, Arrow and BigQuery
+alike. key: the name of the object.
+"""
+
 # How an image of another shape becomes the dataset's: trainer.images has the three ways.
 Resize = Literal["stretch", "letterbox", "crop"]
 RESIZES: tuple[Resize, ...] = get_args(Resize)

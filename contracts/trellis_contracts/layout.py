@@ -80,7 +80,7 @@ class RunAddresses:
         return self.trials_of(None)
 
     def trials_of(self, model: str | None) -> str:
-        """The trials of one of the experiment's other models; None: of `model`."""
+        """Address of one model's trials; None is the experiment's `model`."""
         return f"{self.tuning_of(model)}trials.json" if model else f"{self.uri}trials.json"
 
     @property

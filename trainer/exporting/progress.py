@@ -16,9 +16,9 @@ class Progress:
         self._done = 0
         self._start = self._last = time.monotonic()
 
-    def step(self, images: int = 1) -> None:
-        """Count images that have been read."""
-        self._done += images
+    def step(self) -> None:
+        """Count an image that has been read."""
+        self._done += 1
         now = time.monotonic()
         if now - self._last >= _PROGRESS_SECONDS:
             self._last = now

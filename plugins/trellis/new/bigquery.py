@@ -42,12 +42,11 @@ def describe(client: Any, address: str) -> Rows:
             ends = (f"CAST({end}({name}) AS FLOAT64)" for end in ("MAX", "MIN"))
             parts.append(f"{' - '.join(ends)} AS s{number}")
     row = _ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)} AS t", address)
-    few = [n for n, c in enumerate(counted) if c.type in _NAMING and 0 < row[f"d{n}"] <= FEW_VALUES]
-    values = _values(client, address, {n: counted[n].name for n in few})
-    of_images = [
+    few = {n for n, c in enumerate(counted) if c.type in _NAMING and 0 < row[f"d{n}"] <= FEW_VALUES}
+    of_images = {
         n for n, c in enumerate(counted) if c.type == "STRING" and row[f"d{n}"] and not row[f"g{n}"]
-    ]
-    addresses = _values(client, address, {n: counted[n].name for n in of_images}, SAMPLED)
+    }
+    values = _values(client, address, {n: counted[n].name for n in sorted(few | of_images)})
     found = {
         column.name: Column(
             column.name,
@@ -56,8 +55,8 @@ def describe(client: Any, address: str) -> Rows:
             row[f"d{n}"],
             column.type == "FLOAT64" and row[f"d{n}"] > 0 and not row[f"f{n}"],
             column.type in _WHOLE and not row[f"f{n}"] and _counts(row, n),
-            values=values.get(n, ()),
-            addresses=addresses.get(n, ()),
+            values=values[n] if n in few else (),
+            addresses=values[n] if n in of_images else (),
         )
         for n, column in enumerate(counted)
     }
@@ -77,17 +76,15 @@ def _counts(row: Any, number: int) -> bool:
     return bool(1 < row["n"] == row[f"d{number}"] == row[f"s{number}"] + 1)
 
 
-def _values(
-    client: Any, address: str, columns: dict[int, str], most: int = FEW_VALUES
-) -> dict[int, tuple[str, ...]]:
-    """The values of columns as texts, at most so many of each."""
+def _values(client: Any, address: str, columns: dict[int, str]) -> dict[int, tuple[str, ...]]:
+    """The values of columns as texts: all of few, and SAMPLED of more."""
     if not columns:
         return {}
     parts = []
     for number, column in columns.items():
         name = identifier(column)
         texts = f"SELECT DISTINCT CAST({name} AS STRING) FROM {identifier(address)}"
-        parts.append(f"ARRAY({texts} WHERE {name} IS NOT NULL LIMIT {most}) AS v{number}")
+        parts.append(f"ARRAY({texts} WHERE {name} IS NOT NULL LIMIT {SAMPLED}) AS v{number}")
     row = _ask(client, f"SELECT {', '.join(parts)}", address)
     return {number: tuple(sorted(row[f"v{number}"] or ())) for number in columns}
 

@@ -1,17 +1,24 @@
 """Facts about data before there is an experiment."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-IMAGE_ADDRESS = (
-    r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.+"
-    r"\.(?i:png|jpe?g|gif|bmp|webp|tiff?)$"
-)
+from trellis_contracts.dataset_features import BUCKET
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+
+IMAGE_ADDRESS = rf"^{BUCKET}.+(?i:{'|'.join(map(re.escape, IMAGE_SUFFIXES))})$"
 """Regular expression, for Arrow and BigQuery alike, of an address that names an image."""
 
 SAMPLED = 40
 """Images that are looked at."""
+
+
+def sampled(values: Any) -> Any:
+    """Some of a sequence's values, spread over it: SAMPLED at most."""
+    return values[:: max(1, len(values) // SAMPLED)][:SAMPLED]
 
 
 class DataError(ValueError):

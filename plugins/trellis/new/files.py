@@ -7,12 +7,12 @@ from trellis.new import arrow, delimited, kinds, names, values
 from trellis.new.bigquery import FEW_VALUES
 from trellis.new.described import (
     IMAGE_ADDRESS,
-    SAMPLED,
     Column,
     DataError,
     File,
     Reading,
     Rows,
+    sampled,
 )
 
 _TYPES = {
@@ -118,7 +118,7 @@ def _addresses(texts: Any) -> tuple[str, ...]:
     found = compute.match_substring_regex(present, IMAGE_ADDRESS)
     if not len(present) or not compute.all(found).as_py():
         return ()
-    return tuple(present[:: max(1, len(present) // SAMPLED)][:SAMPLED].to_pylist())
+    return tuple(sampled(present).to_pylist())
 
 
 def _text(value: Any) -> str:

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trellis.new import signs
-from trellis.new.described import DataError, Note
+from trellis.new.described import IMAGE_SUFFIXES, DataError, Note
 from trellis.workflow.spec.problems import GUIDE
 from trellis.workflow.validation.class_names import folded
-
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 
 _SYSTEM = ("__MACOSX", "Thumbs.db", "desktop.ini", "ehthumbs.db", "@eaDir", "$RECYCLE.BIN")
 _CONVERT = "convert them to PNG (16 bits keep their depth)"
@@ -134,7 +132,7 @@ def _is_system(name: str) -> bool:
 
 def _is_image(file: Path, left: Counter[str], others: Counter[str]) -> bool:
     suffix = ".nii.gz" if file.name.lower().endswith(".nii.gz") else file.suffix.lower()
-    if suffix not in SUFFIXES:
+    if suffix not in IMAGE_SUFFIXES:
         others[_DICM if suffix not in _KNOWN and _is_dicom(file) else suffix] += 1
         return False
     try:
@@ -185,7 +183,7 @@ def _no_classes(folder: Path, loose: list[Path], others: Counter[str]) -> DataEr
             named = ", ".join(suffix for suffix in suffixes if others[suffix])
             return DataError(
                 f"{folder} has {count:,} files of {what} ({named}), which are not read: {remedy}. "
-                f"Read are {', '.join(SUFFIXES)}"
+                f"Read are {', '.join(IMAGE_SUFFIXES)}"
             )
     if loose:
         return DataError(
@@ -197,7 +195,7 @@ def _no_classes(folder: Path, loose: list[Path], others: Counter[str]) -> DataEr
     return DataError(
         f"{folder} has no images in folders of classes ({folder}/CLASS/IMAGE.png); "
         f"{f'it has files of other types: {types}; ' if others else ''}read are "
-        f"{', '.join(SUFFIXES)}"
+        f"{', '.join(IMAGE_SUFFIXES)}"
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trellis.new import folders
-from trellis.new.described import SAMPLED, DataError, Images, Note
+from trellis.new.described import DataError, Images, Note, sampled
 from trellis.new.shapes import HEADER, Shape, is_image, shape_of
 from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
@@ -64,7 +64,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
             grouped = False
     splits = all(line.ml_use for line in lines)
     uris = [fields[place] for fields, place in named]
-    notes, found = _seen(client, address, uris[:: max(1, len(uris) // SAMPLED)][:SAMPLED])
+    notes, found = _seen(client, address, sampled(uris))
     return Images(
         address,
         dict(sorted(contents.classes.items())),
@@ -130,9 +130,8 @@ def upload(client: Any, folder: Path, address: str) -> int:
 def of_folder(folder: Path, address: str) -> Images:
     """The description of a local folder, as it will be after its upload. Raises DataError."""
     found = folders.read(folder)
-    sampled = found.images[:: max(1, len(found.images) // SAMPLED)][:SAMPLED]
     looked = []
-    for image in sampled:
+    for image in sampled(found.images):
         with image.file.open("rb") as opened:
             start, tail = opened.read(HEADER), opened.read(_LONGEST_TIFF)
             looked.append(_Looked.of(str(image.file), start, tail))

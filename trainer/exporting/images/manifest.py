@@ -36,6 +36,7 @@ import numpy as np
 
 from trainer.exporting import ExportError
 from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.dataset_features import IMAGE_ADDRESS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 # Vertex AI's words, and those of AutoML Vision, which public manifests have. UNASSIGNED is none.
@@ -48,7 +49,7 @@ _ML_USES = {
     "unassigned": "",
 }
 
-_GS_IMAGE = re.compile(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?P<key>.*[^/])", re.DOTALL)
+_GS_IMAGE = re.compile(IMAGE_ADDRESS)
 _RELATIVE_IMAGE = re.compile(r"(?!/)(?!.*://).*\.\w{2,5}", re.DOTALL)
 _LARGEST = float(np.finfo(np.float32).max)
 # Not all that Python takes: 1_000 and nan are no values to learn.

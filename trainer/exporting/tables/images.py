@@ -1,11 +1,12 @@
 """Images of a table's rows: reads those that the columns of a block name, for one shard."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 
 import numpy as np
 import pyarrow as pa
 
-from trainer.exporting.images.reading import StoredImage, files_of, lost_of, read_image
+from trainer.exporting.images.reading import Read, StoredImage, files_of, lost_of, read_image
 from trainer.exporting.progress import Progress
 from trainer.exporting.tables.layout import ShardWork
 from trainer.exporting.tables.rejected import RejectedRow
@@ -17,23 +18,20 @@ from trellis_contracts.dataset_features import IMAGE, Feature
 # Bytes of decoded images that rows held at once would have.
 _BYTES_AT_ONCE = 256 << 20
 
-ReadImages = Callable[[Sequence[tuple[str, Feature, str]]], Iterator[StoredImage | str]]
-"""Reads images in order: (address, feature, split) to what `read_image` returns, each."""
-
 
 class RowImages:
-    """Reads a shard's images, and collects what became of them.
+    """Reads a shard's images, in the threads of a pool, and collects what became of them.
 
     features: the table's image features. rejected: rows with an unusable image. files, lost: see
     trainer.exporting.images.reading.ShardImages.
     """
 
-    def __init__(self, columns: Columns, work: ShardWork, read: ReadImages):
+    def __init__(self, columns: Columns, work: ShardWork, read: Read, pool: Executor):
         self.features = [feature.described() for feature in columns.of(IMAGE)]
         self.rejected: list[RejectedRow] = []
         self.files: list[tuple[int, str]] = []
         self.lost: dict[Loss, tuple[str, ...]] = {}
-        self._split, self._read = work.split, read
+        self._split, self._read, self._pool = work.split, read, pool
         self._progress = Progress(work.position, (work.end - work.start) * len(self.features))
 
     def parts(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -52,9 +50,7 @@ class RowImages:
             return rows, {}
         keys = rows.column("key").to_pylist()
         uris = {feature: rows.column(feature.record_name).to_pylist() for feature in self.features}
-        wanted = [(uri, feature, self._split) for feature in self.features for uri in uris[feature]]
-        answers = iter(self._answers(wanted))
-        found = {feature: [next(answers) for _ in keys] for feature in self.features}
+        found = {feature: list(self._images(feature, uris[feature])) for feature in self.features}
         labels = rows.column("label").to_pylist()
         kept = []
         for place, key in enumerate(keys):
@@ -77,10 +73,16 @@ class RowImages:
                 self.lost[loss] = (*self.lost.get(loss, ()), *lost)
         return rows.take(pa.array(kept, pa.int64())), stored
 
-    def _answers(self, wanted: Sequence[tuple[str, Feature, str]]) -> Iterator[StoredImage | str]:
-        for answer in self._read(wanted):
+    def _images(self, feature: Feature, uris: Sequence[str]) -> Iterator[StoredImage | str]:
+        """The image at each address, or why it is unusable."""
+        for found in self._pool.map(lambda uri: self._image(feature, uri), uris):
             self._progress.step()
-            yield answer
+            yield found
+
+    def _image(self, feature: Feature, uri: str) -> StoredImage | str:
+        if "://" not in uri:
+            return "no address gs://BUCKET/OBJECT" if uri else "no address"
+        return read_image(uri, feature, self._split, self._read)
 
     def _columns(
         self, feature: Feature, images: Sequence[StoredImage], uris: Sequence[str]
@@ -92,11 +94,3 @@ class RowImages:
             checksums = [image.crc32c for image in images]
             columns[f"crc32c/{feature.column}"] = np.array(checksums, np.int64)
         return columns
-
-
-def read_one(wanted: tuple[str, Feature, str], read: Callable[[str], bytes]) -> StoredImage | str:
-    """See read_image; an empty address is unusable too."""
-    uri, feature, split = wanted
-    if "://" not in uri:
-        return "no address gs://BUCKET/OBJECT" if uri else "no address"
-    return read_image(uri, feature, split, read)

@@ -1,6 +1,7 @@
 """Rows that become no example, since an image of theirs is unusable."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,14 +33,19 @@ def without(
     counts: Mapping[str, Counts], rejected: Sequence[RejectedRow], columns: Columns
 ) -> dict[str, Counts]:
     """Counts of the splits without these rows. counts: with them."""
-    left = {split: Counts(given.examples, dict(given.classes)) for split, given in counts.items()}
-    for row in rejected:
-        before = left[row.split]
-        classes = dict(before.classes)
-        for name in [] if columns.is_regression else columns.classes_in(row.label):
-            classes[name] -= 1
-        left[row.split] = Counts(before.examples - 1, classes)
-    return left
+    examples = Counter(row.split for row in rejected)
+    classes = Counter(
+        (row.split, name)
+        for row in rejected
+        for name in ([] if columns.is_regression else columns.classes_in(row.label))
+    )
+    return {
+        split: Counts(
+            given.examples - examples[split],
+            {name: count - classes[split, name] for name, count in given.classes.items()},
+        )
+        for split, given in counts.items()
+    }
 
 
 def check_rejected(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from trainer import storage
 from trainer.exporting import ExportError
@@ -11,7 +10,6 @@ from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import columns as table_columns
 from trainer.exporting.tables import features, parquet, ranges, survey, write
 from trainer.exporting.tables.features import TablePlan
-from trainer.exporting.tables.images import read_one
 from trainer.exporting.tables.layout import PARTIAL_FOLDER, ShardWork, Slice
 from trainer.exporting.tables.parquet import Report, RowGroups, Source
 from trainer.exporting.tables.summaries import RangeSummary
@@ -77,7 +75,8 @@ class Steps:
             table,
             self._read,
             lambda name: self._objects.writing(self._address(name)),
-            lambda wanted: self._readers.map(partial(read_one, read=self._objects.read), wanted),
+            self._objects.read,
+            self._readers,
         )
 
     def commit(self, table: TablePlan, shards: Iterable[ShardResult]) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -11,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer import label_sets
-from trainer.exporting.images.reading import warnings
+from trainer.exporting.images.reading import Read, warnings
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.features import TablePlan
-from trainer.exporting.tables.images import ReadImages, RowImages
+from trainer.exporting.tables.images import RowImages
 from trainer.exporting.tables.layout import ShardWork, pieces
 from trainer.exporting.tables.ranges import ReadSlices, read_rows
 from trainer.exporting.tables.rejected import RejectedRow, check_rejected, without
@@ -56,18 +57,23 @@ class ShardResult:
 
 
 def write_shard(
-    work: ShardWork, plan: TablePlan, read: ReadSlices, writing: Writing, images: ReadImages
+    work: ShardWork,
+    plan: TablePlan,
+    read: ReadSlices,
+    writing: Writing,
+    read_object: Read,
+    pool: Executor,
 ) -> ShardResult:
     """Write the TFRecord file of one ShardWork, range by range.
 
     read: reads slices of temporary files. writing(name): a file to write, which becomes the object.
-    images: reads the images of a block's rows.
+    read_object: reads an image's file; pool reads and converts several.
     """
     start = time.monotonic()
     schema = block_schema(plan.columns)
     layout, split = plan.survey.layout, SPLITS.index(work.split)
     size = examples = 0
-    found = RowImages(plan.columns, work, images)
+    found = RowImages(plan.columns, work, read_object, pool)
     with writing(work.name) as out:
         for range_, first, last in pieces(layout.rows(split), work.start, work.end):
             block = read_rows(layout.slices(range_, split), schema, read)

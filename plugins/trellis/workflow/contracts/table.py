@@ -16,7 +16,7 @@ from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
 from trellis_contracts.columns import SPLIT_BY, WEIGHT, ImageForm, TableFeature
-from trellis_contracts.dataset_features import IMAGE
+from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 MOST_FEATURES = 1000
@@ -67,9 +67,6 @@ _LABELS: dict[str, tuple[Sequence[str], str]] = {
     REGRESSION: (_NUMBER_TYPES, "what a regression learns is a number"),
     MULTILABEL: (("STRING",), "several classes are one text, with | between their names"),
 }
-# An object of Cloud Storage, as in trainer.exporting.images.manifest.
-_OBJECT = "^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?s:.*)[^/]$"
-
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
 # Types of a column that decides the split, by the rule.
@@ -140,7 +137,7 @@ class Feature(TableFeature):
     @property
     def no_address(self) -> str:
         """SQL: the value, of an image feature, is missing or no address of an object."""
-        return f"NOT REGEXP_CONTAINS(IFNULL({identifier(self.column)}, ''), r'{_OBJECT}')"
+        return f"NOT REGEXP_CONTAINS(IFNULL({identifier(self.column)}, ''), r'^{IMAGE_ADDRESS}$')"
 
     @property
     def length(self) -> str:

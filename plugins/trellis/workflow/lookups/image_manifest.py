@@ -21,6 +21,7 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.split import GroupSplit, TimeSplit, recorded
 from trellis_contracts.dataset import IMAGE_RULE
+from trellis_contracts.dataset_features import IMAGE_ADDRESS
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
 
 # Raise when the same manifest and settings would give another dataset (a new split rule), so that
@@ -29,8 +30,8 @@ DATASET_VERSION = 1
 
 _LEAST_GROUPS = 6
 
-# These three as trainer.exporting.images.manifest has them.
-_IMAGE = re.compile(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/(?P<key>.*[^/])", re.DOTALL)
+_IMAGE = re.compile(IMAGE_ADDRESS)
+# These two as trainer.exporting.images.manifest has them.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LARGEST = 3.4028234663852886e38  # of float32
 
