@@ -168,3 +168,16 @@ def test_the_bytes_do_not_depend_on_the_order_of_the_rows(tmp_path, buckets):
         return {p.name: p.read_bytes() for p in (tmp_path / f"{name}-out").glob("*.tfrecord")}
 
     assert content("one") == content("three")
+
+
+def test_a_class_of_which_a_split_keeps_no_row_is_warned_of(tmp_path, buckets):
+    write_images(buckets, [f"{number}.png" for number in range(ROWS)])
+    gone = [n for n in range(ROWS) if n % 2 and SPLIT[n] == "test"]
+    addresses = [None if n in gone else f"gs://b/{n}.png" for n in range(ROWS)]
+    source = table(tmp_path / "source", addresses)
+
+    assert run(source, tmp_path / "out") == 0
+
+    dataset = dataset_description.load(str(tmp_path / "out"))
+    assert dataset.rejected == len(gone)
+    assert any("no example in the test split ('ill')" in each for each in dataset.warnings)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trainer.exporting import ExportError
-from trainer.exporting.classes import absent_classes
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.columns import SnapshotColumns
@@ -94,7 +93,6 @@ def make_plan(
     label = Label("label", "float32" if columns.is_regression else "int64", columns.label)
     if statistics:
         label = Label(label.name, label.dtype, label.column, statistics)
-    warnings += absent_classes(surveyed.counts)
     weight = _weight(columns, surveyed, summary)
     return TablePlan(columns, surveyed, tuple(features), label, weight, tuple(warnings))
 

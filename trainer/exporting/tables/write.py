@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer import label_sets
+from trainer.exporting.classes import absent_classes
 from trainer.exporting.images.reading import Read, warnings
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.features import TablePlan
@@ -177,7 +178,7 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=(*plan.warnings, *warnings(results)),
+        warnings=(*plan.warnings, *absent_classes(counts), *warnings(results)),
     )
     write(FILE_NAME, description.to_json().encode())
     return description
