@@ -1,6 +1,7 @@
 """Whatever a message or a page points to is there: commands, files, headings, keys, tasks.
 
-The texts are all string literals of the programs, and all pages. Each pointer is followed.
+The texts are all string literals of the programs, their comments where they name files, the
+templates of pages and of the report, and all pages. Each pointer is followed.
 """
 
 import ast
@@ -18,16 +19,34 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.sections import field_of
 from trellis.workflow.validation.file import load, with_changes
 
-PROGRAMS = [
-    path
-    for folder in ("plugins/trellis", "demo", "trainer")
-    for path in sorted((ROOT / folder).rglob("*.py"))
+PARTS = (
+    "plugins/trellis",
+    "contracts/trellis_contracts",
+    "dags",
+    "demo",
+    "trainer",
+    "local_gcp/src",
+    "testbed",
+    "benchmarks",
+)
+PROGRAMS = [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted(ROOT.glob("*/README.md")),
+    *sorted(ROOT.glob("*/*/README.md")),
 ]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BUILT = ("changelog.md", "contributing.md", "reference.md")
 """Pages that docs/build.py makes."""
 
-TEMPLATES = sorted((ROOT / "plugins/trellis").rglob("*.j2"))
+TEMPLATES = [
+    path for part in ("plugins/trellis", "trainer") for path in sorted((ROOT / part).rglob("*.j2"))
+]
+SETTINGS = [*sorted((ROOT / "dags").rglob("*.yaml")), *sorted((ROOT / "infra").glob("*.tf"))]
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+AUTHORS = re.compile(r"NAME|dags/experiments/\w|dags/platform-prod|infra/terraform\.tfvars$")
+"""Files that the readers of a page make, and places for a name."""
 
 
 def literals(path):
@@ -42,7 +61,8 @@ def literals(path):
 @pytest.fixture(scope="module")
 def texts():
     found = [(path, text) for path in PROGRAMS for text in literals(path)]
-    return [*found, *((path, path.read_text()) for path in [*PAGES, *TEMPLATES])]
+    whole = [*PAGES, *TEMPLATES, *SETTINGS]
+    return [*found, *((path, path.read_text()) for path in whole)]
 
 
 @pytest.fixture(scope="module")
@@ -79,19 +99,84 @@ def wrong(found, is_there):
     return [pointer for pointer in found if not is_there(pointer[1])]
 
 
-def test_commands_exist(texts, capsys):
-    def is_there(name):
-        with pytest.raises(SystemExit) as ended:
-            main([name, "--help"])
-        return ended.value.code == 0
+# "trellis go" is what the processes of a training say to each other.
+COMMAND = r"(?m)(?:`|^ *(?:\$ )?|<code>)trellis (?!go )([a-z]+\b[^`\n#<|]*)"
 
-    assert not is_there("chek")
-    assert wrong(pointers(texts, r"`trellis ([a-z]+)"), is_there) == []
+
+def test_commands_exist_and_take_their_options(texts, capsys):
+    """In text between backticks, in examples that stand on lines of their own, in pages."""
+
+    def is_there(words):
+        name, *options = [words.split()[0], *re.findall(r"(?<![\w-])--[a-z-]+", words)]
+        words = [name, "experiment"] if name == "new" else [name]
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--help"])
+        help_of = capsys.readouterr().out
+        return ended.value.code == 0 and all(
+            re.search(rf"{option}\b(?!-)", help_of) for option in options
+        )
+
+    assert not is_there("chek FILE")
+    assert not is_there("runs --add-mising")
+    assert is_there("runs --owner ada --last 100")
+    assert wrong(pointers(texts, COMMAND), is_there) == []
+
+
+def test_commands_of_airflow_exist(texts):
+    from airflow.cli.cli_parser import get_parser
+
+    def actions(parser):
+        found = [a for a in parser._actions if isinstance(a.choices, dict)]
+        return found[0].choices if found else {}
+
+    groups = actions(get_parser())
+
+    def is_there(words):
+        group, action = words.split()
+        return group in groups and action in actions(groups[group])
+
+    assert not is_there("dags uncause")
+    found = pointers(texts, r"\bairflow ((?:dags|tasks|backfill|db|connections|assets) [a-z-]+)")
+    assert wrong(found, is_there) == []
+
+
+def test_programs_that_python_starts_exist(texts):
+    """`python -m demo.tables`: a module or a package of this repository."""
+
+    def is_there(name):
+        folder = ROOT / "plugins" if name.startswith("trellis") else ROOT
+        place = folder / name.replace(".", "/")
+        return place.with_suffix(".py").is_file() or (place / "__main__.py").is_file()
+
+    ours = r"(?:demo|trainer|trellis|benchmarks|testbed)"
+    assert wrong(pointers(texts, rf"\bpython3? -m ({ours}(?:\.\w+)*)"), is_there) == []
 
 
 def test_targets_of_make_exist(texts):
     targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
     assert wrong(pointers(texts, r"`make ([a-z-]+)"), targets.__contains__) == []
+
+
+def test_files_of_the_repository_exist():
+    """In pages, and in programs and tests with their comments."""
+    paths = [*PROGRAMS, *TESTS, *PAGES, *TEMPLATES, *SETTINGS, ROOT / "Makefile"]
+    texts = [(path, path.read_text()) for path in paths if path != Path(__file__)]
+    folders = "|".join(sorted(path.name for path in ROOT.glob("[a-z]*") if path.is_dir()))
+    suffixes = "py|md|ya?ml|json|txt|in|sh|sql|tf|j2|svg"
+    named = pointers(texts, rf"(?<![\w/.@-])((?:{folders})/[\w./-]+\.(?:{suffixes}))\b")
+
+    def is_there(name):
+        return (ROOT / name).exists() or AUTHORS.search(name)
+
+    assert wrong(named, is_there) == []
+
+
+def test_places_of_a_page_exist_on_it():
+    """Links within the report and within the pages of Airflow: each has its anchor."""
+    for folder in {path.parent for path in TEMPLATES}:
+        text = "".join(path.read_text() for path in TEMPLATES if path.parent == folder)
+        anchors = set(re.findall(r"""\bid=["']([\w-]+)["']""", text))
+        assert set(re.findall(r"""\bhref=["']#([\w-]+)["']""", text)) <= anchors, folder
 
 
 def headings(page):
@@ -129,9 +214,11 @@ def test_links_between_pages_lead_somewhere(texts):
 
 
 def test_keys_of_the_platform_exist(texts):
-    found = pointers(texts, r"platform\.yaml: ([a-z_]+(?:\.[a-z_]+)*)")
+    before = r"platform\.yaml: ([a-z_]+(?:\.[a-z_]+)*)"
+    after = r"`([a-z_]+(?:\.[a-z_]+)*)(?:: [^`]*)?` (?:in|of) (?:the group's )?platform\.yaml"
     known = lambda key: field_of(Platform, tuple(key.split("."))) is not None  # noqa: E731
-    assert wrong(found, known) == []
+    assert wrong(pointers(texts, before), known) == []
+    assert wrong(pointers(texts, after), known) == []
 
 
 def test_keys_of_an_experiment_exist(texts, tasks):
@@ -149,8 +236,13 @@ def test_keys_of_an_experiment_exist(texts, tasks):
 
 
 def test_tasks_that_one_is_to_clear_exist(texts, tasks):
-    found = pointers(texts, r"[Cc]lear `([a-z_.]+)`")
-    assert wrong(found, tasks.__contains__) == []
+    assert wrong(pointers(texts, r"[Cc]lear `([a-z_.]+)`"), tasks.__contains__) == []
+
+
+def test_tasks_whose_log_or_work_is_named_exist(texts, tasks):
+    others = {"tell", "undeploy"}  # of the group's DAGs
+    found = pointers(texts, r"(?:\btasks?|\bstage|\blog of) `([a-z_.]+)`")
+    assert wrong(found, (tasks | others).__contains__) == []
 
 
 def test_programs_exist(texts):

@@ -3,7 +3,7 @@
 A field of a request is one of three: it has its effect or is returned (`used`), Google ignores it
 in requests because it is output only (`output`), or it is not emulated. One that is not emulated
 may have its default: false, empty, 0, ..._UNSPECIFIED, or what `defaults` names. A message without
-an entry is emulated as a whole by the fields that hold it. tests/conformance/test_request_fields.py
+an entry is emulated as a whole by the fields that hold it. local_gcp/tests/test_request_fields.py
 of Trellis's checkout sends every field of Google's discovery documents.
 """
 
