@@ -18,7 +18,7 @@ columns.schema.json describes every field:
                              "resize": "stretch", "scale": null}}, ...],
      "max_rejected": 0.05,          only with images: share of rows whose images may be unusable
      "vocabulary": 1000,            maximum number of terms per categorical feature
-     "source": {"table", "query", "partition", "snapshot", "rows": 569},       as dataset.json's
+     "source": {"table", "query", "files", "partition", "snapshot", "rows": 569},  as dataset.json's
      "findings": [{"check": "group", "feature": "ward", "text": "..."}]}      its `warnings` too
 
 The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,

@@ -88,23 +88,27 @@ class CsvSource:
         return f"SELECT {', '.join(values)} FROM ({self._texts(fields, strict)})"
 
     def wrong(self, fields: list[Field]) -> str:
-        """DuckDB query for (field name, text, row number) of bad values."""
+        """DuckDB query for (field name, text, row number, file) of bad values."""
         parts = [
-            f"SELECT {literal(f.name)}, {_raw(f)}, row FROM texts WHERE {_raw(f)} IS NOT NULL "
-            f"AND ({self._value(f, False)}) IS NULL"
+            f"SELECT {literal(f.name)}, {_raw(f)}, row, filename FROM texts "
+            f"WHERE {_raw(f)} IS NOT NULL AND ({self._value(f, False)}) IS NULL"
             for f in fields
         ]
         return " UNION ALL ".join(parts)
 
     def texts(self, fields: list[Field]) -> str:
-        """DuckDB query for the texts, with `row`, without lines that cannot be split."""
-        return f"SELECT *, row_number() OVER () AS row FROM ({self._texts(fields, False)})"
+        """DuckDB query for the texts, without lines that cannot be split, with the number of the
+        `row` in its file.
+        """
+        number = "row_number() OVER (PARTITION BY filename)"
+        return f"SELECT *, {number} AS row FROM ({self._texts(fields, False)})"
 
     def values(self, fields: list[Field]) -> str:
         """DuckDB query for the rows of `texts` without bad values."""
         columns = [f"{self._value(f, False)} AS {quoted(f.name)}" for f in fields]
         good = [f"({_raw(f)} IS NULL OR ({self._value(f, False)}) IS NOT NULL)" for f in fields]
-        return f"SELECT {', '.join(columns)} FROM texts WHERE {' AND '.join(good)} ORDER BY row"
+        chosen = f"FROM texts WHERE {' AND '.join(good)} ORDER BY filename, row"
+        return f"SELECT {', '.join(columns)} {chosen}"
 
     def _texts(self, fields: list[Field], strict: bool) -> str:
         columns = ", ".join(f"{literal(_raw_name(f))}: 'VARCHAR'" for f in fields)
@@ -124,7 +128,7 @@ class CsvSource:
             f"columns = {{{columns}}}",
         ]
         if not strict:
-            options += ["store_rejects = true", "rejects_table = 'rejects'"]
+            options += ["filename = true", "store_rejects = true", "rejects_table = 'rejects'"]
             options += ["rejects_scan = 'rejects_scans'"]
         parts = []
         for zipped in (False, True):

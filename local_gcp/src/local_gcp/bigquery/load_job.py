@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,15 @@ class LoadWork:
     def __call__(self, job: Job) -> dict[str, Any]:
         configuration = job.configuration["load"]
         target = TableRef.from_api(configuration["destinationTable"])
-        paths = self._paths(job, configuration)
+        uris = self._files_of(job, configuration)
+        paths = list(uris)
         kind = (configuration.get("sourceFormat") or "CSV").upper()
         if kind not in _FORMATS:
             raise not_emulated(f"load jobs of {kind}")
         source = _FORMATS[kind](paths, configuration)
         job.begin(self._locks, [target])
         try:
-            record, rows, bad = self._load(job, configuration, target, source, strict=True)
+            record, rows, bad = self._load(job, configuration, target, source, uris)
         except (duckdb.InterruptException, duckdb.ConstraintException):
             raise
         except duckdb.Error as error:
@@ -59,9 +61,7 @@ class LoadWork:
             log.info("Job %s: %s", job.id, error)
             job.cursor.execute("ROLLBACK")
             job.cursor.execute("BEGIN")
-            record, rows, bad = self._load(
-                job, configuration, target, source, strict=False, why=error
-            )
+            record, rows, bad = self._load(job, configuration, target, source, uris, why=error)
         job.catalog.save(record.changed())
         statistics = {
             "inputFiles": str(len(paths)),
@@ -78,7 +78,7 @@ class LoadWork:
         configuration: dict[str, Any],
         target: TableRef,
         source: Source,
-        strict: bool,
+        uris: Mapping[Path, str],
         why: duckdb.Error | None = None,
     ) -> tuple[TableRecord, int, int]:
         fields = self._fields(job, configuration, target, source)
@@ -89,11 +89,11 @@ class LoadWork:
             if why:
                 raise invalid(f"Error while reading data, error message: {why}")
             query = source.query(fields, job.cursor)
-        elif strict:
+        elif why is None:
             query = source.query(fields, strict=True)
         else:
             most = int(configuration.get("maxBadRecords") or 0)
-            query, bad = self._good_rows(job, source, fields, most, why)
+            query, bad = self._good_rows(job, source, fields, most, uris, why)
         rows = insert(job, record, fields, query, target.partition)
         return record, rows, bad
 
@@ -120,17 +120,18 @@ class LoadWork:
             return record.fields
         raise invalid("No schema specified on job or table.")
 
-    def _paths(self, job: Job, configuration: dict[str, Any]) -> list[Path]:
+    def _files_of(self, job: Job, configuration: dict[str, Any]) -> dict[Path, str]:
+        """The files to load, and the objects that they are; "" of a request's own."""
         uris = configuration.get("sourceUris")
         if uris:
             for uri in uris:
                 self._files.check_source(uri, job.location or DEFAULT)
-            return [path for _, path in self._files.matching(uris)]
+            return {path: uri for uri, path in self._files.matching(uris)}
         path = self._uploads / job.id
         job.on_commit(lambda: path.unlink(missing_ok=True))
         if not path.is_file():
             raise invalid("Load configuration must specify at least one source URI")
-        return [path]
+        return {path: ""}
 
     def _good_rows(
         self,
@@ -138,7 +139,8 @@ class LoadWork:
         source: CsvSource | JsonSource,
         fields: list[Field],
         most: int,
-        why: duckdb.Error | None,
+        uris: Mapping[Path, str],
+        why: duckdb.Error,
     ) -> tuple[str, int]:
         """(query for the good rows, number of bad rows); raises an error if too many are bad."""
         if isinstance(source, JsonSource):
@@ -150,18 +152,27 @@ class LoadWork:
             cursor.execute(f"DROP TABLE IF EXISTS temp.{name}")
         job.execute(f"CREATE TEMP TABLE texts AS {source.texts(fields)}")
         split = job.execute(
-            "SELECT DISTINCT line, error_message FROM temp.rejects ORDER BY line"
+            "SELECT DISTINCT line, error_message, file_path FROM temp.rejects "
+            "JOIN temp.rejects_scans USING (scan_id, file_id) ORDER BY file_path, line"
         ).fetchall()
         wrong = job.execute(
-            f"SELECT * FROM ({source.wrong(fields)}) AS w(field, text, row) ORDER BY row"
+            f"SELECT * FROM ({source.wrong(fields)}) AS w(field, text, row, file) "
+            "ORDER BY file, row"
         ).fetchall()
         types = {f.name: f.type for f in fields}
-        problems = [f"line {line}: {message}" for line, message in split]
+
+        def place(path: str) -> str:
+            uri = uris[Path(path)]
+            return f"; File: {uri}" if uri else ""
+
+        problems = [f"line {line}: {message}{place(file)}" for line, message, file in split]
         problems += [
-            f"Could not parse '{text}' as {types[name]} for field {name} (row {row + source.skip})"
-            for name, text, row in wrong
+            f"Could not parse '{text}' as {types[name]} for field {name} "
+            f"(row {row + source.skip}){place(file)}"
+            for name, text, row, file in wrong
         ]
-        bad = len({line for line, _ in split}) + len({row for _, _, row in wrong})
+        bad = len({(file, line) for line, _, file in split})
+        bad += len({(file, row) for _, _, row, file in wrong})
         if bad > most or not problems:
             raise _too_many("CSV", bad, problems or [str(why)])
         return source.values(fields), bad
@@ -172,7 +183,7 @@ class LoadWork:
         source: JsonSource,
         fields: list[Field],
         most: int,
-        why: duckdb.Error | None,
+        why: duckdb.Error,
     ) -> int:
         if most:
             raise not_emulated("maxBadRecords of JSON files of which a record is bad")

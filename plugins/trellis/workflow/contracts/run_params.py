@@ -34,6 +34,7 @@ _SOURCES = {
     "images": _RunParam("source", ("source", "images"), "Manifest of images", "Data"),
     "bigquery": _RunParam("source", ("source", "bigquery"), "Table", "Data"),
     "query": _RunParam("source", ("source", "query"), "Query", "Data"),
+    "files": _RunParam("source", ("source", "files"), "Files", "Data"),
 }
 
 _TUNING = (

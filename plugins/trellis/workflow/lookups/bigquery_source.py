@@ -25,11 +25,11 @@ from trellis.workflow import sql
 from trellis.workflow.contracts import interval, table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.interval import Partition
-from trellis.workflow.lookups import table_state
+from trellis.workflow.lookups import bucket_files, table_state
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import QueryPredict, TablePredict
-from trellis.workflow.spec.source import QuerySource, TableSource
+from trellis.workflow.spec.source import FilesSource, QuerySource, TableSource
 from trellis.workflow.spec.split import Split, recorded
 from trellis_contracts.dataset import IMAGE_RULE
 
@@ -75,7 +75,7 @@ def inspect(
     job = source.dry_run(statement)
     parts = source.partitions(partition)
     examples = source.count(partition, parts)
-    versions = parts or table_state.versions(source.client, job, source.known)
+    versions = parts or source.version or table_state.versions(source.client, job, source.known)
     return Inspection(
         source.name,
         described,
@@ -92,7 +92,8 @@ class Source:
     """An existing table or query, with its columns' metadata from BigQuery.
 
     section: the part of the file that names it. name: for messages. sql: what to SELECT from.
-    columns: in its order. known: BigQuery's Table; None for a query.
+    columns: in its order. known: BigQuery's Table; None for a query. version: of its files; None:
+    BigQuery dates its tables.
     """
 
     client: Any
@@ -102,6 +103,7 @@ class Source:
     columns: list[table.Column]
     known: Any
     query: str | None
+    version: Any = None
 
     def dry_run(self, statement: str) -> Any:
         """The job of a dry run of a statement on it. Raises SourceError if BigQuery refuses it."""
@@ -128,15 +130,23 @@ class Source:
 def find(
     platform: Platform,
     section: str,
-    given: TableSource | QuerySource | TablePredict | QueryPredict,
+    given: TableSource | QuerySource | FilesSource | TablePredict | QueryPredict,
 ) -> Source:
-    """Inspect the table or query that a section of the file names. Raises SourceError."""
+    """Inspect the table or query that a section of the file names, or load the files. Raises
+    SourceError.
+    """
     client = _client(platform)
     if isinstance(given, QuerySource | QueryPredict):
         text = _END.sub("", given.query.strip())
         fields = _dry_run(client, section, text, text).schema
         name, columns = f"The query ({section}.query)", table.columns(fields)
         return Source(client, section, name, f"(\n{text}\n)", columns, None, given.query)
+    if isinstance(given, FilesSource):
+        files = bucket_files.find(platform, given)
+        create_dataset(platform)
+        known = bucket_files.load(client, platform, given, files)
+        columns, rows = table.columns(known.schema), sql.identifier(str(known.reference))
+        return Source(client, section, files.address, rows, columns, known, None, files.version)
     name, where = platform.table(given.bigquery), f"{section}.bigquery"
     known, fields = _table(client, name, where)
     if known.location and known.location.lower() != platform.location.lower():
@@ -148,11 +158,16 @@ def find(
     return Source(client, section, name, sql.identifier(name), columns, known, None)
 
 
-def changed(platform: Platform, given: TableSource | QuerySource) -> list[dict[str, Any]]:
-    """The time of the last change, and the rows, of each table that a table or query reads.
+def changed(
+    platform: Platform, given: TableSource | QuerySource | FilesSource
+) -> list[dict[str, Any]]:
+    """The time of the last change, and the rows, of each table that a table or query reads; the
+    generation of each file.
 
-    A dry run names them, for views too. Raises SourceError.
+    A dry run names the tables, for views too. Raises SourceError.
     """
+    if isinstance(given, FilesSource):
+        return bucket_files.find(platform, given).version
     source = find(platform, "source", given)
     job = source.dry_run(f"SELECT * FROM {source.sql}")
     return table_state.versions(source.client, job, source.known)

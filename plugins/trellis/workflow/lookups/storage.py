@@ -96,6 +96,16 @@ def blobs(platform: Platform, prefix: str) -> list[Blob]:
     return list(each_blob(platform, prefix))
 
 
+def matching(platform: Platform, bucket: str, pattern: str) -> list[Blob]:
+    """The objects of a bucket by a pattern, in which * stands for any characters but /, ** for any:
+    https://cloud.google.com/storage/docs/json_api/v1/objects/list#list-objects-and-prefixes-using-glob
+    """
+    try:
+        return list(_client(platform.connection).list_blobs(bucket, match_glob=pattern))
+    except (NotFound, Forbidden):
+        return []
+
+
 def each_blob(platform: Platform, prefix: str) -> Iterator[Blob]:
     """List the objects page by page."""
     bucket, _, name = prefix.removeprefix("gs://").partition("/")

@@ -18,7 +18,7 @@ from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict
 from trellis.workflow.spec.quantities import USD, ClassName, Date, Duration, FlagValue, Form, Scalar
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
-from trellis.workflow.spec.source import ImageSource, QuerySource, Source, TableSource
+from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, Source, TableSource
 from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
 
 
@@ -243,7 +243,7 @@ class Experiment(Section):
         return self.source
 
     @property
-    def row_source(self) -> TableSource | QuerySource:
+    def row_source(self) -> TableSource | QuerySource | FilesSource:
         """The source, for what only rows have. Raises TypeError if it is images."""
         if isinstance(self.source, ImageSource):
             raise TypeError(f"the source of {self.name} is images, not rows")

@@ -118,10 +118,15 @@ def _message(place: _Place, kind: str, detail: Any) -> str:
     return f"{found(value)}expected {(expected_inside if place.inside else expected)(info)}"
 
 
+def _and(names: list[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _unknown(place: _Place, name: str) -> str:
     others = [v.title for v in place.variants if name in dict(fields(v))]
     if others:
-        return f"belongs to {' and '.join(others)}, not {_beside(place.section)}"
+        return f"belongs to {_and(others)}, not {_beside(place.section)}"
     known = [name for name, _ in fields(place.section)]
     if issubclass(place.section, Variant) and not place.section.opening:
         known += [name for variant in place.variants for name in variant.opening]

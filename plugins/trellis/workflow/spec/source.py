@@ -17,6 +17,11 @@ from trellis_contracts.columns import ImageForm
 Kind = Literal["image", "table"]
 """Kind of a model's input, in the trainer's words."""
 
+ColumnType = Literal[
+    "STRING", "INT64", "FLOAT64", "NUMERIC", "BOOL", "DATE", "DATETIME", "TIMESTAMP"
+]
+"""Types of columns, as BigQuery's SQL has them."""
+
 
 class _Stored(Variant):
     """Storage of the examples for training."""
@@ -208,10 +213,33 @@ class QuerySource(RowSource):
         return self.query
 
 
+class FilesSource(RowSource):
+    """Rows of files in Cloud Storage."""
+
+    opening = ("files",)
+    title = "files"
+
+    files: Object = key(
+        "Parquet, CSV, JSON lines or Avro files with the same columns, as their names end; * in a "
+        "name stands for any characters but /, ** for any: a run loads them into BigQuery, which "
+        "is free"
+    )
+    types: dict[str, ColumnType] = key(
+        "BigQuery's types of columns of CSV or JSON lines files that it would detect wrongly, such "
+        "as STRING of a number with leading zeros",
+        {},
+    )
+
+    @property
+    def address(self) -> str:
+        """The files."""
+        return self.files
+
+
 Source = Annotated[
-    ImageSource | TableSource | QuerySource,
+    ImageSource | TableSource | QuerySource | FilesSource,
     OneOf(
-        "one of `images: MANIFEST`, `bigquery: TABLE` and `query: SQL`",
+        "one of `images: MANIFEST`, `bigquery: TABLE`, `query: SQL` and `files: FILES`",
         "nothing to read",
         "a manifest lists images alone. For images beside other columns, name the column of a "
         "table or query that holds their addresses under `image_columns`",

@@ -14,7 +14,7 @@ from trellis.workflow.contracts.table import INFINITE, Table
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.source import QuerySource, TableSource
+from trellis.workflow.spec.source import FilesSource, QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
@@ -216,6 +216,7 @@ def columns_json(
         source={
             "table": platform.table(source.bigquery) if isinstance(source, TableSource) else None,
             "query": source.query if isinstance(source, QuerySource) else None,
+            **({"files": platform.uri(source.files)} if isinstance(source, FilesSource) else {}),
             "partition": plan.dataset.partition,
             "snapshot": job_messages.snapshot(plan, platform),
             "rows": rows,

@@ -13,7 +13,7 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.pricing.machines import table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.source import ImageSource, TableSource
+from trellis.workflow.spec.source import FilesSource, ImageSource, TableSource
 from trellis.workflow.spec.split import (
     GroupSplit,
     KeySplit,
@@ -177,6 +177,8 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
         rows = f"`{platform.uri(source.images)}`"
     elif isinstance(source, TableSource):
         rows = f"`{platform.table(source.bigquery)}`"
+    elif isinstance(source, FilesSource):
+        rows = f"the rows of `{platform.uri(source.files)}`"
     what = f"writes {rows} as TFRecords (Dataflow); skipped if this dataset exists already"
     yield "export", what
 

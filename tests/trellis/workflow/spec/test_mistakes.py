@@ -54,7 +54,7 @@ MISTAKES = [
      "got 'digits'; expected one of `images: MANIFEST`"),
     ("images: manifest.csv", "bigquery: d.t", 7, "source.size", "belongs to images"),
     ("size: 8", "size: 8\n  bigquery: d.t", 5, "source", "got images and bigquery; expected"),
-    ("size: 8", "key: id", 7, "source.key", "belongs to tables and queries, not beside `images`"),
+    ("size: 8", "key: id", 7, "source.key", "belongs to tables, queries and files, not"),
     ("size: 8", "", 5, "source.size", "missing beside `images`; expected one side"),
     ("model: dense", "model: desne", 8, "model", "did you mean 'dense'?"),
     ("task: multiclass_", "task: multiclas_", 9, "task", "mean 'multiclass_classification'?"),
