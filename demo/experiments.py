@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,8 @@ class FinishedRun:
         )
         board = self._read("leaderboard", "leaderboard.json")
         if board:
-            console.print(_leaderboard(board))
+            for part in _leaderboard(board, console.width):
+                console.print(part)
             say("* winner")
             serving.show_decision(board)
         if record := self._read("deployment.json"):
@@ -191,12 +193,33 @@ def _jobs(gcp: str) -> list[dict]:
         return []  # its supervisor is restarting it; the next poll shows it again
 
 
-def _leaderboard(board: dict) -> Table:
-    """Contenders by metric, under the metrics' full names: these say what is averaged."""
-    metrics = board["metrics"]
+def _leaderboard(board: dict, width: int) -> Iterator[Table]:
+    """Contenders by metric, under the metrics' full names: these say what is averaged. Several
+    tables where one is wider than the screen, so that no figure is cut. width: in characters.
+    """
+    names = max(len(contender["name"]) for contender in board["contenders"])
+    left = width - names - 5
+    part: dict[str, dict] = {}
+    for name, metric in board["metrics"].items():
+        own = _width(metric) + 2
+        if part and own > left:
+            yield _part(board, part)
+            part, left = {}, width - names - 5
+        part[name] = metric
+        left -= own
+    yield _part(board, part)
+
+
+def _width(metric: dict) -> int:
+    return max(map(len, (*metric["title"].split(), "0.0000")))
+
+
+def _part(board: dict, metrics: dict[str, dict]) -> Table:
     table = Table(box=None, header_style="bold")
-    for heading in ("", "contender", *(metric["title"] for metric in metrics.values())):
-        table.add_column(heading, no_wrap=heading == "contender")
+    table.add_column("")
+    table.add_column("contender", no_wrap=True)
+    for metric in metrics.values():
+        table.add_column(metric["title"], width=_width(metric))
     for contender in board["contenders"]:
         mark = "*" if contender["name"] == board["winner"] else ""
         scored = contender["status"] == "ok"

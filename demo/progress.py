@@ -20,6 +20,7 @@ WORDS = {
     "queued": "starting",
     "deferred": "running",
     "up_for_retry": "waiting for a retry",
+    "up_for_reschedule": "waiting for another start",
     "upstream_failed": "not reached",
     "success": "done",
 }

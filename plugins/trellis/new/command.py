@@ -13,7 +13,7 @@ from typing import Any
 
 from trellis.google_api import SIGN_IN
 from trellis.new import bigquery, files, images, kinds, loading, roles, text
-from trellis.new.described import DataError, File, Note, Reading, Rows, lines
+from trellis.new.described import DataError, File, Note, Reading, Rows, lines, listed
 from trellis.results.index import client_of
 from trellis.workflow.assembly import chain
 from trellis.workflow.spec import editor_schema
@@ -203,7 +203,7 @@ def _of_rows(
         pictures[name] = images.of_column(client_of(group), name, column.addresses)
         _say(f"images: the addresses in {name}", pictures[name].notes)
     if chosen.left_out:
-        print(f"no feature: {'; '.join(f'{name} ({why})' for name, why in chosen.left_out)}")
+        print(f"no feature: {listed([f'{name} ({why})' for name, why in chosen.left_out])}")
     for warning in (*chosen.warnings, *class_names.doubts(classes)):
         print(f"warning: {warning}")
     together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from trellis.new import kinds
 from trellis.new.described import DataError
 
 MOST_BYTES = 2**31 - 1
@@ -33,7 +34,7 @@ def unpacked(path: Path) -> bytes:
         if data.startswith(b"\x1f\x8b"):
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
                 data = file.read(MOST_BYTES + 1)
-        elif data.startswith(b"PK\x03\x04"):
+        elif data.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the second: of an empty one
             data = _of_zip(path, data)
     except (zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, EOFError, RuntimeError) as error:
         # zipfile raises RuntimeError for a password.
@@ -96,12 +97,15 @@ def _of_zip(path: Path, data: bytes) -> bytes:
                 f"{path} is a file of Excel or another office program under this name; rename it "
                 "to .xlsx, or save the sheet as CSV UTF-8"
             )
+        if not names:
+            raise DataError(f"{path} is an archive without a file")
         if len(names) != 1:
             shown = ", ".join(names[:5]) + (", ..." if names[5:] else "")
             raise DataError(
                 f"{path} holds {len(names)} files ({shown}); expected one table: unpack it and "
                 "name the file"
             )
+        kinds.check_inner(path, names[0])
         with archive.open(names[0]) as file:
             return file.read(MOST_BYTES + 1)
 

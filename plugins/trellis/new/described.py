@@ -21,6 +21,15 @@ def sampled(values: Any) -> Any:
     return values[:: max(1, len(values) // SAMPLED)][:SAMPLED]
 
 
+def listed(parts: Sequence[str]) -> str:
+    """The parts with semicolons between them, 40 at most: a table may have thousands of columns."""
+    more = f"; and {len(parts) - _SHOWN:,} more" if len(parts) > _SHOWN else ""
+    return "; ".join(parts[:_SHOWN]) + more
+
+
+_SHOWN = 40
+
+
 class DataError(ValueError):
     """The data cannot be used as they are; the message says what to do."""
 
@@ -87,7 +96,8 @@ class Column:
     counted (arrays, and types that no model reads). whole: FLOAT64, and every value a whole number.
     counting: whole numbers that number the rows, from `first` on without a gap. own_name: the
     file's spelling. values: the texts, if they are few. addresses: some of the values, if each is
-    the address of an image (`IMAGE_ADDRESS`).
+    the address of an image (`IMAGE_ADDRESS`). nines: of numbers, one that may stand for a missing
+    value, and its rows: -999 or 9999, far from all others.
     """
 
     name: str
@@ -99,6 +109,7 @@ class Column:
     own_name: str | None = None
     values: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    nines: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)

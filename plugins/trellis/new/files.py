@@ -1,5 +1,6 @@
 """A table in a file on this machine: read, and described as BigQuery will have it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,7 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         return Column(name, type_, values_.null_count, own_name=own_name)
     distinct = compute.count_distinct(values_).as_py()
     whole = counting = False
+    nines = None
     if type_ in ("INT64", "FLOAT64") and distinct:
         present = values_.drop_null()
         whole = (
@@ -93,6 +95,7 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         ends = compute.min_max(present).as_py()
         numbered = ends["max"] - ends["min"] == len(values_) - 1 == distinct - 1
         counting = bool(whole and numbered and distinct > 1)
+        nines = _nines(present, ends)
     texts: tuple[str, ...] = ()
     if type_ in ("STRING", "INT64", "BOOL") and distinct <= FEW_VALUES:
         unique = compute.cast(values_.unique().drop_null(), pyarrow.string())
@@ -107,7 +110,27 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         own_name,
         texts,
         _addresses(values_) if type_ == "STRING" else (),
+        nines,
     )
+
+
+def _nines(numbers: Any, ends: dict[str, Any]) -> tuple[str, int] | None:
+    """The least or greatest number, if nines alone write it, several rows have it, and it is
+    further from the next than all others are from one another.
+    """
+    from pyarrow import compute
+
+    for end in ends.values():
+        if not re.fullmatch(r"-?9+(\.0)?", str(end)):
+            continue
+        others = numbers.filter(compute.not_equal(numbers, end))
+        rows = len(numbers) - len(others)
+        if rows < 2 or compute.count_distinct(others).as_py() < 3:
+            continue
+        low, high = compute.min_max(others).as_py().values()
+        if min(abs(end - low), abs(end - high)) > high - low:
+            return f"{end:g}", rows
+    return None
 
 
 def _addresses(texts: Any) -> tuple[str, ...]:

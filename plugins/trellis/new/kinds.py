@@ -90,13 +90,27 @@ def check_name(path: Path) -> None:
     name = path.name.lower()
     if name.endswith(SUFFIXES):
         return
-    for suffixes, (what, remedy) in _OTHERS.items():
-        if name.endswith(suffixes):
-            raise DataError(f"{path} is {what}, which is not read here: {remedy}")
+    if known := _other(name):
+        what, remedy = known
+        raise DataError(f"{path} is {what}, which is not read here: {remedy}")
     raise DataError(
         f"{path} is none of .csv, .tsv, .txt (also .gz or .zip), .parquet, .feather, .arrow: "
         "save it as `CSV UTF-8` or Parquet"
     )
+
+
+def check_inner(path: Path, name: str) -> None:
+    """Raises DataError if the one file of an archive has not the name of a text. name: in it."""
+    if name.lower().endswith(ARROW):
+        raise DataError(f"{path} holds {name}: unpack it and name the file")
+    if known := _other(name.lower()):
+        what, remedy = known
+        raise DataError(f"{path} holds {name}, {what}, which is not read here: {remedy}")
+
+
+def _other(name: str) -> tuple[str, str] | None:
+    """What a file of this name is, and the way to a table; None for a name that says nothing."""
+    return next((words for ends, words in _OTHERS.items() if name.endswith(ends)), None)
 
 
 def check_text(path: Path, data: bytes) -> None:
@@ -110,6 +124,6 @@ def check_text(path: Path, data: bytes) -> None:
     suffix = next((suffix for mark, suffix in marks.items() if start.startswith(mark)), None)
     if suffix in ARROW:
         raise DataError(f"{path} is a {suffix} file under another name: rename it")
-    for suffixes, (what, remedy) in _OTHERS.items():
-        if suffix in suffixes:
-            raise DataError(f"{path} is {what} under another name, which is not read: {remedy}")
+    if suffix is not None and (known := _other(suffix)):
+        what, remedy = known
+        raise DataError(f"{path} is {what} under another name, which is not read: {remedy}")

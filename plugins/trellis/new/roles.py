@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trellis.new import signs
-from trellis.new.described import Column, DataError, Rows
+from trellis.new.described import Column, DataError, Rows, listed
 from trellis.workflow.contracts import table
 from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.problems import GUIDE, did_you_mean
@@ -90,10 +90,16 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
             f"may identify a person: {', '.join(private)}; leave such columns out of what you "
             "upload unless you may store them"
         )
+    coded = [f"{c.name} ({c.nines[0]} in {c.nines[1]:,} rows)" for c in rows.columns if c.nines]
+    if coded:
+        warnings.append(
+            f"numbers far from all others: {listed(coded)}; if they stand for missing values, add "
+            "--missing NUMBER"
+        )
     names = {name for name, _ in left_out}
     features = [c for c in rest if c.name not in names]
     if not features:
-        reasons = "; ".join(f"{name}: {why}" for name, why in left_out) or "there is no other one"
+        reasons = listed([f"{name}: {why}" for name, why in left_out]) or "there is no other one"
         raise DataError(f"{rows.address} has no column that could be a feature ({reasons})")
     return Roles(
         found,

@@ -1,7 +1,10 @@
 """Roles of columns, proposed from names and counts."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from trellis.new import files
 from trellis.new.described import Column, DataError, Rows
 from trellis.new.roles import propose, task_of, task_of_labels, with_sets
 
@@ -247,3 +250,49 @@ def test_a_task_that_the_label_does_not_fit_is_refused(label, task, message):
 def test_a_time_of_day_is_named_as_such():
     found = propose(rows(Column("admitted", "TIME", distinct=90), RADIUS, LABEL))
     assert "a time of day" in why(found)["admitted"]
+
+
+def described(tmp_path, values):
+    """The column `x` of a file with these values, as it is described."""
+    path = tmp_path / "d.csv"
+    path.write_text("x,y\n" + "".join(f"{value},{n % 2}\n" for n, value in enumerate(values)))
+    return files.describe(files.read(path), "data.d").columns[0]
+
+
+@given(
+    others=st.lists(st.integers(-50, 50), min_size=3, max_size=30, unique=True),
+    nines=st.sampled_from([-999, -9999, 999, 9999, 99999]),
+    rows_=st.integers(2, 5),
+    decimals=st.booleans(),
+)
+def test_nines_far_from_all_other_numbers_are_warned_of(
+    tmp_path_factory, others, nines, rows_, decimals
+):
+    values = [*others, *[nines] * rows_]
+    folder = tmp_path_factory.mktemp("nines")
+    column = described(folder, [v + 0.0 for v in values] if decimals else values)
+    assert column.nines == (str(nines), rows_)
+    found = propose(rows(column, Column("y", "INT64", distinct=2)), "y")
+    assert any(f"x ({nines} in {rows_} rows)" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [18, 40, 77, 98, 99, 99, 99],  # an age
+        [1, 2, 3, 4, 999],  # once
+        [-9, -9, 0, 500, 1000],  # nearer to another one than these are to each other
+        [-998, -998, 1, 2, 3],
+        [1, 2, 999, 999],
+    ],
+)
+def test_other_numbers_are_no_news(tmp_path, values):
+    assert described(tmp_path, values).nines is None
+
+
+def test_a_message_does_not_list_thousands_of_columns():
+    many = [Column(f"c{n}", "STRING", distinct=1) for n in range(5000)]
+    with pytest.raises(DataError) as raised:
+        propose(rows(Column("y", "INT64", distinct=2), *many), "y")
+    assert "and 4,960 more" in str(raised.value)
+    assert len(str(raised.value)) < 4000

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trellis.workflow.spec.problems import did_you_mean
+from trellis.workflow.spec.sections import unexpected
 from trellis_contracts.catalog import Hyperparameter
 from trellis_contracts.model_file import expected
 
@@ -80,7 +81,7 @@ def problems(type_: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]
         else:
             words = {**known[name], "expected": expected(known[name])}
             if wrong := Hyperparameter(name, words).problem_with(value):
-                yield name, f"got {value!r}; {wrong}"
+                yield name, unexpected(value, wrong.removeprefix("expected "))
     constant = options.get("learn_rate_strategy") == "CONSTANT"
     if type_.endswith("_reg") and "learn_rate" in options and not constant:
         yield "learn_rate", "goes with `learn_rate_strategy: CONSTANT`"

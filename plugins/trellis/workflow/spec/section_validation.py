@@ -22,6 +22,7 @@ from trellis.workflow.spec.sections import (
     one_of,
     sections_of,
     tag,
+    unexpected,
     variants_of,
 )
 
@@ -111,11 +112,12 @@ def _message(place: _Place, kind: str, detail: Any) -> str:
     if kind == "extra_forbidden":
         return _unknown(place, str(place.where[-1]))
     if info is None:
-        return f"{found(value)}expected {detail['msg'].lower()}"
+        return unexpected(value, detail["msg"].lower())
     if kind == "missing":
         beside = f" {_beside(place.section)}" if place.variants else ""
         return f"missing{beside}; expected {expected(info)}: {info.description}"
-    return f"{found(value)}expected {(expected_inside if place.inside else expected)(info)}"
+    wanted = (expected_inside if place.inside else expected)(info)
+    return unexpected(value, wanted)
 
 
 def _and(names: list[str]) -> str:

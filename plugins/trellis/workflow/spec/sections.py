@@ -1,5 +1,6 @@
 """Sections: the mappings of a file as pydantic models, and what is known of their keys."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from trellis.workflow.spec import yaml_scalars
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.quantities import Form
 
@@ -186,8 +188,35 @@ def found(value: Any) -> str:
         return ""
     if value is None:
         return "got nothing; "
-    text = repr(value)
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
     return f"got {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}; "
+
+
+def unexpected(value: Any, wanted: str) -> str:
+    """`got '4'; expected a whole number; leave the quotes out`: what is wrong with a value."""
+    return f"{found(value)}expected {wanted}{_written_right(value, wanted)}"
+
+
+_NUMBERS = ("a number", "a whole number")
+_COMMA_OR_PERCENT = re.compile(r"([-+]?\d+)(?:,(\d+))? *(%?)")
+
+
+def _written_right(value: Any, wanted: str) -> str:
+    """A hint, where the value is of the kind that is wanted but for how it is written."""
+    if wanted.startswith("text") and isinstance(value, bool | int | float):
+        return "; it is text in quotes"
+    if not isinstance(value, str) or not wanted.startswith((*_NUMBERS, "true or false")):
+        return ""
+    try:
+        plain = yaml_scalars.value(value)
+    except yaml_scalars.ScalarError:
+        return ""
+    if isinstance(plain, bool | int | float):
+        return "; leave the quotes out"
+    if wanted.startswith(_NUMBERS) and (read := _COMMA_OR_PERCENT.fullmatch(value)):
+        number = float(f"{read[1]}.{read[2] or 0}") / (100 if read[3] else 1)
+        return f"; write {number:.12g}"
+    return ""
 
 
 # Characters of a wrong value.

@@ -230,9 +230,14 @@ class _Reader:
                 found.append(self._value(item, (*where, n)))
             return found
         values: dict[str, Any] = {}
+        before: tuple[Field, _Node] | None = None
         for entry in node.content:
             assert isinstance(entry, tuple)
             key, value = entry
+            if before and (number := _decimal_comma(before[1], key, value)):
+                message = f"a decimal mark is a point: write {number}"
+                self._problem(before[0], message, key.line)
+                continue
             if (name := self._name(key, where)) is None:
                 continue
             inner = (*where, name)
@@ -241,6 +246,7 @@ class _Reader:
                 self._problem(inner, f"written twice, first on line {first}", key.line)
             self.lines[inner] = key.line
             values[name] = self._value(value, inner)
+            before = inner, value
         return values
 
     def _name(self, key: _Node, where: Field) -> str | None:
@@ -278,6 +284,15 @@ class _Reader:
 
     def _problem(self, where: Field, message: str, line: int) -> None:
         self.problems.append(Problem(where, message, line))
+
+
+def _decimal_comma(whole: _Node, key: _Node, value: _Node) -> str | None:
+    """0.5 of `{a: 0,5}`, which is a: 0 and a key 5 without a value."""
+    parts = [part.content for part in (whole, key, value) if part.plain]
+    if len(parts) < 3 or parts[2] or whole.line != key.line:
+        return None
+    written = f"{parts[0]}.{parts[1]}"
+    return written if re.fullmatch(r"[-+]?\d+\.\d+(e[-+]?\d+)?", written, re.ASCII) else None
 
 
 def _line(event: yaml.Event) -> int:

@@ -48,6 +48,15 @@ class EndedOperator(BaseOperator):
         states = {*copies, whole}
         if not self._one_succeeded or "success" in states:
             return
-        if states & {"failed", "upstream_failed"}:
+        if "failed" in states:
             raise AirflowFailException(f"No `{self._of}` has succeeded: see its log.")
+        if "upstream_failed" in states:
+            raise AirflowFailException(f"No `{self._of}` has begun: {self._why_not(found)}.")
         raise NothingLeftError(self._of, "result")
+
+    def _why_not(self, states: dict[str, str | None]) -> str:
+        """Names the tasks before `of` that failed, or were marked so."""
+        before = self.dag.get_task(self._of).get_flat_relative_ids(upstream=True)
+        failed = sorted(name for name in before if states.get(name) == "failed")
+        named = " and ".join(f"`{name}`" for name in failed) or "a task before it"
+        return f"{named} failed"

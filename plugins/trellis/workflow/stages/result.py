@@ -150,20 +150,22 @@ def deployment(board: Leaderboard, record: Deployment | None, broken: list[str])
     if decision is None:
         return f"Nothing was to be deployed: {NOT_DEPLOYED}."
     who = decision.challenger or "No training"
-    written = record.reason if record else None
-    why = (written or (f"see the log of {broken[0]}" if broken else "")).rstrip(".")
+    written = record.reason.rstrip(".") if record and record.reason else None
+    broke = f"`{broken[0]}` failed or was marked as failed" if broken else ""
+    # A task that a person marked has nothing in its log.
+    clear = f"Clear `{broken[0]}` to do it and what follows again." if broken else ""
     if not decision.promoted:
-        failed_too = f" But {broken[0]} failed: see its log." if broken else ""
-        return f"{who} is not promoted: {decision.reason}. The served version stays.{failed_too}"
+        text = f"{who} is not promoted: {decision.reason}. The served version stays."
+        return f"{text} But {broke}. {clear}" if broken else text
     if record and record.state == SERVING:
         text = f"{who} is promoted and deployed: {record.endpoint} serves {record.model}."
-        return f"{text} But a later step failed: {why}." if broken else text
+        return f"{text} But {broke}{f': {written}' if written else ''}. {clear}" if broken else text
     if broken:
         back = ""
         if record and record.state == RETREATED:
             again = ", and the previous version has all requests" if record.previous else ""
             back = f" It was undeployed{again}."
-        return f"{who} was promoted, but not deployed: {why}.{back}"
+        return f"{who} was promoted, but not deployed: {written or broke}.{back} {clear}"
     return f"{who} is promoted, and its deployment has not ended: see deployment.json."
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
+from trellis.workflow.spec.sections import unexpected
 from trellis.workflow.spec.source import RowSource, Source
 from trellis.workflow.spec.tuning import Choices, Range, Span
 from trellis_contracts.catalog import Catalog, Hyperparameter
@@ -29,7 +30,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
         elif idle := _without_effect(known[name], experiment, catalog):
             yield Problem(where, idle)
         elif wrong := known[name].problem_with(value):
-            yield Problem(where, f"got {value!r}; {wrong}")
+            yield Problem(where, unexpected(value, wrong.removeprefix("expected ")))
     for name, range_ in search.items():
         place = ("tune", "search", name)
         if name not in known:
@@ -113,7 +114,7 @@ def _span(span: Span, parameter: Hyperparameter, algorithm: str) -> Iterator[tup
     low, high = span.from_, span.to
     for end, value in (("from", low), ("to", high)):
         if wrong := parameter.problem_with(value):
-            yield (end,), f"got {value!r}; {wrong}"
+            yield (end,), unexpected(value, wrong.removeprefix("expected "))
     if low >= high:
         yield ("from",), f"got {low!r}, which is not below `to: {high!r}`"
     elif span.scale == "log" and low <= 0:
@@ -127,4 +128,4 @@ def _choices(choices: list[Any], parameter: Hyperparameter) -> Iterator[tuple[Wh
         yield ("choose",), "expected at least two different values"
     for n, value in enumerate(choices):
         if wrong := parameter.problem_with(value):
-            yield ("choose", n), f"got {value!r}; {wrong}"
+            yield ("choose", n), unexpected(value, wrong.removeprefix("expected "))

@@ -189,6 +189,27 @@ def test_what_no_file_has_a_use_for_is_refused_with_its_line(text, message):
     assert message in refusal(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("a: {from: 0,001, to: 0,1}", {"a.from": "0.001", "a.to": "0.1"}),
+        ("a: {b: 12,50}", {"a.b": "12.50"}),
+        ("a: {b: -0,5e-3, c: 1}", {"a.b": "-0.5e-3"}),
+        ("a: {b: 1, c: 2,5}\nd: 3", {"a.c": "2.5"}),
+    ],
+)
+def test_a_decimal_comma_is_no_second_key(text, places):
+    with pytest.raises(FileError) as raised:
+        parse("f.yaml", text)
+    found = {".".join(p.field): p.message.split()[-1] for p in raised.value.problems}
+    assert found == places
+
+
+@pytest.mark.parametrize("text", ["a: {1: 2, 3: 4}", "a: {b: x, 5}", "a:\n  b: 0\n  5:\n"])
+def test_a_key_that_is_a_number_is_no_decimal(text):
+    parse("f.yaml", text)
+
+
 def test_an_alias_means_the_value_that_it_repeats():
     document = parse("f.yaml", "a: &x {b: 1}\nc: *x\n")
     assert document.values == {"a": {"b": 1}, "c": {"b": 1}}

@@ -1,6 +1,7 @@
 """Waiting for the copies of a mapped task, and the reason when there is none that succeeded."""
 
 import pytest
+from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.lookups.left import NothingLeftError
@@ -20,13 +21,17 @@ class Ti:
 def outcome(states, one_succeeded=True):
     """Return the error of a wait for `train`, whose copies `choose` decides on, or None."""
     alerts = []
-    operator = EndedOperator(
-        task_id="trained",
-        of="train",
-        made_by="choose",
-        one_succeeded=one_succeeded,
-        on_failure=alerts.append,
-    )
+    with DAG("cells"):
+        before = [BaseOperator(task_id=name) for name in ("check", "choose", "train")]
+        operator = EndedOperator(
+            task_id="trained",
+            of="train",
+            made_by="choose",
+            one_succeeded=one_succeeded,
+            on_failure=alerts.append,
+        )
+        before[0] >> before[1] >> before[2] >> operator
+        BaseOperator(task_id="bqml") >> operator
     try:
         operator.execute({"ti": Ti({"trained": "running", **states})})
     except AirflowFailException as error:
@@ -65,6 +70,14 @@ def test_a_failure_is_no_nothing(states):
     error = outcome(states)
     assert error is not None
     assert not isinstance(error, NothingLeftError)
+
+
+def test_a_task_that_has_not_begun_has_no_log():
+    states = {"check": "failed", "choose": "upstream_failed", "train": "upstream_failed"}
+    text = str(outcome({**states, "bqml": "failed"}))
+    assert "`check` failed" in text
+    assert "log" not in text
+    assert "bqml" not in text
 
 
 @pytest.mark.parametrize(
