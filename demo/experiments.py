@@ -73,7 +73,8 @@ class FinishedRun:
         if board:
             say(f"Report        {self.folder / 'leaderboard' / 'report.html'}")
         say(f"Airflow UI    {self.url}")
-        say(f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder}")
+        if any((self.folder / name).exists() for name in ("tuning", "training")):
+            say(f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder}")
         if served and served["models"]:
             self._show_how_to_ask(served)
 

@@ -17,7 +17,8 @@ from trellis_contracts.plan import PlanFile
 class RunFiles:
     """The content of a run's files, None for one that it did not write.
 
-    problems: files that this version of Trellis cannot read, and why.
+    problems: files that this version of Trellis cannot read, and why. exported: the run's dataset
+    has files. logged: its trials or trainings have files, curves among them.
     """
 
     run: Run
@@ -25,6 +26,8 @@ class RunFiles:
     leaderboard: Leaderboard | None
     deployment: Deployment | None
     problems: tuple[str, ...] = ()
+    exported: bool = False
+    logged: bool = False
 
     @property
     def winner(self) -> Contender | None:
@@ -53,12 +56,15 @@ def load_files(client: Any, run: Run) -> RunFiles:
             problems.append(str(error))
             return None
 
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(4) as pool:
+        logged = pool.submit(_any_blob, client, run.tuning, run.trainings)
         plan = pool.submit(load, PlanFile, run.plan)
         leaderboard = pool.submit(load, Leaderboard, run.leaderboard)
         deployment = pool.submit(load, Deployment, run.deployment)
+        dataset = plan.result().dataset.uri if plan.result() else None
+        exported = dataset is not None and _any_blob(client, dataset)
     found = plan.result(), leaderboard.result(), deployment.result()
-    return RunFiles(run, *found, tuple(problems))
+    return RunFiles(run, *found, tuple(problems), exported, logged.result())
 
 
 def blob(client: Any, uri: str) -> Any:
@@ -71,6 +77,15 @@ def each_blob(client: Any, prefix: str) -> Iterator[Any]:
     """The objects whose gs:// addresses start with the prefix, in order."""
     bucket, _, name = prefix.removeprefix("gs://").partition("/")
     return iter(client.list_blobs(bucket, prefix=name))
+
+
+def _any_blob(client: Any, *prefixes: str) -> bool:
+    """Return whether there is an object whose address starts with one of the prefixes."""
+    for prefix in prefixes:
+        bucket, _, name = prefix.removeprefix("gs://").partition("/")
+        if any(True for _ in client.list_blobs(bucket, prefix=name, max_results=1)):
+            return True
+    return False
 
 
 def read(client: Any, uri: str) -> bytes | None:

@@ -121,6 +121,8 @@ def run(request: Request, name: str, record: RunRecord | None, files: RunFiles) 
         served=files.served,
         deployment=files.deployment,
         problems=files.problems,
+        exported=files.exported,
+        logged=files.logged,
     )
 
 

@@ -18,6 +18,7 @@ from tests.trellis.results.made import (
     with_cost,
     write_files,
 )
+from trellis import console
 from trellis.workflow.contracts.record import Failure
 
 VOID = {"meta", "link", "input", "br"}
@@ -63,9 +64,34 @@ def test_on_google_cloud_tensorboard_reads_the_bucket(
 ):
     monkeypatch.delenv("GCS_ROOT")
     add(a_run(digits, "r", a_board(), bucket=bucket))
-    write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
+    folder = write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
+    a_training(folder / "training/1", [0.5])
     text = page("/trellis/experiments/digits/runs/r")
     assert f" tensorboard --logdir gs://{bucket}/digits/runs/r/ " in text
+
+
+def test_a_page_points_to_no_files_that_a_failed_run_has_not_written(
+    google, digits, add, bucket, get, page
+):
+    plan = a_plan_of(digits, "r", bucket)
+    add(a_run(digits, "r", None, bucket=bucket))
+    folder = write_files(google.buckets, plan)
+    dataset = plan["dataset"]["uri"]
+
+    def links():
+        return get("ada", "/trellis/experiments/digits/runs/r").text
+
+    assert "tensorboard" not in links()
+    assert console.bucket(dataset) not in links()
+    assert "not exported" in links()
+    exported = google.buckets / dataset.removeprefix("gs://") / "source/rows-0.parquet"
+    exported.parent.mkdir(parents=True, exist_ok=True)
+    exported.touch()
+    assert console.bucket(dataset) in links()
+    trial = folder / "tuning/1/logs/events"
+    trial.parent.mkdir(parents=True)
+    trial.touch()
+    assert "tensorboard --logdir" in links()
 
 
 def test_the_whole_cause_of_a_failure_is_shown(digits, add, bucket, page):
@@ -137,7 +163,9 @@ def test_the_history_of_an_experiment(digits, add, bucket, client, get, page):
 
 def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     add(a_run(digits, "r", a_board(), a_deployment(), bucket=bucket))
-    write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board(), a_deployment())
+    plan = a_plan_of(digits, "r", bucket)
+    folder = write_files(google.buckets, plan, a_board(), a_deployment())
+    a_training(folder / "training/1", [0.5])
     text = page("/trellis/experiments/digits/runs/r")
     assert "training/1 (winner) (selected) (served) 0.9700 [0.9500, 0.9800]" in text
     assert "training/1 is promoted: training/1 passes all 2 checks." in text
