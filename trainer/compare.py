@@ -42,10 +42,12 @@ from trainer.storage import StorageError
 from trellis_contracts import documents
 from trellis_contracts.challenger import Challenger
 from trellis_contracts.dataset import DatasetError
+from trellis_contracts.layout import RunFolder
 from trellis_contracts.leaderboard import Check, Importance
+from trellis_contracts.withheld import RowsError, told
 
 
-class ComparisonError(ValueError):
+class ComparisonError(RowsError, ValueError):
     """The contenders cannot be compared; the message says which and why."""
 
 
@@ -62,10 +64,23 @@ def main(arguments: list[str] | None = None) -> int:
         StorageError,
         HeldOutSplitError,
     ) as error:
-        print(f"trainer.compare: {error}", file=sys.stderr)
+        print(f"trainer.compare: {_without_rows(error, flags.run)}", file=sys.stderr)
         return 1
     print(written)
     return 0
+
+
+def _without_rows(error: Exception, run: str) -> str:
+    """The message. What it quotes of rows is written in RUN/examples/compare.txt."""
+    if not isinstance(error, RowsError):
+        return str(error)
+
+    def write(content: bytes) -> str:
+        address = RunFolder(run).examples_of("compare")
+        storage.write_bytes(address, content)
+        return address
+
+    return "\n".join(told([error.text], write))
 
 
 def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
@@ -173,7 +188,7 @@ def _outcomes(contenders: list[Contender], split: HeldOutSplit) -> dict[str, Any
         try:
             outcomes[contender.name] = split.outcome(contender.scorable)
         except HeldOutSplitError as error:
-            problems.append(f"\n  {contender.name} {error}")
+            problems.append(f"\n  {contender.name} {error.text}")
     if problems:
         raise ComparisonError(
             "not all contenders have predictions for the dataset's test split, so their scores "

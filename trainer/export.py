@@ -72,6 +72,7 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
     Raises ExportError if the source or the flags are refused; dataset.json is not written then.
     """
     # Storage's client takes a second to import, and Beam three: --help does not wait for them.
+    from trainer.exporting.refusal import without_rows
     from trainer.exporting.run import place
 
     where = place(beam_flags)
@@ -82,10 +83,11 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
     start = time.monotonic()
     for address in (settings.source, settings.output):
         objects.require_bucket(address)
-    if isinstance(settings, ImageExportSettings):
-        sha256 = _check_manifest(settings, objects)
-    else:
-        sha256 = _check_table(settings, objects)
+    with without_rows(settings, objects):
+        if isinstance(settings, ImageExportSettings):
+            sha256 = _check_manifest(settings, objects)
+        else:
+            sha256 = _check_table(settings, objects)
     if settings.dry_run:
         from trainer.exporting.dry_run import estimate
 
@@ -178,8 +180,9 @@ def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
 
 
 def _print_summary(settings: ExportSettings, dataset: DatasetDescription, seconds: float) -> None:
-    for warning in dataset.warnings:
-        print(f"warning: {warning}")
+    # They quote keys and values, and a job's log is read by more people than the bucket.
+    if count := len(dataset.warnings):
+        print(f"{count} warning{'s' * (count > 1)}: see {FILE_NAME}")
     sizes = ", ".join(f"{dataset.examples(split)} {split}" for split in SPLITS)
     what = "values" if dataset.is_regression else f"{len(dataset.classes)} classes"
     print(

@@ -20,13 +20,14 @@ from trainer.metrics.decision import Threshold
 from trellis_contracts.documents import ContractError
 from trellis_contracts.predictions import PredictionsHeader
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
+from trellis_contracts.withheld import RowsError, quoted
 
 # float32 softmax over thousands of classes sums to 1 within 1e-5; services that round their
 # probabilities to four digits stay within this, logits and unnormalised scores do not.
 SUM_TOLERANCE = 1e-3
 
 
-class PredictionsError(ValueError):
+class PredictionsError(RowsError, ValueError):
     """A set of predictions that cannot be scored; the message says which rows and why."""
 
 
@@ -178,8 +179,8 @@ def _check_keys(keys: np.ndarray) -> None:
 
 def _refuse(bad: np.ndarray, keys: np.ndarray, what: str) -> None:
     if bad.any():
-        first = ", ".join(repr(key) for key in keys[bad][:3])
-        raise PredictionsError(f"{what}: {int(bad.sum())} row(s), first keys {first}")
+        first = quoted(f", first keys {', '.join(map(repr, keys[bad][:3]))}", "")
+        raise PredictionsError(f"{what}: {int(bad.sum())} row(s){first}")
 
 
 def _texts(keys: Iterable[str | bytes]) -> np.ndarray:

@@ -14,6 +14,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     leaderboard/                  leaderboard.json, report.html, figures.json: its figures;
                                   challenger.json: what to deploy
     deployment.json               progress and result of the challenger's deployment
+    examples/TASK.txt             keys and values of rows that a task's messages leave out
 
 Addresses of folders end with a slash.
 """
@@ -22,6 +23,11 @@ from dataclasses import dataclass
 
 ROWS = "rows-*.parquet"
 """The files of a table dataset's snapshot, in the dataset's folder source/."""
+
+
+def examples(folder: str, task: str) -> str:
+    """What a task's messages quote of rows (withheld.py), in the folder of a run or prediction."""
+    return f"{folder}examples/{task}.txt"
 
 
 def metrics(folder: str) -> str:
@@ -131,6 +137,10 @@ class RunAddresses:
     @property
     def figures(self) -> str:
         return f"{self.comparison}figures.json"
+
+    def examples_of(self, task: str) -> str:
+        """Keys and values of rows that a task's messages leave out."""
+        return examples(self.uri, task)
 
     @property
     def served(self) -> str:

@@ -79,6 +79,12 @@ class Planned:
     reuse: Reuse = field(default_factory=Reuse)
 
     @property
+    def query_bytes(self) -> int | None:
+        """Bytes that one query on the rows may be billed for; None if the plan has no rows."""
+        found = self.cost.get("query_bytes")
+        return None if found is None else int(found)
+
+    @property
     def planned(self) -> dict[str, Any]:
         """These fields by name."""
         return {name: getattr(self, name) for name in Planned.__dataclass_fields__}

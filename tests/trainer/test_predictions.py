@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.withheld import refuses
 from trainer import predictions
 from trainer.metrics.decision import Threshold
 from trainer.predictions import Predictions, PredictionsError, Values
@@ -40,7 +41,7 @@ def test_a_threshold_comes_back_and_a_file_without_one_has_none(tmp_path):
     assert predictions.read(path).threshold is None
     predictions.write(path, some_predictions(threshold=threshold))
     assert predictions.read(path).threshold == threshold
-    with pytest.raises(PredictionsError, match="a threshold between 3 classes"):
+    with refuses(PredictionsError, match="a threshold between 3 classes"):
         some_predictions(
             probabilities=np.full((3, 3), 1 / 3), classes=["a", "b", "c"], threshold=threshold
         )
@@ -54,7 +55,7 @@ def test_a_threshold_for_a_class_that_is_not_there_is_refused(tmp_path):
     pq.write_table(
         table.replace_schema_metadata({**table.schema.metadata, b"threshold": told}), path
     )
-    with pytest.raises(PredictionsError, match=r"0\.25 for 'ill'; .* are 'benign', 'malignant'"):
+    with refuses(PredictionsError, match=r"0\.25 for 'ill'; .* are 'benign', 'malignant'"):
         predictions.read(path)
 
 
@@ -99,7 +100,7 @@ def test_the_file_may_say_what_it_was_made_from(tmp_path):
     predictions.write(path, some_predictions())
     assert predictions.origin(path) is None
     path.write_bytes(b"PAR1")
-    with pytest.raises(PredictionsError, match="not a readable Parquet file"):
+    with refuses(PredictionsError, match="not a readable Parquet file"):
         predictions.origin(path)
 
 
@@ -121,7 +122,7 @@ def test_keys_in_bytes_are_text():
     ],
 )
 def test_what_cannot_be_scored_is_refused(changed, message):
-    with pytest.raises(PredictionsError, match=message):
+    with refuses(PredictionsError, match=message):
         some_predictions(**changed)
 
 
@@ -136,14 +137,14 @@ def test_rows_with_another_number_of_probabilities_are_refused(tmp_path):
         {"key": ["a", "b"], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0]]}, SCHEMA
     )
     pq.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match=r"not exactly 2 probabilities.*'b'"):
+    with refuses(PredictionsError, match=r"not exactly 2 probabilities.*'b'"):
         predictions.read(tmp_path / "p.parquet")
 
 
 def test_a_missing_column_is_named(tmp_path):
     table = pa.table({"key": ["a"]}, metadata={"schema": "1", "classes": '["x", "y"]'})
     pq.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="columns: the key 'label' is missing"):
+    with refuses(PredictionsError, match="columns: the key 'label' is missing"):
         predictions.read(tmp_path / "p.parquet")
 
 
@@ -152,13 +153,13 @@ def test_a_null_is_refused(tmp_path):
         {"key": ["a", None], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0, 0.0]]}, SCHEMA
     )
     pq.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="column 'key' is NULL in 1 of 2 rows"):
+    with refuses(PredictionsError, match="column 'key' is NULL in 1 of 2 rows"):
         predictions.read(tmp_path / "p.parquet")
 
 
 def test_another_schema_version_is_refused(tmp_path):
     pq.write_table(pa.table({"key": ["a"]}), tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="metadata: the key 'schema' is missing"):
+    with refuses(PredictionsError, match="metadata: the key 'schema' is missing"):
         predictions.read(tmp_path / "p.parquet")
 
 
@@ -166,7 +167,7 @@ def test_a_truncated_file_is_refused(tmp_path):
     predictions.write(tmp_path / "p.parquet", some_predictions())
     whole = (tmp_path / "p.parquet").read_bytes()
     (tmp_path / "p.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(PredictionsError, match="not a readable Parquet file"):
+    with refuses(PredictionsError, match="not a readable Parquet file"):
         predictions.read(tmp_path / "p.parquet")
 
 
@@ -221,7 +222,7 @@ def test_a_regressions_file_has_the_documented_schema(tmp_path):
     ],
 )
 def test_values_that_cannot_be_scored_are_refused(changed, message):
-    with pytest.raises(PredictionsError, match=message):
+    with refuses(PredictionsError, match=message):
         some_values(**changed)
 
 

@@ -29,6 +29,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.predictions import DECIDED_ABOVE
+from trellis_contracts.withheld import RowsError, quoted, shown
 
 FILE_NAME = "challenger.json"
 
@@ -111,10 +112,10 @@ def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, An
             by_address = number % _ADDRESSED == 1
             instances[key] = carrier.instance(rows.get(key, {}), images.get(key, {}), by_address)
         except _LackingError as error:
-            lacking.append(f"{key!r}: {error}")
+            lacking.append(quoted(f": {key!r}: {shown(error.text)}", ""))
     if lacking and not instances:
         raise RawExamplesError(
-            f"none of {len(lacking)} examples of the test split can be sent as callers send them: "
+            f"none of {len(lacking)} examples of the test split can be sent as callers send them"
             f"{lacking[0]}. Restore the files, or make the dataset again of those that there are"
         )
     return instances
@@ -127,12 +128,13 @@ def _rows(run: Run, keys: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
     if missing := keys - rows.keys():
         raise RawExamplesError(
             f"the raw rows of {run.dataset_uri} lack {len(missing)} of {len(keys)} keys of the "
-            f"test split, such as {min(missing)!r}: the dataset was exported from other rows"
+            f"test split{quoted(f', such as {min(missing)!r}', '')}: the dataset was exported from "
+            "other rows"
         )
     return rows
 
 
-class _LackingError(Exception):
+class _LackingError(RowsError):
     """An example cannot be sent; the message says why."""
 
 
@@ -182,7 +184,7 @@ def _original(image: HeldOutImage) -> bytes:
         data = image.original()
         inspect(data)
     except (ImageError, OriginalError) as error:
-        raise _LackingError(f"{image.uri}: {error}") from error
+        raise _LackingError(f"{quoted(image.uri, 'an image')}: {error}") from error
     return data
 
 

@@ -25,6 +25,7 @@ from trainer.metrics.set_outcome import SetOutcome
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.withheld import RowsError, quoted, some_of
 
 _FAMILIES = {Predictions: CLASSIFICATION, LabelSets: MULTILABEL, Values: REGRESSION}
 _ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
@@ -32,7 +33,7 @@ _ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION
 _NAMED = 10  # keys that an error message lists
 
 
-class HeldOutSplitError(ValueError):
+class HeldOutSplitError(RowsError, ValueError):
     """The test split cannot be read, or a contender's predictions are not for it."""
 
 
@@ -101,8 +102,8 @@ class HeldOutSplit:
             raise HeldOutSplitError(f"predicts {found}; the dataset's label has {expected}")
         if not isinstance(predictions, Values) and predictions.classes != self.classes:
             raise HeldOutSplitError(
-                f"predicts the classes {listed(predictions.classes)}; the dataset has "
-                f"{listed(self.classes)}"
+                f"predicts the classes {listed_classes(predictions.classes)}; the dataset has "
+                f"{listed_classes(self.classes)}"
             )
         order = self.order(predictions.keys)
         self._check_labels(predictions.labels[order])
@@ -132,11 +133,13 @@ class HeldOutSplit:
         wrong = np.flatnonzero(labels.astype(kind) != self.labels.astype(kind))
         if len(wrong):
             first = wrong[0]
+            one, other = self._named(self.labels[first]), self._named(labels[first])
+            example = (
+                f"; {self.keys[first]!r} is {one} in the dataset and {other} in the predictions"
+            )
             raise HeldOutSplitError(
                 f"has wrong labels for {len(wrong):,} of {len(self):,} keys of the test split: "
-                f"{listed(self.keys[wrong])}; {self.keys[first]!r} is "
-                f"{self._named(self.labels[first])} in the dataset and "
-                f"{self._named(labels[first])} in the predictions"
+                f"{listed(self.keys[wrong])}{quoted(example, '')}"
             )
 
     def _named(self, label: int | float) -> str:
@@ -156,10 +159,14 @@ def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
     return "; ".join(parts)
 
 
-def listed(names: Sequence[str] | np.ndarray) -> str:
-    """The first names of a list, quoted, for a message."""
-    shown = ", ".join(repr(str(name)) for name in names[:_NAMED])
-    return shown + (", ..." if len(names) > _NAMED else "")
+def listed(names: Sequence[str] | np.ndarray, one: str = "key", many: str = "") -> str:
+    """The first keys or classes of a list for a message; elsewhere their number."""
+    return some_of(map(str, names), one, many, _NAMED)
+
+
+def listed_classes(names: Sequence[str]) -> str:
+    """`listed` for classes."""
+    return listed(names, "class", "classes")
 
 
 def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutSplit:

@@ -54,6 +54,7 @@ from trainer.serving.single_image import SingleImageReader
 from trainer.storage import StorageError
 from trellis_contracts import layout
 from trellis_contracts.leaderboard import Estimate, FeatureImportance, Importance
+from trellis_contracts.withheld import RowsError, quoted, some_of
 
 PERMUTATIONS = 5
 """Permutations of each feature, as in scikit-learn."""
@@ -73,7 +74,7 @@ Columns = dict[str, np.ndarray]
 """Values of the model's inputs, (n, ...) each."""
 
 
-class ImportanceError(ValueError):
+class ImportanceError(RowsError, ValueError):
     """There is no importance; the message says why."""
 
 
@@ -192,10 +193,12 @@ def _columns(model: Model, run: Run, split: HeldOutSplit, rows: np.ndarray) -> C
                     for row, example in zip(read, batch, strict=True)
                 ]
             found |= zip((example.key for example in batch), read, strict=True)
-    except (RawExamplesError, InvalidRequestError, HeldOutSplitError, PictureError) as error:
-        raise ImportanceError(str(error)) from error
+    except InvalidRequestError as error:
+        raise ImportanceError(quoted(str(error), "the raw rows do not fit the model")) from error
+    except (RawExamplesError, HeldOutSplitError, PictureError) as error:
+        raise ImportanceError(error.text) from error
     if missing := [key for key in keys if key not in found]:
-        raise ImportanceError(f"the raw rows have no {missing[0]!r}")
+        raise ImportanceError(f"the raw rows lack {some_of(missing, 'key')}")
     return model.columns([found[key] for key in keys])
 
 

@@ -14,9 +14,10 @@ from trainer.comparison import held_out_split
 from trainer.comparison.held_out_split import Record
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
+from trellis_contracts.withheld import RowsError
 
 
-class OriginalError(ValueError):
+class OriginalError(RowsError, ValueError):
     """The file that an image was made of cannot be read any more; the message says why."""
 
 

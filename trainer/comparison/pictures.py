@@ -7,9 +7,10 @@ from trainer.images import ImageError
 from trainer.serving.model import Model
 from trainer.serving.rows import Row
 from trellis_contracts.dataset_features import Feature
+from trellis_contracts.withheld import RowsError, quoted
 
 
-class PictureError(ValueError):
+class PictureError(RowsError, ValueError):
     """An image cannot be read; the message names the example and says why."""
 
 
@@ -40,7 +41,7 @@ class Pictures:
                     image.stored(held.stored) if stored else image.pixels(held.original())
                 )
             except (ImageError, OriginalError) as error:
-                raise PictureError(f"{found.key!r}: {error}") from error
+                raise PictureError(f"{quoted(repr(found.key), 'an example')}: {error}") from error
         return Row(tuple(values))
 
 

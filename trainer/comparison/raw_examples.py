@@ -38,6 +38,7 @@ from trellis_contracts.dataset_features import (
     TEXT,
     TIMESTAMP,
 )
+from trellis_contracts.withheld import RowsError, quoted
 
 _PATTERN = "rows-*.parquet"
 
@@ -47,7 +48,7 @@ _ROWS_AT_ONCE = 4096
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-class RawExamplesError(ValueError):
+class RawExamplesError(RowsError, ValueError):
     """The raw examples of a dataset cannot be read; the message says which file and why."""
 
 
@@ -96,7 +97,8 @@ def _rows(
         try:
             yield from _rows_of(path, wanted, keys)
         except (pa.ArrowException, OSError) as error:
-            raise RawExamplesError(f"{path} cannot be read: {error}") from error
+            why = quoted(str(error), type(error).__name__)
+            raise RawExamplesError(f"{path} cannot be read: {why}") from error
 
 
 def _files(directory: str) -> list[Path]:

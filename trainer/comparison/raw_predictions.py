@@ -25,9 +25,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trainer import storage
-from trainer.comparison.held_out_split import HeldOutSplit, listed
+from trainer.comparison.held_out_split import HeldOutSplit, listed, listed_classes
 from trainer.predictions import Predictions, PredictionsError, Values
 from trainer.storage import StorageError
+from trellis_contracts.withheld import quoted
 
 
 def read(folder: Path, split: HeldOutSplit) -> Predictions | Values:
@@ -123,7 +124,10 @@ def _from_lines(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray,
             address = line["instance"]["content"]
             storage.split_uri(address)
             if "prediction" not in line:
-                raise PredictionsError(f"the service could not predict {address}: {_error(line)}")
+                raise PredictionsError(
+                    "the service could not predict "
+                    f"{quoted(f'{address}: {_error(line)}', 'every image')}"
+                )
             predicted = line["prediction"]
             row += [len(addresses)] * len(predicted["displayNames"])
             names += predicted["displayNames"]
@@ -132,7 +136,8 @@ def _from_lines(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray,
         except (KeyError, TypeError, ValueError, StorageError) as error:
             if isinstance(error, PredictionsError):
                 raise
-            raise PredictionsError(f"{where} is not an image's prediction: {error!r}") from error
+            why = quoted(f": {error!r}", "")
+            raise PredictionsError(f"{where} is not an image's prediction{why}") from error
     if len(names) != len(shares):
         raise PredictionsError(f"{len(names)} displayNames but {len(shares)} confidences")
     return np.array(_keys(addresses, split), dtype=object), _by_class(
@@ -174,8 +179,8 @@ def _by_class(
     index = {name: i for i, name in enumerate(classes)}
     if unknown := sorted({str(name) for name in names if name not in index}):
         raise PredictionsError(
-            f"predicts {listed(unknown)}, which {'is' if len(unknown) == 1 else 'are'} not among "
-            f"the dataset's classes {listed(classes)}"
+            f"predicts {listed_classes(unknown)}, which {'is' if len(unknown) == 1 else 'are'} not "
+            f"among the dataset's classes {listed_classes(classes)}"
         )
     matrix = np.zeros((count, len(classes)))
     np.add.at(matrix, (row, np.array([index[name] for name in names], int)), shares)
@@ -199,6 +204,6 @@ def _refuse_sums(probabilities: np.ndarray, keys: np.ndarray) -> None:
         first = np.flatnonzero(short)[0]
         raise PredictionsError(
             f"probabilities do not sum to 1 for {np.count_nonzero(short):,} of {len(keys):,} keys: "
-            f"{listed(keys[short])}; the sum for {keys[first]!r} is {sums[first]:.4f}. Did the "
-            "service return every class?"
+            f"{listed(keys[short])}; the sum for {quoted(repr(keys[first]), 'the first')} is "
+            f"{sums[first]:.4f}. Did the service return every class?"
         )

@@ -17,7 +17,7 @@ import orjson
 
 from trainer import label_sets, storage
 from trainer.comparison import originals, raw_examples
-from trainer.comparison.held_out_split import HeldOutSplitError, listed
+from trainer.comparison.held_out_split import HeldOutSplitError, listed_classes
 from trainer.comparison.originals import HeldOutImages, ImagesByKey
 from trainer.comparison.pictures import PictureError, Pictures, pixels
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
@@ -32,6 +32,7 @@ from trainer.storage import StorageError
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
+from trellis_contracts.withheld import RowsError, quoted
 
 # Number of images that are read and decoded at once.
 _READERS = 16
@@ -39,7 +40,7 @@ _READERS = 16
 Example = TypeVar("Example")
 
 
-class ScoreError(ValueError):
+class ScoreError(RowsError, ValueError):
     """The model cannot be scored on this dataset; the message says why."""
 
 
@@ -71,8 +72,8 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
         places = {name: i for i, name in enumerate(dataset.classes)}
         if unknown := sorted({name for names in named for name in names} - set(places)):
             raise ScoreError(
-                f"the raw rows have the classes {listed(unknown)}, which are not in dataset.json: "
-                "the dataset was exported from other rows"
+                f"the raw rows have the classes {listed_classes(unknown)}, which are not in "
+                "dataset.json: the dataset was exported from other rows"
             )
         if dataset.is_multilabel:
             sets = np.array([label_sets.of(map(places.__getitem__, names)) for names in named])
@@ -81,7 +82,7 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
         threshold = Threshold.of(model.threshold, dataset.classes) if model.threshold else None
         return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes, threshold)
     except (PredictionsError, RawExamplesError, HeldOutSplitError, PictureError) as error:
-        raise ScoreError(str(error)) from error
+        raise ScoreError(error.text) from error
 
 
 def _load(uri: str) -> Model:
@@ -105,8 +106,8 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
         problems.append(f"the dataset's label has {answer}, which is not what the model predicts")
     elif set(model.classes) != set(dataset.classes):
         problems.append(
-            f"it predicts the classes {listed(model.classes)}, the dataset has "
-            f"{listed(dataset.classes)}"
+            f"it predicts the classes {listed_classes(model.classes)}, the dataset has "
+            f"{listed_classes(dataset.classes)}"
         )
     for field in model.rows.fields if taken == "table" else ():
         feature = _feature(field, dataset)
@@ -168,7 +169,12 @@ def _read(model: Model, batch: Sequence[RawExample]) -> list[Row]:
     try:
         return model.rows.read(body).instances
     except InvalidRequestError as error:
-        raise ScoreError(f"near {batch[0].key!r}: {error}") from error
+        raise ScoreError(f"rows of the test split{_near(batch[0], error)}") from error
+
+
+def _near(example: RawExample | HeldOutImages, error: Exception) -> str:
+    """Where and why: a message of the server's reader, or of TensorFlow, may quote values."""
+    return quoted(f" near {example.key!r}: {error}", f": {type(error).__name__}")
 
 
 def _batches(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
@@ -186,11 +192,11 @@ def _answers(
     try:
         outcomes = model.predict(inputs)
     except Exception as error:  # TensorFlow raises many kinds
-        raise ScoreError(f"the model fails near {batch[0].key!r}: {error}") from error
+        raise ScoreError(f"the model fails{_near(batch[0], error)}") from error
     answers = []
     for example, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Exception):
-            raise ScoreError(f"{example.key!r}: {outcome}") from outcome
+            raise ScoreError(f"the model fails{_near(example, outcome)}") from outcome
         answers.append(outcome)
     if dataset.is_regression:
         return np.array([answer["value"] for answer in answers])

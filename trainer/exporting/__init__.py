@@ -5,6 +5,8 @@ functions of plain values. Nothing here imports TensorFlow, which would take nin
 worker.
 """
 
+from trellis_contracts.withheld import RowsError
 
-class ExportError(Exception):
+
+class ExportError(RowsError):
     """The export cannot run as configured; the message says why and what to do."""

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from trainer.exporting import ExportError
 from trellis_contracts.dataset import Counts
 from trellis_contracts.tasks import natural_order
+from trellis_contracts.withheld import quoted, some_of
 
 _NAMES_SHOWN = 10
 
@@ -19,7 +20,7 @@ def in_order(names: Collection[str], positive: str | None) -> tuple[str, ...]:
     if positive not in found or len(found) != 2:
         raise ExportError(
             f"positive: {positive!r} is to be one of two classes, and the examples have "
-            f"{', '.join(map(repr, found[:_NAMES_SHOWN]))}"
+            f"{some_of(found, 'class', 'classes', _NAMES_SHOWN)}"
         )
     return tuple(sorted(found, key=lambda name: name == positive))
 
@@ -29,8 +30,8 @@ def absent_classes(counts: Mapping[str, Counts]) -> Iterable[str]:
     for split in ("validation", "test"):
         absent = [name for name, count in counts[split].classes.items() if not count]
         if absent:
+            some = some_of(absent, "class", "classes", _NAMES_SHOWN)
             yield (
                 f"{len(absent)} of {len(counts[split].classes)} classes have no example in the "
-                f"{split} split ({', '.join(map(repr, absent[:_NAMES_SHOWN]))}): its metrics do "
-                "not cover them"
+                f"{split} split{quoted(f' ({some})', '')}: its metrics do not cover them"
             )

@@ -98,7 +98,7 @@ def _of_rows(settings: ExportSettings, sha256: str, objects: Objects) -> Estimat
         try:
             tables.write(dataclasses.replace(source, work=work), steps, workers)
         except ExportError as error:
-            raise ExportError(f"of the first {rows} of {source.rows} rows: {error}") from error
+            raise ExportError(f"of the first {rows} of {source.rows} rows: {error.text}") from error
         seconds = time.monotonic() - start
     dataset = dataset_description.load(settings.output)
     return Estimate(

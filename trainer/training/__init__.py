@@ -4,6 +4,8 @@ Start with `run`: it is the whole training, top to bottom. `flags`, `settings`, 
 `rendezvous` do not import TensorFlow, so that errors are reported at once.
 """
 
+from trellis_contracts.withheld import RowsError
 
-class TrainingError(Exception):
+
+class TrainingError(RowsError):
     """The training cannot run as configured; the message says why and what to do."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from trainer.training import TrainingError
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
+from trellis_contracts.withheld import some_of
 
 _NONE, _BALANCED = "none", "balanced"
 
@@ -59,9 +60,8 @@ def _balanced(of_class: float, total: float, classes: int) -> float:
 def _named(dataset: DatasetDescription, text: str) -> list[float]:
     named, classes = json.loads(text), dataset.classes
     if unknown := [name for name in named if name not in classes]:
+        known = some_of(classes, "class", "classes", 10)
         raise TrainingError(
-            f"class_weights: the dataset has no class {', '.join(unknown)}; it has "
-            + ", ".join(classes[:10])
-            + (", ..." if len(classes) > 10 else "")
+            f"class_weights: the dataset has no class {', '.join(unknown)}; it has {known}"
         )
     return [float(named.get(name, 1)) for name in classes]

@@ -1,6 +1,6 @@
 """Checks before TensorFlow starts: the dataset exists, is complete and fits the training."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn
 
 from trainer import dataset_description, storage
@@ -11,6 +11,7 @@ from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT
 from trellis_contracts.models import MODELS, words_for
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
+from trellis_contracts.withheld import quoted, some_of
 
 Refuse = Callable[[str], NoReturn]
 
@@ -108,14 +109,13 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
         refuse(f"has a numeric label ({name}) and no classes: use --task regression")
     if settings.task == REGRESSION:
         if not dataset.is_regression:
-            few = ", ".join(dataset.classes[:3]) + (", ..." if classes > 3 else "")
             refuse(
-                f"has {classes} classes ({few}) and no numeric label: export it for regression, or "
-                "use --task multiclass_classification"
+                f"has {classes} classes{_named(dataset.classes)} and no numeric label: export it "
+                "for regression, or use --task multiclass_classification"
             )
         return
     if classes < task.min_classes:
-        refuse(f"has {classes} class ({', '.join(dataset.classes)}); a classifier needs two")
+        refuse(f"has {classes} class{_named(dataset.classes)}; a classifier needs two")
     if task.max_classes and classes > task.max_classes:
         refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
     of_class = dataset.counts["validation"].classes
@@ -128,7 +128,8 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
             )
         return
     if sum(map(bool, of_class.values())) < 2:
-        absent = next((name for name, count in of_class.items() if not count), "example")
+        absent = next((name for name, count in of_class.items() if not count), None)
+        absent = "example" if absent is None else quoted(absent, "example of a class")
         if (metric := settings.metric) in ("auc", "average_precision"):
             refuse(f"has no {absent} in the validation split, so there is no {metric} to measure")
         if settings.hyperparameters.decision_threshold == "best":
@@ -136,3 +137,7 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
                 f"has no {absent} in the validation split, on which decision_threshold: best is "
                 "chosen: leave it out, or give that split more examples"
             )
+
+
+def _named(classes: Sequence[str]) -> str:
+    return quoted(f" ({some_of(classes, 'class', 'classes', 3)})", "")

@@ -39,6 +39,10 @@ class Places:
         """metrics.json, beside the model."""
         return Path(layout.metrics(f"{self.model.parent}/"))
 
+    def examples_of(self, what: str) -> Path:
+        """Keys and values of rows that a message leaves out, beside the model."""
+        return Path(layout.examples(f"{self.model.parent}/", what))
+
     @property
     def predictions(self) -> Path:
         """predictions.parquet, beside the model."""

@@ -10,6 +10,7 @@ import sys
 
 import tensorflow as tf
 
+from trainer import storage
 from trainer.training import evaluation, step
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
@@ -21,9 +22,6 @@ from trainer.training.training_state import TrainingState
 # Enough to hide the cost of a call (about 1 ms) behind steps of small models; few enough for a
 # large model's call to end well within the 30 seconds that a spot machine leaves after SIGTERM.
 STEPS_PER_CALL = 16
-
-# Examples that are named when the loss is no number.
-_SHOWN_KEYS = 64
 
 
 class Synchronous:
@@ -83,7 +81,8 @@ class Synchronous:
     def explain_nonfinite(self, number: int) -> str:
         """See Steps."""
         keys = self._data.keys(number)
-        more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
-        shown = ", ".join(keys[:_SHOWN_KEYS])
-        print(f"examples of step {number + 1} in this process: {shown}{more}", file=sys.stderr)
-        return "look at the examples of that step, which each process has printed"
+        process = self._distribution.cluster.name
+        where = self._settings.places.examples_of(f"step-{number + 1}-{process}")
+        storage.write_text(str(where), "".join(f"{key}\n" for key in keys))
+        print(f"keys of step {number + 1} in this process: {where}", file=sys.stderr)
+        return "look at the examples of that step, whose keys each process has written"

@@ -3,8 +3,12 @@
 A job is DONE with or without an error result. BigQuery documents which errors are transient
 (https://cloud.google.com/bigquery/docs/error-messages): faults on its side and rate limits.
 A query that is wrong, or exceeds its resources, fails the same way every time.
+
+The message of a query that is wrong quotes the value that it stumbled over ("Bad double value:
+..."): no log and no alert gets it. The console shows it to those who may see the job.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from google.api_core import exceptions
@@ -12,6 +16,7 @@ from google.api_core import exceptions
 from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL
 from trellis.verdict import Verdict, conclude
+from trellis_contracts.withheld import quoted, withheld
 
 PASSING = {
     "backendError",
@@ -25,6 +30,23 @@ PASSING = {
     "timeout",
 }
 CANCELLED = "stopped"
+
+QUOTES_NOTHING = {
+    *PASSING,
+    "accessDenied",
+    "billingNotEnabled",
+    "billingTierLimitExceeded",
+    "blocked",
+    "bytesBilledLimitExceeded",
+    "duplicate",
+    "notFound",
+    "notImplemented",
+    "resourceInUse",
+    "resourcesExceeded",
+    "responseTooLarge",
+    CANCELLED,
+}
+"""Reasons of errors whose messages name tables, limits and permissions, never a value of a row."""
 
 
 def verdict(job: Any, labels: dict[str, str]) -> Verdict:
@@ -61,6 +83,14 @@ def may_pass(error: Any) -> bool:
     return any(e.get("reason") in PASSING for e in getattr(error, "errors", None) or [])
 
 
+def message(error: Mapping[str, Any]) -> str:
+    """BigQuery's message, unless it may quote a value of a row. error: as the REST API has it."""
+    reason, text = error.get("reason", "no reason"), error.get("message", "")
+    if reason not in QUOTES_NOTHING:
+        text = quoted(text, "its message may quote rows, and only the console shows it")
+    return f"BigQuery says ({reason}): {text}"
+
+
 def describe(job: Any) -> str:
     """Describe how the job ended, with BigQuery's error message and the console's link."""
     error = job.error_result
@@ -68,7 +98,7 @@ def describe(job: Any) -> str:
     return "\n".join(
         [
             f"BigQuery job {job.job_id} {how}.",
-            f"BigQuery says ({error.get('reason', 'no reason')}): {error.get('message', '')}",
+            withheld(message(error)),
             f"Console: {console.bigquery(job.project, job.location, job.job_id)}",
         ]
     )

@@ -25,6 +25,7 @@ from trellis.workflow.validation import class_names, platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
 from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.withheld import shown
 
 DATASET = "data"
 """The dataset of BigQuery that a file goes to, unless another is named."""
@@ -205,7 +206,7 @@ def _of_rows(
     if chosen.left_out:
         print(f"no feature: {listed([f'{name} ({why})' for name, why in chosen.left_out])}")
     for warning in (*chosen.warnings, *class_names.doubts(classes)):
-        print(f"warning: {warning}")
+        print(f"warning: {shown(warning)}")
     together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"
     print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
     return lambda budget: text.of_rows(rows, chosen, classes, pictures, owner, budget)
@@ -216,7 +217,7 @@ def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Cal
     chosen = MULTILABEL if several else roles.task_of_labels(found.classes, task)
     print(f"{found.address}: {found.count:,} images, {len(found.classes):,} labels ({chosen})")
     for warning in class_names.doubts(found.classes):
-        print(f"warning: {warning}")
+        print(f"warning: {shown(warning)}")
     source = found.address.removeprefix(f"gs://{group.bucket}/")
     return lambda budget: text.of_images(found, chosen, source, owner, budget)
 

@@ -16,6 +16,7 @@ from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.split import GroupSplit
+from trellis_contracts.withheld import shown
 
 MANIFEST = "manifest.csv"
 
@@ -52,7 +53,8 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
         several = several or len({len(line.fields) - (line.place or 0) for line in lines}) > 1
         contents = image_manifest.count(address, lines, several=several)
     except SourceError as error:
-        raise DataError(str(error)) from None
+        # Whoever runs the command has the rows.
+        raise DataError(shown(error.text)) from None
     named = [(fields, place) for _, fields, place in lines if place is not None]
     grouped = not several and all(
         len(fields) > 2 and fields[2] and not place for fields, place in named

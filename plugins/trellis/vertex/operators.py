@@ -8,6 +8,7 @@ form, every field templated, in place of the parameters that describe a part of 
 """
 
 import dataclasses
+import datetime
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -27,7 +28,7 @@ from airflow.providers.google.cloud.operators.vertex_ai.hyperparameter_tuning_jo
 from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.aiplatform_v1.types import JobState
 
-from trellis import console
+from trellis import attempts, console
 from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels
 from trellis.verdict import JobFailedForGood
 from trellis.vertex.base import PLACE, VertexTask, filled
@@ -45,7 +46,7 @@ from trellis.vertex.jobs import (
 )
 from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import FINISHED, raise_unless_succeeded
-from trellis.vertex.submission import find, find_or_create
+from trellis.vertex.submission import find, find_or_create, seconds_used
 from trellis.vertex.trials import trial_summaries
 from trellis.vertex.triggers import VertexJobTrigger
 from trellis.waiting import in_task
@@ -78,6 +79,8 @@ class OneJobPerTask(VertexTask):
             raise AirflowSkipException("This run does not need it.")
         self._labels = job_labels(context["ti"], self.generation)
         message = message_of(self.kind, described, self._labels)
+        if self.limit is not None:
+            attempts.left(self.limit, self._used(), self.kind.title)
         job = find_or_create(self._jobs, message, self.log)
         self.log.info("Console: %s", console.vertex(job.name))
         ConsoleLink.remember(context, job.name)
@@ -86,7 +89,7 @@ class OneJobPerTask(VertexTask):
         ended = in_task(lambda: self._ended(job.name))
         if ended is not None:
             return self.execute_complete(context, ended)
-        limits = {"wait": self.wait, "limit": self.limit}
+        limits = {"wait": self.wait, "limit": self._limit(job)}
         waited_for = {"kind": self.kind.field, "name": job.name, **limits}
         self._defer(VertexJobTrigger, "execute_complete", **waited_for)
 
@@ -96,6 +99,7 @@ class OneJobPerTask(VertexTask):
                 f"The {self.kind.title} {event['name']} is gone: someone deleted it while this "
                 "task waited for it. Clear this task to run a new one."
             )
+        self._labels = job_labels(context["ti"], self.generation)
         job = self._jobs.get(event["name"])
         self._raise_if_overstayed(job)
         raise_unless_succeeded(job, self.kind, str(context["ti"].max_tries))
@@ -115,9 +119,21 @@ class OneJobPerTask(VertexTask):
             self.log.info("The task was killed: cancelling its %s %s", self.kind.title, job.name)
             self._jobs.cancel(job.name)
 
+    def _used(self, before: datetime.datetime | None = None) -> float:
+        assert self._labels is not None
+        key, round_ = self._labels[KEY_LABEL], self._labels[ROUND_LABEL]
+        return seconds_used(self._jobs, key, round_, before)
+
+    def _limit(self, job: Any) -> float | None:
+        """Seconds that the job may take: what the attempts before have left of the limit."""
+        if self.limit is None:
+            return None
+        return max(1.0, self.limit - self._used(job.create_time))
+
     def _raise_if_overstayed(self, job: Any) -> None:
         """Raise JobFailedForGood for a job that was stopped as it took too long."""
-        passed = overstayed(job, job.end_time or job.update_time, self.wait, self.limit)
+        limit = self._limit(job)
+        passed = overstayed(job, job.end_time or job.update_time, self.wait, limit)
         cancelled = state_of(job) == JobState.JOB_STATE_CANCELLED
         where = f"\nConsole: {console.vertex(job.name)}"
         if passed == "wait":
@@ -129,7 +145,7 @@ class OneJobPerTask(VertexTask):
             )
         if passed == "limit" and cancelled:
             raise JobFailedForGood(
-                f"The {self.kind.title} was stopped after its {self.limit:.0f} s: give it more "
+                f"The {self.kind.title} was stopped after its {limit:.0f} s: give it more "
                 f"time, more machines or less to do.{where}"
             )
 

@@ -9,12 +9,14 @@ it: the next attempt adopts it. Labels alone do not prevent duplicates; three fa
 - A refused create (429) created nothing; any other error may have, so it is not simply repeated.
 """
 
+import datetime
 import time
 from typing import Any
 
 from google.api_core import exceptions, retry
 from google.cloud.aiplatform_v1.types import JobState
 
+from trellis import attempts
 from trellis.identity import KEY_LABEL, ROUND_LABEL
 from trellis.verdict import JobFailed, JobFailedForGood, Verdict
 from trellis.vertex.jobs import Jobs, job_id, state_of
@@ -97,6 +99,50 @@ def find(jobs: Jobs, key: str, round_: str) -> Any | None:
     return None
 
 
+def within_plan(jobs: Jobs, message: Any) -> Any:
+    """The next job of a task, with the time that those before have left of its limit.
+
+    Of a tuning job, the limit is that of each trial. Raises JobFailedForGood if nothing is left. A
+    pipeline of AutoML has no time limit, and one that fails is not billed:
+    https://cloud.google.com/vertex-ai/pricing#automl_models
+    """
+    kind = jobs.kind
+    if not kind.spec:
+        return message
+    scheduling = getattr(message, kind.spec).scheduling
+    allowed = scheduling.timeout.total_seconds()
+    used = seconds_used(jobs, message.labels[KEY_LABEL], message.labels[ROUND_LABEL])
+    if allowed and used:
+        several = max(1, getattr(message, "max_trial_count", 1))
+        seconds = attempts.left(several * allowed, used, kind.title) / several
+        scheduling.timeout = datetime.timedelta(seconds=max(1, int(seconds)))
+    return message
+
+
+def seconds_used(
+    jobs: Jobs, key: str, round_: str, before: datetime.datetime | None = None
+) -> float:
+    """Seconds that the machines of a task's jobs were used for in this round, by their own times;
+    of tuning jobs, those of all trials together.
+
+    before: without jobs that were created then or later.
+    """
+    return sum(
+        _seconds(part)
+        for job in jobs.with_label(KEY_LABEL, key)
+        if job.labels.get(ROUND_LABEL) == round_ and (before is None or job.create_time < before)
+        for part in (job.trials if hasattr(job, "trials") else [job])
+    )
+
+
+def _seconds(part: Any) -> float:
+    """Seconds of a job or trial. Of one that does not say when it ended, until its last change."""
+    if not part.start_time:
+        return 0.0
+    ended = part.end_time or getattr(part, "update_time", None) or part.start_time
+    return float(max(0.0, (ended - part.start_time).total_seconds()))
+
+
 def reason(error: Any) -> str:
     """Google's message, and for a quota its name, which the message does not always have."""
     text = getattr(error, "message", None) or str(error)
@@ -114,6 +160,7 @@ def _find_or_create_once(jobs: Jobs, message: Any, log: Any) -> Any:
     round_ = message.labels[ROUND_LABEL]
     found = find(jobs, message.labels[KEY_LABEL], round_)
     if found is None:
+        message = within_plan(jobs, message)
         try:
             created = jobs.create(message)
         except exceptions.ResourceExhausted:

@@ -5,6 +5,7 @@ import struct
 import numpy as np
 import pytest
 
+from tests.withheld import refuses
 from trainer import dataset_description
 from trainer.comparison.held_out_split import HeldOutSplitError, read_held_out_split
 from trainer.predictions import Predictions, Values
@@ -58,7 +59,7 @@ def test_missing_and_foreign_keys_are_counted_and_named(run):
         r"scored 5 keys; the test split has 5; 3 missing: 'b.png', 'c/ü.png', 'd.png'; "
         r"3 not in the test split: 'x1', 'x2', 'x3'$"
     )
-    with pytest.raises(HeldOutSplitError, match=message):
+    with refuses(HeldOutSplitError, match=message):
         read(run).outcome(other)
 
 
@@ -69,9 +70,7 @@ def test_long_lists_of_keys_are_cut(run):
         labels=[*LABELS, *[0] * 12],
         probabilities=np.eye(3)[[*LABELS, *[0] * 12]],
     )
-    with pytest.raises(
-        HeldOutSplitError, match=r"12 not in the test split: 'x00', .*'x09', \.\.\.$"
-    ):
+    with refuses(HeldOutSplitError, match=r"12 not in the test split: 'x00', .*'x09', \.\.\.$"):
         read(run).outcome(other)
 
 
@@ -81,14 +80,12 @@ def test_other_labels_are_counted_and_named(run):
         "wrong labels for 2 of 5 keys of the test split: 'b.png', 'd.png'; "
         "'b.png' is 'dog' in the dataset and 'owl' in the predictions"
     )
-    with pytest.raises(HeldOutSplitError, match=message):
+    with refuses(HeldOutSplitError, match=message):
         read(run).outcome(other)
 
 
 def test_classes_in_another_order_are_refused(run):
-    with pytest.raises(
-        HeldOutSplitError, match="predicts the classes 'dog', 'cat', 'owl'; the data"
-    ):
+    with refuses(HeldOutSplitError, match="predicts the classes 'dog', 'cat', 'owl'; the data"):
         read(run).outcome(predicted(run, classes=["dog", "cat", "owl"]))
 
 
@@ -98,9 +95,7 @@ def shard(run):
 
 def test_a_missing_shard_is_named(run):
     shard(run).unlink()
-    with pytest.raises(
-        HeldOutSplitError, match=r"test-00000-of-00002.tfrecord is named in dataset"
-    ):
+    with refuses(HeldOutSplitError, match=r"test-00000-of-00002.tfrecord is named in dataset"):
         read(run)
 
 
@@ -109,20 +104,20 @@ def test_a_flipped_bit_is_found(run, position):
     damaged = bytearray(shard(run).read_bytes())
     damaged[position] ^= 4
     shard(run).write_bytes(damaged)
-    with pytest.raises(HeldOutSplitError, match=r"test-00000-of-00002.tfrecord, record .*damaged"):
+    with refuses(HeldOutSplitError, match=r"test-00000-of-00002.tfrecord, record .*damaged"):
         read(run)
 
 
 def test_a_cut_file_is_found(run):
     shard(run).write_bytes(shard(run).read_bytes()[:-3])
-    with pytest.raises(HeldOutSplitError, match="damaged"):
+    with refuses(HeldOutSplitError, match="damaged"):
         read(run)
 
 
 def test_fewer_examples_than_described_are_found(run):
     (length,) = struct.unpack("<Q", shard(run).read_bytes()[:8])
     shard(run).write_bytes(shard(run).read_bytes()[: 8 + 4 + length + 4])
-    with pytest.raises(HeldOutSplitError, match=r"have 3 examples, but dataset\.json says 5"):
+    with refuses(HeldOutSplitError, match=r"have 3 examples, but dataset\.json says 5"):
         read(run)
 
 
@@ -142,16 +137,16 @@ def test_other_labels_of_a_regression_are_named(table_run):
     message = (
         "2 keys of the test split: 'row-00001'; 'row-00001' is -2 in the dataset and 7 in the pred"
     )
-    with pytest.raises(HeldOutSplitError, match=message):
+    with refuses(HeldOutSplitError, match=message):
         split.outcome(Values(split.keys, [1.5, 7], [0, 0]))
 
 
 def test_values_for_classes_are_refused(run):
-    with pytest.raises(HeldOutSplitError, match="predicts values; the dataset's label has classes"):
+    with refuses(HeldOutSplitError, match="predicts values; the dataset's label has classes"):
         read(run).outcome(Values(KEYS, np.zeros(5), np.zeros(5)))
 
 
 def test_classes_for_values_are_refused(table_run):
     run = table_run(np.zeros(5))
-    with pytest.raises(HeldOutSplitError, match="predicts classes; the dataset's label has values"):
+    with refuses(HeldOutSplitError, match="predicts classes; the dataset's label has values"):
         read(run).outcome(predicted(run))

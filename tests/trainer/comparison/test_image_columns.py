@@ -18,6 +18,7 @@ import tensorflow as tf
 from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.image_rows import PHOTO, SCALE, SCAN, save
+from tests.withheld import refuses
 from trainer import dataset_description, images
 from trainer.comparison import challenger, importance, originals
 from trainer.comparison.held_out_split import read_held_out_split
@@ -255,5 +256,5 @@ def test_of_another_size_it_is_scored_by_the_files(tmp_path, monkeypatch, model)
     order = np.argsort(found.keys)
     np.testing.assert_allclose(found.values[order], dataset.values[-TEST:], rtol=1e-6)
     dataset.path(25, "photo").unlink()
-    with pytest.raises(ScoreError, match=re.escape("'25'")):
+    with refuses(ScoreError, match=re.escape("'25'")):
         score(model, dataset.address, dataset.description)

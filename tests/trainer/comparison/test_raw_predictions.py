@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.withheld import refuses
 from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.predictions import PredictionsError
@@ -110,23 +111,23 @@ def test_any_order_of_rows_and_classes_gives_the_same(tmp_path_factory, seed, n,
     ],
 )
 def test_what_is_wrong_is_reported(tmp_path, changed, message):
-    with pytest.raises(PredictionsError, match=message):
+    with refuses(PredictionsError, match=message):
         raw_predictions.read(parquet(tmp_path, **changed), SPLIT)
 
 
 def test_other_keys_are_listed(tmp_path):
     folder = parquet(tmp_path, keys=("a", "b", "x"))
-    with pytest.raises(HeldOutSplitError, match="1 missing: 'c'; 1 not in the test split: 'x'"):
+    with refuses(HeldOutSplitError, match="1 missing: 'c'; 1 not in the test split: 'x'"):
         raw_predictions.read(folder, SPLIT)
 
 
 def test_a_value_that_is_no_number_is_refused(tmp_path):
-    with pytest.raises(PredictionsError, match=r"NaN or infinite.*'c'"):
+    with refuses(PredictionsError, match=r"NaN or infinite.*'c'"):
         raw_predictions.read(parquet(tmp_path, prediction=[np.inf, 1, 2]), NUMBERS)
 
 
 def test_nothing_there_is_reported(tmp_path):
-    with pytest.raises(PredictionsError, match=r"no predictions: there is no \.parquet or \.jsonl"):
+    with refuses(PredictionsError, match=r"no predictions: there is no \.parquet or \.jsonl"):
         raw_predictions.read(tmp_path / "raw", SPLIT)
 
 
@@ -175,5 +176,5 @@ def test_images_of_several_buckets_are_known_by_bucket_and_name(tmp_path):
 )
 def test_lines_that_are_no_predictions_are_named(tmp_path, line, message):
     folder = jsonl(tmp_path, line, image("b", 0.4, 0.6), image("c", 0.4, 0.6))
-    with pytest.raises(PredictionsError, match=message):
+    with refuses(PredictionsError, match=message):
         raw_predictions.read(folder, SPLIT)

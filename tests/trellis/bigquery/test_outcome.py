@@ -48,13 +48,21 @@ def test_a_success_raises_nothing():
 
 def test_an_error_says_what_bigquery_says_and_where_to_look():
     with pytest.raises(JobFailedForGood, match="failed") as raised:
-        raise_unless_succeeded(job("invalidQuery"), MINE)
-    assert "BigQuery says (invalidQuery): Why: so." in str(raised.value)
+        raise_unless_succeeded(job("resourcesExceeded"), MINE)
+    assert "BigQuery says (resourcesExceeded): Why: so." in str(raised.value)
     assert "https://console.cloud.google.com/bigquery?project=p&j=bq:US:j" in str(raised.value)
     with pytest.raises(JobFailedForGood, match="was cancelled"):
         raise_unless_succeeded(job("stopped"), MINE)
     with pytest.raises(JobFailed, match="Airflow retries"):
         raise_unless_succeeded(job("backendError"), MINE)
+
+
+def test_an_error_that_may_quote_a_value_is_shown_by_the_console_alone():
+    with pytest.raises(JobFailedForGood) as raised:
+        raise_unless_succeeded(job("invalidQuery"), MINE)
+    assert "Why: so." not in str(raised.value)
+    assert "(invalidQuery): its message may quote rows" in str(raised.value)
+    assert "https://console.cloud.google.com/bigquery?project=p&j=bq:US:j" in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import logging
 
 import pytest
 from google.api_core import exceptions
-from google.cloud.aiplatform_v1.types import CustomJob, JobState
+from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
 from google.rpc import code_pb2, error_details_pb2
 
 from trellis.identity import KEY_LABEL, ROUND_LABEL
 from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex import submission
-from trellis.vertex.jobs import CUSTOM
+from trellis.vertex.jobs import CUSTOM, TUNING
 from trellis.vertex.submission import find_or_create
 
 LOG = logging.getLogger(__name__)
@@ -51,6 +51,22 @@ def past(state, round_="0", code=0, message="", name="projects/1/locations/r/cus
         error={"code": code, "message": message},
         create_time=datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC),
     )
+
+
+def failed(hours, round_="0"):
+    """A job that Google has failed after so many hours of its machines."""
+    job = past("FAILED", round_, code=code_pb2.INTERNAL)
+    start = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+    job.start_time, job.end_time = start, start + datetime.timedelta(hours=hours)
+    return job
+
+
+def next_job(jobs, hours=10, round_="0"):
+    """Submit a job that may run for so many hours: hours that it is given."""
+    message = CustomJob(labels={KEY_LABEL: "k", ROUND_LABEL: round_})
+    message.job_spec.scheduling.timeout = datetime.timedelta(hours=hours)
+    timeout = find_or_create(jobs, message, LOG).job_spec.scheduling.timeout
+    return timeout.total_seconds() / 3600
 
 
 def submit(jobs, round_="0"):
@@ -136,3 +152,47 @@ def test_a_create_whose_answer_got_lost_is_found_again(lost):
 def test_what_patience_does_not_change_fails_for_good(refusal):
     with pytest.raises(JobFailedForGood, match="refuses this custom job: no right"):
         submit(Jobs(faults=[refusal]))
+
+
+def test_a_job_that_fails_three_times_costs_no_more_than_the_plan_says():
+    jobs = Jobs()
+    allowed, spent = [], 0.0
+    for hours in (2, 3, 4.995):
+        allowed.append(next_job(jobs))
+        assert spent + allowed[-1] <= 10
+        spent += hours
+        jobs.jobs[0] = failed(hours)
+    assert allowed == [10, 8, 5]
+    with pytest.raises(JobFailedForGood, match=r"have run for 9\.99 h, of the 10\.00 h .* Clear"):
+        next_job(jobs)
+    assert len(jobs.jobs) == 3
+    # A person has cleared the task, and allowed it as much again.
+    assert next_job(jobs, round_="1") == 10
+
+
+def test_trials_of_a_repeated_search_share_what_is_left():
+    class Searches(Jobs):
+        kind = TUNING
+
+    start = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+    trial = {"start_time": start, "end_time": start + datetime.timedelta(hours=1)}
+    search = HyperparameterTuningJob(
+        name="projects/1/locations/r/hyperparameterTuningJobs/old",
+        state=JobState.JOB_STATE_FAILED,
+        error={"code": code_pb2.INTERNAL},
+        labels={KEY_LABEL: "k", ROUND_LABEL: "0"},
+        create_time=start,
+        trials=[trial, trial],
+    )
+    message = HyperparameterTuningJob(
+        labels={KEY_LABEL: "k", ROUND_LABEL: "0"},
+        max_trial_count=4,
+        trial_job_spec={"scheduling": {"timeout": datetime.timedelta(hours=1)}},
+    )
+    next_ = submission.within_plan(Searches(search), message)
+    assert next_.trial_job_spec.scheduling.timeout == datetime.timedelta(minutes=30)
+
+
+def test_a_job_that_got_no_machines_leaves_all_of_the_time():
+    job = past("FAILED", code=code_pb2.RESOURCE_EXHAUSTED)
+    assert next_job(Jobs(job)) == 10

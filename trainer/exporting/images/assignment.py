@@ -27,6 +27,7 @@ from trellis_contracts.dataset import (
     shard_name,
 )
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
+from trellis_contracts.withheld import quoted, some_of
 
 
 @dataclass(frozen=True)
@@ -117,14 +118,14 @@ def _stratified(manifest: Manifest, fractions: tuple[int, int, int]) -> dict[str
 def _labels(manifest: Manifest, task: str, positive: str | None) -> tuple[str, ...]:
     if not manifest.rows:
         raise ExportError(
-            f"no usable line among {manifest.lines}; the first is "
-            f"line {manifest.rejected[0].line}: {manifest.rejected[0].reason}"
+            f"no usable line among {manifest.lines}; the first is line {manifest.rejected[0].line}"
+            f"{quoted(f': {manifest.rejected[0].reason}', '')}"
         )
     labels = in_order({name for row in manifest.rows for name in row.labels}, positive)
     if len(labels) < 2:
         raise ExportError(
-            f"only one label, {labels[0]!r}, on all {len(manifest.rows)} usable lines; "
-            "there is nothing to learn"
+            f"only one label{quoted(f', {labels[0]!r},', '')} on all {len(manifest.rows)} usable "
+            "lines; there is nothing to learn"
         )
     if task == MULTILABEL and len(labels) > MULTILABEL_MAX_CLASSES:
         raise ExportError(
@@ -151,7 +152,7 @@ def _check_splits(rows: dict[str, list[Row]], classes: tuple[str, ...], split: S
     if absent := [name for name in classes if not in_train[name]]:
         raise ExportError(
             f"no example in the train split for {len(absent)} of {len(classes)} classes: "
-            f"{', '.join(map(repr, absent[:10]))}; add images of them or remove their lines"
+            f"{some_of(absent, 'class', 'classes', 10)}; add images of them or remove their lines"
         )
 
 

@@ -26,6 +26,7 @@ from trellis_contracts.dataset import (
 )
 from trellis_contracts.dataset_features import Label
 from trellis_contracts.tasks import REGRESSION
+from trellis_contracts.withheld import quoted, shown, some_of
 
 _REASONS_SHOWN = 5
 
@@ -67,7 +68,7 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=(*warnings(results), *absent_classes(counts)),
+        warnings=tuple(map(shown, (*warnings(results), *absent_classes(counts)))),
     )
     write(FILE_NAME, description.to_json().encode())
     return description
@@ -79,13 +80,14 @@ def check_rejected_share(
     """Raise ExportError, with the first reasons, if more than max_rejected of the lines are."""
     if len(rejected) <= settings.max_rejected * lines:
         return
-    shown = "".join(f"\n  line {r.line} {r.uri}: {r.reason}" for r in rejected[:_REASONS_SHOWN])
+    listed = "".join(f"\n  line {r.line} {r.uri}: {r.reason}" for r in rejected[:_REASONS_SHOWN])
     more = len(rejected) - _REASONS_SHOWN
+    listed += f"\n  and {more} more, all in {REJECTED_FILE_NAME}" if more > 0 else ""
     raise ExportError(
         f"{len(rejected)} of {lines} manifest lines are rejected "
-        f"({len(rejected) / lines:.1%}; the limit is {settings.max_rejected:.1%}):{shown}"
-        + (f"\n  and {more} more, all in {REJECTED_FILE_NAME}" if more > 0 else "")
-        + "\nCorrect the manifest or the images, or raise --max_rejected"
+        f"({len(rejected) / lines:.1%}; the limit is {settings.max_rejected:.1%}):"
+        f"{quoted(listed, f' see {REJECTED_FILE_NAME}')}"
+        "\nCorrect the manifest or the images, or raise --max_rejected"
     )
 
 
@@ -106,8 +108,8 @@ def _number(results: Sequence[ShardResult]) -> Label:
     statistics = Numbers.of(values).statistics()
     if statistics.min == statistics.max:
         raise ExportError(
-            f"the label is {statistics.min:g} for every image of the train split; there is "
-            "nothing to learn"
+            f"the label is {quoted(f'{statistics.min:g}', 'the same')} for every image of the "
+            "train split; there is nothing to learn"
         )
     return Label("label", "float32", statistics=statistics)
 
@@ -121,10 +123,10 @@ def _check_counts(counts: dict[str, Counts], rejected: list[Rejection]) -> None:
     if absent:
         raise ExportError(
             f"all train images were rejected of {len(absent)} of {len(classes)} classes: "
-            f"{', '.join(map(repr, absent[:10]))}; {_first(rejected, set(absent))}"
+            f"{some_of(absent, 'class', 'classes', 10)}; {_first(rejected, set(absent))}"
         )
 
 
 def _first(rejected: list[Rejection], labels: set[str] | None = None) -> str:
     first = next(r for r in rejected if labels is None or r.label in labels)
-    return f"the first is line {first.line} {first.uri}: {first.reason}"
+    return f"the first is line {first.line}{quoted(f' {first.uri}: {first.reason}', '')}"

@@ -38,6 +38,7 @@ from trainer.exporting import ExportError
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.dataset_features import IMAGE_ADDRESS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.withheld import quoted
 
 # Vertex AI's words, and those of AutoML Vision, which public manifests have. UNASSIGNED is none.
 # The Airflow side has the same (plugins/trellis/workflow/lookups/image_manifest.py).
@@ -122,7 +123,7 @@ def parse(
             _take_last(lines, split_by, names_splits, task)
         _refuse_missing_labels(lines)
     except ExportError as error:
-        raise ExportError(f"{address}: {error}") from error
+        raise ExportError(f"{address}: {error.text}") from error
     rows, rejected = _reject_unusable_labels(lines, names_splits, split_by, task)
     if days is not None:
         rows, others = _take_days(rows, split_by or "", days)
@@ -211,9 +212,10 @@ def _refuse_lines_without_image(
     if not without:
         return
     if without == lines[:1] and len(lines) > 1:
+        header = quoted(f" ({','.join(lines[0].fields)!r})", "")
         raise ExportError(
-            f"line {lines[0].number} looks like a header ({','.join(lines[0].fields)!r}); "
-            "the format has none: remove that line"
+            f"line {lines[0].number} looks like a header{header}; the format has none: remove that "
+            "line"
         )
     raise ExportError(
         f"{len(without)} of {len(lines)} lines name no image as gs://BUCKET/OBJECT: "
@@ -238,8 +240,8 @@ def _tell_buckets_apart(lines: list[_Line]) -> None:
         other = first.setdefault(line.key, line)
         if other.uri != line.uri:
             raise ExportError(
-                f"{other.uri} (line {other.number}) and {line.uri} (line {line.number}) have one "
-                f"key, {line.key!r}; rename one of the two"
+                f"{quoted(f'{other.uri} and {line.uri}', 'two images')} (lines {other.number} and "
+                f"{line.number}) have one key{quoted(f', {line.key!r}', '')}; rename one of the two"
             )
 
 
@@ -301,8 +303,9 @@ def _refuse_missing_labels(lines: list[_Line]) -> None:
 
 def _quote(lines: list[_Line]) -> str:
     """The first of these lines, for a message: line 3 'a.png,cat', line 7 ..."""
-    shown = ", ".join(f"line {line.number} {','.join(line.fields)[:120]!r}" for line in lines[:3])
-    return shown + (", ..." if len(lines) > 3 else "")
+    first, more = lines[:3], ", ..." * (len(lines) > 3)
+    whole = ", ".join(f"line {line.number} {','.join(line.fields)[:120]!r}" for line in first)
+    return quoted(whole + more, ", ".join(f"line {line.number}" for line in first) + more)
 
 
 def _reject_unusable_labels(

@@ -7,6 +7,7 @@ from trainer.exporting.images.convert import convert
 from trainer.exporting.images.manifest import Row
 from trainer.images import DeepImageError, ImageError
 from trellis_contracts.dataset_features import Feature
+from trellis_contracts.withheld import quoted
 
 _IMAGES = 8
 
@@ -22,7 +23,7 @@ def refuse_deep(rows: Sequence[Row], feature: Feature, read: Callable[[str], byt
         try:
             convert(read(row.uri), feature, "test")
         except DeepImageError as error:
-            reason = reason or f"{row.uri} is {error}"
+            reason = reason or f"{quoted(row.uri, 'an image')} is {error}"
         except (ImageError, FileNotFoundError):
             return
         else:

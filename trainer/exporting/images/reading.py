@@ -12,6 +12,7 @@ from trainer.exporting.images.convert import convert
 from trainer.images import ImageError, Loss
 from trellis_contracts.dataset import Shard
 from trellis_contracts.dataset_features import Feature
+from trellis_contracts.withheld import some_of
 
 _KEYS_SHOWN = 10
 
@@ -112,5 +113,4 @@ def _copies(results: Sequence[ShardImages]) -> Iterator[str]:
 
 
 def _shown(keys: Iterable[str]) -> str:
-    keys = list(keys)
-    return ", ".join(map(repr, keys[:_KEYS_SHOWN])) + (", ..." if len(keys) > _KEYS_SHOWN else "")
+    return some_of(keys, "key", most=_KEYS_SHOWN)

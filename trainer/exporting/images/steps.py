@@ -11,6 +11,7 @@ from trainer.exporting.images.assignment import Plan, Work, make_plan
 from trainer.exporting.images.manifest import Manifest, parse
 from trainer.exporting.images.shards import ShardResult
 from trainer.exporting.objects import Objects
+from trainer.exporting.refusal import step
 from trainer.exporting.settings import ImageExportSettings
 
 # Concurrent reads per step: Cloud Storage answers after some 50 ms, an image takes about 2 ms of
@@ -30,6 +31,7 @@ class Steps:
         """Stop the threads that read and convert."""
         self._readers.shutdown()
 
+    @step
     def plan(self, sha256: str) -> tuple[Manifest, Plan]:
         """Read the manifest again; raises ExportError if it has not this SHA-256."""
         source = self._settings.source
@@ -40,12 +42,14 @@ class Steps:
             raise ExportError(f"{source} changed while the export began; start it again")
         return dataclasses.replace(manifest, rows=()), make_plan(manifest, self._settings)
 
+    @step
     def write_shard(self, work: Work) -> ShardResult:
         """Write a TFRecord file."""
         return shards.write_shard(
             work, self._settings.image, self._objects.read, self._write, self._readers
         )
 
+    @step
     def commit(self, manifest: Manifest, plan: Plan, results: Iterable[ShardResult]) -> None:
         """Write rejected.jsonl and dataset.json, or raise ExportError."""
         commit.commit(self._settings, manifest, plan, results, self._write)

@@ -98,7 +98,7 @@ def parse(content: bytes, address: str) -> SnapshotColumns:
     try:
         _check(columns)
     except ExportError as error:
-        raise ExportError(f"{address}: {error}") from error
+        raise ExportError(f"{address}: {error.text}") from error
     return columns
 
 

@@ -11,7 +11,7 @@ from trainer.exporting import ExportError
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.columns import SnapshotColumns
-from trainer.exporting.tables.findings import listed
+from trainer.exporting.tables.findings import listed, values
 from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
 from trainer.exporting.tables.survey import Survey
 from trellis_contracts.columns import Columns, TableFeature
@@ -29,6 +29,7 @@ from trellis_contracts.dataset_features import (
     TermStatistics,
     Weight,
 )
+from trellis_contracts.withheld import quoted
 
 _CONSTANT = "{} is {} wherever it is not NULL in the train split"
 
@@ -87,8 +88,8 @@ def make_plan(
     statistics = of_label.statistics() if isinstance(of_label, Numbers) else None
     if statistics and statistics.min == statistics.max:
         raise ExportError(
-            f"the label ({columns.label}) is {statistics.min} in every row of the train split; "
-            "there is nothing to learn"
+            f"the label ({columns.label}) is {quoted(str(statistics.min), 'the same')} in every "
+            "row of the train split; there is nothing to learn"
         )
     label = Label("label", "float32" if columns.is_regression else "int64", columns.label)
     if statistics:
@@ -153,13 +154,13 @@ def _feature_warnings(
     if isinstance(statistics, Statistics):
         # Texts of equal length may still differ.
         if statistics.min == statistics.max and feature.kind != TEXT:
-            yield _CONSTANT.format(feature.title, f"{statistics.min:g}")
+            yield _CONSTANT.format(feature.title, quoted(f"{statistics.min:g}", "the same"))
         return
     train = summary.train[f"{CATEGORICAL}/{feature.column}"]
     if not isinstance(train, Terms):
         return
     if len(train.counts) == 1:
-        yield _CONSTANT.format(feature.title, repr(described.terms[0]))
+        yield _CONSTANT.format(feature.title, quoted(repr(described.terms[0]), "the same"))
     elsewhere = summary.elsewhere[f"{CATEGORICAL}/{feature.column}"]
     if train.forgotten:
         yield (
@@ -170,5 +171,5 @@ def _feature_warnings(
         rows = sum(elsewhere.counts[term] for term in new)
         yield (
             f"{feature.title} has terms in the validation and test split that the train split does "
-            f"not have: {listed(new)}; the model treats these {rows} rows as out of vocabulary"
+            f"not have: {values(new)}; the model treats these {rows} rows as out of vocabulary"
         )

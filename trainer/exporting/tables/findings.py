@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from trainer.exporting import ExportError
+from trellis_contracts.withheld import quoted
 
 _EXAMPLES = 5
 _EXAMPLE_LENGTH = 100
@@ -48,7 +49,7 @@ class Findings:
             shown = ", ".join(repr(_shorten(key)) for key in self.keys[what])
             more = ", ..." if count > len(self.keys[what]) else ""
             examples = f", key{s} {shown}{more}" if shown else ""
-            lines.append(f"\n  {what}: in {count} row{s}{examples}")
+            lines.append(f"\n  {what}: in {count} row{s}{quoted(examples, '')}")
         raise ExportError(f"{address} cannot become a dataset:{''.join(lines)}")
 
 
@@ -57,7 +58,13 @@ def _shorten(key: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first names of a list, quoted, for a message."""
+    """The first names of a list of columns for a message."""
     names = list(names)
     more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return ", ".join(repr(name[:100]) for name in names[:_NAMES_SHOWN]) + more
+
+
+def values(names: Iterable[str]) -> str:
+    """The first of a column's values for a message; elsewhere their number."""
+    names = list(names)
+    return quoted(listed(names), f"{len(names):,} of them")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from trainer.exporting import ExportError
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import REJECTED_FILE_NAME, SPLITS, Counts
+from trellis_contracts.withheld import quoted
 
 _SHOWN = 5
 
@@ -84,4 +85,5 @@ def _listed(rejected: Sequence[RejectedRow], split: str | None = None) -> str:
         for row in rows[:_SHOWN]
     )
     more = len(rows) - _SHOWN
-    return shown + (f"\n  and {more} more, all in {REJECTED_FILE_NAME}" if more > 0 else "")
+    shown += f"\n  and {more} more, all in {REJECTED_FILE_NAME}" if more > 0 else ""
+    return quoted(shown, f" see {REJECTED_FILE_NAME}")

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from trainer import storage
 from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
+from trainer.exporting.refusal import step
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import columns as table_columns
 from trainer.exporting.tables import features, parquet, ranges, survey, write
@@ -43,6 +44,7 @@ class Steps:
         """Stop the threads that read."""
         self._readers.shutdown()
 
+    @step
     def list_row_groups(self, sha256: str) -> Source:
         """Read the footers again; raises ExportError if columns.json has not this SHA-256."""
         source = read_source(self._settings, self._objects)
@@ -52,22 +54,27 @@ class Steps:
             )
         return source
 
+    @step
     def sort_rows(self, work: RowGroups, source: Source) -> Report:
         """Write the rows of some row groups to sorted temporary files."""
         return parquet.sort_rows(work, source, self._objects, self._settings.output)
 
+    @step
     def survey(self, source: Source, reports: Iterable[Report]) -> Survey:
         """Assign splits, classes and shards."""
         return survey.survey(self._settings, source.columns, reports)
 
+    @step
     def summarise(self, range_: int, source: Source, surveyed: Survey) -> RangeSummary:
         """Summarise all rows of a range of fingerprints."""
         return ranges.summarise(range_, surveyed.layout, source.columns, self._read)
 
+    @step
     def plan(self, source: Source, surveyed: Survey, summary: RangeSummary) -> TablePlan:
         """Describe the features."""
         return features.make_plan(self._settings, source.columns, surveyed, summary)
 
+    @step
     def write_shard(self, work: ShardWork, table: TablePlan) -> ShardResult:
         """Write a TFRecord file."""
         return write.write_shard(
@@ -79,6 +86,7 @@ class Steps:
             self._readers,
         )
 
+    @step
     def commit(self, table: TablePlan, shards: Iterable[ShardResult]) -> None:
         """Remove the temporary files, and write rejected.jsonl and dataset.json."""
         self._objects.remove_folder(self._address(PARTIAL_FOLDER))

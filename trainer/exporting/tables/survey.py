@@ -12,12 +12,13 @@ import numpy as np
 from trainer.exporting import ExportError
 from trainer.exporting.classes import in_order
 from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables.findings import Findings, listed
+from trainer.exporting.tables.findings import Findings, listed, values
 from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
 from trainer.exporting.tables.parquet import Report, check_number_of_classes
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS, Counts
 from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES, SEPARATOR
+from trellis_contracts.withheld import quoted
 
 
 @dataclass(frozen=True)
@@ -72,23 +73,25 @@ def _check_classes(
     classes: tuple[str, ...], labels: dict[str, np.ndarray], columns: Columns
 ) -> None:
     title = f"the label ({columns.label})"
+    named = quoted(f" ({listed(classes)})", "")
     check_number_of_classes(classes, columns)
     if columns.is_multilabel and not 2 <= len(classes) <= MULTILABEL_MAX_CLASSES:
         raise ExportError(
-            f"{title} has {len(classes)} classes ({listed(classes)}), which are separated by "
+            f"{title} has {len(classes)} classes{named}, which are separated by "
             f"{SEPARATOR!r}; a multi-label task has 2 to {MULTILABEL_MAX_CLASSES}"
         )
     if len(classes) < 2:
         raise ExportError(
-            f"{title} is {classes[0]!r} in every row; a classifier needs at least two classes"
+            f"{title} is {quoted(repr(classes[0]), 'the same')} in every row; a classifier needs "
+            "at least two classes"
         )
     if columns.task == "binary_classification" and len(classes) > 2:
         raise ExportError(
-            f"{title} has {len(classes)} classes ({listed(classes)}), but the task is "
+            f"{title} has {len(classes)} classes{named}, but the task is "
             "binary_classification; choose multiclass_classification"
         )
     if absent := [name for name in classes if not labels[name][0]]:
         raise ExportError(
             f"no row in the train split for {len(absent)} of {len(classes)} classes of {title}: "
-            f"{listed(absent)}; add rows of them or remove theirs"
+            f"{values(absent)}; add rows of them or remove theirs"
         )

@@ -40,6 +40,7 @@ from trellis_contracts.dataset_features import (
     TIMESTAMP,
     UNKNOWN_TERM,
 )
+from trellis_contracts.withheld import shown
 
 Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 
@@ -178,7 +179,7 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=(*plan.warnings, *absent_classes(counts), *warnings(results)),
+        warnings=tuple(map(shown, (*plan.warnings, *absent_classes(counts), *warnings(results)))),
     )
     write(FILE_NAME, description.to_json().encode())
     return description

@@ -9,8 +9,8 @@ from trellis.workflow.spec.quantities import duration_text, usd_text
 ADVICE = {
     "plan": "Nothing was spent. Follow the message: promote a model, fix the table, or choose "
     "another version in the trigger form; then trigger a new run.",
-    "snapshot": "BigQuery's message names what it could not read. Fix the source and trigger a new "
-    "run; if the fault was Google's, clear this task.",
+    "snapshot": "BigQuery's message, in the console, names what it could not read. Fix the source "
+    "and trigger a new run; if the fault was Google's, clear this task.",
     "predict": "The job's log names the cause. Clear this task once it is fixed; if the model is "
     "at fault, trigger a new run with an earlier version.",
     "publish": "The predictions are safe in the job's own table. Clear this task to publish them.",

@@ -1,7 +1,9 @@
 """Errors of sources."""
 
+from trellis_contracts.withheld import RowsError
 
-class SourceError(ValueError):
+
+class SourceError(RowsError, ValueError):
     """The source cannot be used; the message says where, why, and what was expected."""
 
 

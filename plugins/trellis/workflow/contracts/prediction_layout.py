@@ -4,6 +4,7 @@ gs://BUCKET/EXPERIMENT/predictions/RUN/
     plan.json           what this run does, and with which version of the model
     instances.jsonl     of images: {"image_uri": "gs://..."} a line
     predictions.json    the result, and where the predictions are
+    examples/TASK.txt   keys and values of rows that a task's messages leave out
 
 Predictions of images are files below the same folder, or below the experiment file's `output`;
 those of rows a table DATASET.predictions_EXPERIMENT_RUN, or the `output` with _RUN appended.
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from trellis.workflow.contracts.layout import run_folder
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis_contracts.layout import examples
 
 # A table's name has at most 1,024 characters, and people read only its start.
 _LONGEST = 100
@@ -49,6 +51,10 @@ class Prediction:
     @property
     def record(self) -> str:
         return f"{self.uri}predictions.json"
+
+    def examples_of(self, task: str) -> str:
+        """Keys and values of rows that a task's messages leave out."""
+        return examples(self.uri, task)
 
     @property
     def snapshot(self) -> str:

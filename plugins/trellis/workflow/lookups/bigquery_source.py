@@ -26,6 +26,7 @@ from trellis.workflow.contracts import interval, table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.interval import Partition
 from trellis.workflow.lookups import bucket_files, table_state
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import QueryPredict, TablePredict
@@ -49,6 +50,7 @@ class Inspection:
     """Facts about a source, without reading it.
 
     name: for messages. snapshot_sql: the statement that freezes it. bytes: what that reads.
+    billed: what a query on the source or its frozen rows may be billed for (pricing.queries).
     examples: rows of this run, None if only reading them would tell.
     """
 
@@ -58,6 +60,7 @@ class Inspection:
     fingerprint: str
     snapshot_sql: str
     bytes: int
+    billed: int
     examples: int | None
 
 
@@ -75,6 +78,7 @@ def inspect(
     job = source.dry_run(statement)
     parts = source.partitions(partition)
     examples = source.count(partition, parts)
+    read = int(job.total_bytes_processed or 0)
     versions = parts or source.version or table_state.versions(source.client, job, source.known)
     return Inspection(
         source.name,
@@ -82,7 +86,8 @@ def inspect(
         partition,
         fingerprint(experiment, source.sql, described, partition, versions),
         statement,
-        int(job.total_bytes_processed or 0),
+        read,
+        queries.planned(read, len(job.referenced_tables), examples),
         examples,
     )
 
@@ -276,7 +281,7 @@ def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, lis
     error).
     """
     statement = sql.render("predict_errors", table=predictions, most=most)
-    (row,) = _client(platform).query(statement).result()
+    (row,) = table_state.answer(_client(platform), statement)
     return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
 
 
@@ -287,7 +292,7 @@ def splits_of(platform: Platform, split: Split, keys: Sequence[str]) -> dict[str
     for start in range(0, len(keys), _KEYS_AT_ONCE):
         some = ArrayQueryParameter("keys", "STRING", keys[start : start + _KEYS_AT_ONCE])
         config = QueryJobConfig(query_parameters=[some])
-        answer = _client(platform).query(statement, job_config=config).result()
+        answer = table_state.answer(_client(platform), statement, config)
         found |= {row["key"]: row["ml_use"] for row in answer}
     return found
 

@@ -27,6 +27,7 @@ from trellis.workflow.lookups import storage
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.source import FilesSource
+from trellis_contracts.withheld import quoted
 
 # Raise when the same files would give another table.
 LOAD_VERSION = 1
@@ -168,7 +169,7 @@ def _config(client: Any, source: FilesSource, files: Files, detected: str) -> Lo
         if len({name.lower() for name in header}) < len(header) or not all(header):
             raise SourceError(
                 f"{_uri(files.blobs[0])} (source.files): each column needs a name of its own in "
-                f"the first line, which is {starts[0][:200]!r}"
+                f"the first line{quoted(f', which is {starts[0][:200]!r}', '')}"
             )
         config.field_delimiter = delimiter
         config.skip_leading_rows = 1
@@ -233,9 +234,10 @@ def _run(client: Any, files: Files, name: str, config: LoadJobConfig) -> None:
             if files.format in _TEXTS
             else "Correct the files"
         )
-        shown = "\n  ".join(messages[:_SHOWN])
+        said = "\n  ".join(messages[:_SHOWN])
+        said = quoted(f":\n  {said}\n", f", for {len(messages)} reasons that may quote rows. ")
         raise SourceError(
-            f"BigQuery cannot load {files.address} (source.files):\n  {shown}\n{remedy}"
+            f"BigQuery cannot load {files.address} (source.files){said}{remedy}"
         ) from None
 
 
@@ -257,9 +259,11 @@ def _refuse_other_columns(
         if not differences and ordered and list(found) != list(first):
             differences = ["the order of its columns differs"]
         if differences:
+            # Of a file without a header, the first line is a row.
+            named = quoted(f": {'; '.join(differences[:_SHOWN])}", "")
             raise SourceError(
                 f"{_uri(blob)} (source.files) does not have the columns of "
-                f"{_uri(files.blobs[0])}: {'; '.join(differences[:_SHOWN])}"
+                f"{_uri(files.blobs[0])}{named}"
             )
 
 

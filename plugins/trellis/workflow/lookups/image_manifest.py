@@ -8,11 +8,10 @@ that are no numbers, more classes than a multi-label dataset can have.
 import csv
 import hashlib
 import io
-import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from trellis.workflow.spec.split import GroupSplit, TimeSplit, recorded
 from trellis_contracts.dataset import IMAGE_RULE
 from trellis_contracts.dataset_features import IMAGE_ADDRESS
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
+from trellis_contracts.withheld import quoted, some_of
 
 # Raise when the same manifest and settings would give another dataset (a new split rule), so that
 # older datasets are not reused. What becomes of an image file is the trainer's `image_rule`.
@@ -232,21 +232,29 @@ def _checked(address: str, lines: Iterable[Line]) -> list[Line]:
     """
     found = list(lines)
     if without := next((line for line in found if line.place is None), None):
-        raise SourceError(f"{address}: {without} names no image; {_FORMAT}")
+        raise SourceError(f"{address}: {_named([without])} names no image; {_FORMAT}")
     if unknown := [line for line in found if line.ml_use is None]:
         words = ", ".join(word.upper() for word in ML_USES if word)
         raise SourceError(
             f"{address}: {len(unknown)} lines have an ML_USE that is none of {words}: "
-            f"{', '.join(map(str, unknown[:_SHOWN]))}"
+            f"{_named(unknown)}"
         )
     naming = [line for line in found if line.ml_use]
     silent = [line for line in found if not line.ml_use]
     if naming and silent:
         raise SourceError(
             f"{address}: {len(naming)} of {len(found)} lines name a split (ML_USE), as "
-            f"{naming[0]} does, and {silent[0]} does not: name it on every line or on none"
+            f"{_named(naming[:1])} does, and {_named(silent[:1])} does not: name it on every line "
+            "or on none"
         )
     return found
+
+
+def _named(found: Sequence[Line]) -> str:
+    """The first of these lines; elsewhere by their numbers alone."""
+    first = found[:_SHOWN]
+    numbers = ", ".join(f"line {line.number}" for line in first)
+    return quoted(", ".join(map(str, first)), numbers)
 
 
 def _take(contents: Contents, key: str, image: Image) -> None:
@@ -285,8 +293,8 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
         _check_numbers(address, contents, experiment.image_source.max_rejected)
     elif len(names) == 1:
         raise SourceError(
-            f"{address}: all {contents.examples} labelled lines are of one class, '{names[0]}'; "
-            "a classifier needs at least two"
+            f"{address}: all {contents.examples} labelled lines are of one class"
+            f"{quoted(f', {names[0]!r}', '')}; a classifier needs at least two"
         )
     if experiment.task == MULTILABEL and len(names) > MULTILABEL_MAX_CLASSES:
         raise SourceError(
@@ -294,10 +302,10 @@ def check_contents(address: str, contents: Contents, experiment: Experiment) -> 
             f"{MULTILABEL_MAX_CLASSES} classes; leave the rarest out"
         )
     if experiment.task == "binary_classification" and len(names) != 2:
-        shown = ", ".join(itertools.islice(names, 5))
+        shown = quoted(f" ({some_of(names, 'class', 'classes')})", "")
         raise SourceError(
-            f"{address}: {len(names)} classes ({shown}, ...), but the task is "
-            "binary_classification; write multiclass_classification"
+            f"{address}: {len(names)} classes{shown}, but the task is binary_classification; write "
+            "multiclass_classification"
         )
     most_rejected = experiment.image_source.max_rejected * contents.lines
     if (bad := sum(map(len, contents.rejected.values()))) > most_rejected:
@@ -324,8 +332,8 @@ def _check_numbers(address: str, contents: Contents, max_rejected: float) -> Non
     if count > max_rejected * contents.lines:
         raise SourceError(
             f"{address}: {count} of {contents.lines} lines have a label that is no number, such as "
-            f"line {contents.first[others[0]]} ('{others[0]}'), but the task is regression; to "
-            "learn classes, write multiclass_classification"
+            f"line {contents.first[others[0]]}{quoted(f' ({others[0]!r})', '')}, but the task is "
+            "regression; to learn classes, write multiclass_classification"
         )
     if len({float(label) for label in contents.classes if is_number(label)}) < 2:
         raise SourceError(f"{address}: all labels are one number; there is nothing to learn")

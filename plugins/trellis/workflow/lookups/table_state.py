@@ -8,9 +8,26 @@ A `SELECT COUNT(*)` reads no column, and costs nothing.
 
 from typing import Any
 
+from google.api_core import exceptions
+
+from trellis.bigquery.outcome import QUOTES_NOTHING, may_pass, message
 from trellis.workflow import sql
 from trellis.workflow.contracts.errors import NoRowsError, SourceError
 from trellis.workflow.contracts.interval import Partition
+
+
+def answer(client: Any, statement: str, configuration: Any = None) -> Any:
+    """The rows that a query gives.
+
+    Raises SourceError if it fails by what it reads, which BigQuery's message may quote.
+    """
+    try:
+        return client.query(statement, job_config=configuration).result()
+    except exceptions.BadRequest as error:
+        first = next(iter(error.errors or ()), {"message": str(error)})
+        if may_pass(error) or first.get("reason") in QUOTES_NOTHING:
+            raise
+        raise SourceError(f"The source cannot be read. {message(first)}") from None
 
 
 def rows_of(client: Any, known: Any) -> int:
@@ -18,7 +35,7 @@ def rows_of(client: Any, known: Any) -> int:
     if known.streaming_buffer is None:
         return int(known.num_rows or 0)
     name = f"{known.project}.{known.dataset_id}.{known.table_id}"
-    (row,) = client.query(f"SELECT COUNT(*) AS examples FROM {sql.identifier(name)}").result()
+    (row,) = answer(client, f"SELECT COUNT(*) AS examples FROM {sql.identifier(name)}")
     return int(row["examples"])
 
 
@@ -41,7 +58,7 @@ def partitions(client: Any, known: Any, partition: Partition | None) -> list[dic
             "rows": int(row["total_rows"] or 0),
             "changed": row["last_modified_time"].isoformat(),
         }
-        for row in client.query(statement).result()
+        for row in answer(client, statement)
     ]
     inside = [part for part in found if partition.covers(part["id"])]
     if not sum(part["rows"] for part in inside):
@@ -69,7 +86,7 @@ def count(
     if parts is not None and partition.type == "DATE" and all(len(p["id"]) == 8 for p in parts):
         return sum(part["rows"] for part in parts)
     statement = sql.render("count", source=source, partition=partition)
-    (row,) = client.query(statement).result()
+    (row,) = answer(client, statement)
     if not row["examples"]:
         there = f"there are {row['first_moment']} to {row['last_moment']}"
         raise NoRowsError(

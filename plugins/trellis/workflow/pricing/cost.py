@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from trellis.workflow.pricing import machines
+from trellis.workflow.pricing import machines, queries
 from trellis.workflow.spec import bqml
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
@@ -32,11 +32,7 @@ OTHERS = "; Dataflow, BigQuery and AutoML at prices of {region}"
 AUTOML_PREDICTION_LIMIT = timedelta(hours=1)
 EXTERNAL_TRAINING_LIMIT = timedelta(hours=1)
 
-# A BigQuery ML baseline reads the snapshot to learn, to predict and to evaluate.
-_BASELINE_READS = 3
 _TIB = 2**40
-# Least bytes that a query is billed for: https://cloud.google.com/bigquery/pricing#on_demand_pricing
-_LEAST_BYTES = 10 * 2**20
 
 
 @dataclass(frozen=True)
@@ -147,8 +143,8 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
             experiment, hours(AUTOML_PREDICTION_LIMIT)
         )
     type_ = bqml.TYPES[name.removeprefix("bqml-")]
-    scanned = max(source_bytes, _LEAST_BYTES) / _TIB
-    usd = _BASELINE_READS * scanned * prices_.bigquery["query_tib"]
+    scanned = max(source_bytes, queries.LEAST) / _TIB
+    usd = queries.BASELINE * scanned * prices_.bigquery["query_tib"]
     if type_.external:
         return usd + prices_.bigquery["external_training"]
     return usd + scanned * prices_.bigquery["create_model_tib"]
@@ -165,7 +161,7 @@ def billed_baseline(experiment: Experiment, name: str, bytes_: int) -> float:
     BigQuery does not report which of a script's bytes are those of CREATE MODEL: each of its
     statements reads the same rows, so they count alike.
     """
-    return baseline(experiment, name, bytes_ // _BASELINE_READS)
+    return baseline(experiment, name, bytes_ // queries.BASELINE)
 
 
 def rates(experiment: Experiment, region: str) -> dict[str, float]:
@@ -204,7 +200,7 @@ def serving(experiment: Experiment, region: str | None) -> Serving | None:
 
 def scan(source_bytes: int) -> float:
     """US dollars of one query that reads this number of bytes."""
-    return billed(max(source_bytes, _LEAST_BYTES))
+    return billed(max(source_bytes, queries.LEAST))
 
 
 def billed(bytes_: int) -> float:

@@ -12,6 +12,7 @@ from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 
+from trellis.bigquery.outcome import message
 from trellis.bigquery.submission import Work
 from trellis.identity import KEY_LABEL, task_key
 from trellis.verdict import Verdict
@@ -26,6 +27,7 @@ from trellis.workflow.stages import automl as automl_stage
 from trellis.workflow.stages import automl_tables
 from trellis.workflow.stages import bqml as bqml_stage
 from trellis_contracts.baseline import FeatureWeight
+from trellis_contracts.withheld import withheld
 
 
 class BaselineFailedError(Exception):
@@ -144,7 +146,7 @@ def _succeeded(plan: Plan, platform: Platform, ti: Any, task_id: str) -> Any:
     if job.state != "DONE":
         raise BaselineFailedError(f"{task_id} has not ended: job {job.job_id} is {job.state}")
     if job.error_result:
-        raise BaselineFailedError(f"{task_id}: {job.error_result.get('message')}")
+        raise BaselineFailedError(f"{task_id}: {withheld(message(job.error_result))}")
     return job
 
 

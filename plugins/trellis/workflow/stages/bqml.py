@@ -10,7 +10,7 @@ from typing import Any
 from trellis.identity import label_value
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -55,10 +55,13 @@ def job(plan: Plan, platform: Platform, name: str) -> dict[str, Any] | None:
     """The job of the script; None if the baseline is switched off for the run."""
     if name not in plan.experiment.baselines.bqml:
         return None
-    configuration = job_messages.query(plan.experiment, platform, script(plan, platform, name))
+    limit = queries.limit(plan.query_bytes, queries.BASELINE)
+    configuration = job_messages.query(
+        plan.experiment, platform, script(plan, platform, name), **limit
+    )
     if bqml.TYPES[name].external:
-        limit = cost.EXTERNAL_TRAINING_LIMIT.total_seconds() * 1000
-        configuration["jobTimeoutMs"] = f"{limit:.0f}"
+        longest = cost.EXTERNAL_TRAINING_LIMIT.total_seconds() * 1000
+        configuration["jobTimeoutMs"] = f"{longest:.0f}"
     return configuration
 
 

@@ -1,14 +1,17 @@
-"""Finds changes between two datasets beyond the limits of `source.changes`, in words."""
+"""Finds changes between two datasets beyond the limits of `source.changes`, in words.
 
-from collections.abc import Iterator, Sequence
+Their texts have marks around what they quote of rows: trellis_contracts.withheld.
+"""
+
+from collections.abc import Iterator
 
 from trellis.workflow.spec.changes import Changes
 from trellis_contracts import drift
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.drift import Difference, Drift, Share
 from trellis_contracts.finding import Finding
+from trellis_contracts.withheld import quoted, some_of
 
-_NAMED = 5
 _OF_KIND = {"label": "class {}", "categorical": "'{}'"}
 
 
@@ -39,9 +42,11 @@ def _label(label: Drift, limits: Changes) -> Iterator[Finding]:
     if label.remark:
         yield Finding("classes", label.name, f"{title} {label.remark}")
     if label.came:
-        yield Finding("classes", label.name, f"{title} has new classes: {_listed(label.came)}")
+        came = some_of(label.came, "class", "classes")
+        yield Finding("classes", label.name, f"{title} has new classes: {came}")
     if label.went:
-        yield Finding("classes", label.name, f"{title} no longer has: {_listed(label.went)}")
+        went = some_of(label.went, "class", "classes")
+        yield Finding("classes", label.name, f"{title} no longer has: {went}")
     yield from _distances(label, title, limits)
 
 
@@ -56,7 +61,8 @@ def _columns(one: Drift) -> Iterator[Finding]:
 def _values(one: Drift, limits: Changes) -> Iterator[Finding]:
     title = f"feature '{one.name}'"
     if one.missing and one.missing.beyond(limits.missing):
-        yield Finding("missing", one.name, f"{title}: {_moved(one.missing, limits.missing)}")
+        moved = _moved(one.missing, limits.missing, one.missing.name)
+        yield Finding("missing", one.name, f"{title}: {moved}")
     yield from _distances(one, title, limits)
 
 
@@ -69,7 +75,8 @@ def _distances(one: Drift, title: str, limits: Changes) -> Iterator[Finding]:
     if not one.distance.beyond(limit):
         return
     if isinstance(one.distance, Share):
-        text = f"{title}: {_moved(one.distance, limit, _OF_KIND.get(one.kind, '{}'))}"
+        name = _OF_KIND.get(one.kind, "{}").format(one.distance.name)
+        text = f"{title}: {_moved(one.distance, limit, quoted(name, 'one value'))}"
     else:
         text = (
             f"{title} has another distribution than before: Jensen-Shannon divergence "
@@ -78,10 +85,10 @@ def _distances(one: Drift, title: str, limits: Changes) -> Iterator[Finding]:
     yield Finding(one.limit, one.name, text)
 
 
-def _moved(share: Share, limit: float, name: str = "{}") -> str:
+def _moved(share: Share, limit: float, what: str) -> str:
     return (
-        f"the share of {name.format(share.name)} was {share.before:.1%}, and is {share.now:.1%}; "
-        f"the limit is {limit * 100:g} points"
+        f"the share of {what} was {share.before:.1%}, and is {share.now:.1%}; the limit is "
+        f"{limit * 100:g} points"
     )
 
 
@@ -93,8 +100,3 @@ def _shifted(shift: Difference, limit: float) -> str:
         f"has a mean {abs(shift.value):.2f} standard deviations {side} that of before; the limit "
         f"is {limit:g}"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown

@@ -5,6 +5,7 @@ cost anything. A dataset that a run has trained on before is not compared again.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from trellis.workflow.contracts import layout
@@ -16,6 +17,7 @@ from trellis.workflow.stages.stage import Row, Stage
 from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.finding import Finding
+from trellis_contracts.withheld import shown, told
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -31,13 +33,16 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         plan = plans.load(experiment, platform, run_id)
         findings, remark = compare(plan, platform)
         limits = plan.experiment.source.changes
-        found = DatasetChanges(plan.dataset.previous, remark, limits.model_dump(), tuple(findings))
+        whole = tuple(replace(finding, text=shown(finding.text)) for finding in findings)
+        found = DatasetChanges(plan.dataset.previous, remark, limits.model_dump(), whole)
         documents.write_file(platform, plan.run.changes, found)
         if remark:
             print(f"Not compared with an earlier dataset: {remark}.")
             return 0
         print(f"Compared with {plan.dataset.previous}, the last dataset that a run trained on:")
         texts = [finding.text for finding in findings] or ["no change is beyond its limit."]
+        # changes.json has the whole texts.
+        texts = told(texts, lambda _: plan.run.changes)
         if findings and limits.beyond == "refuse":
             raise AirflowFailException(refusal(plan, texts))
         for text in texts:

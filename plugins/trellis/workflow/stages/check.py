@@ -4,14 +4,14 @@ Only the snapshot has cost anything by then. A snapshot that passes gets its col
 describes the rows and lets the export start: trellis_contracts.columns has it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from trellis.workflow import sql
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.table import INFINITE, Table
-from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import FilesSource, QuerySource, TableSource
@@ -34,16 +34,13 @@ from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import Split, by_hash
 from trellis_contracts.finding import Finding
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, classes_in
+from trellis_contracts.withheld import at_keys, quoted, some_of, withheld
 
 MOST_CLASSES = 1000
-MOST_SETS = 100_000
-"""Labels of a multi-label task that are counted, by split: as many as there are sets of classes."""
 """A label with more distinct values is a key or a number, not a class."""
 
-_SHOWN = 5
-
-# One query, which reads keys and labels several times.
-_READS = 3
+MOST_SETS = 100_000
+"""Labels of a multi-label task that are counted, by split: as many as there are sets of classes."""
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -93,7 +90,8 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         cells=data_checks.MOST_CELLS,
         most_labels=3 * MOST_CLASSES if plan.experiment.task != MULTILABEL else MOST_SETS,
     )
-    return job_messages.query(plan.experiment, platform, statement)
+    limit = queries.limit(plan.query_bytes, queries.CHECK)
+    return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
 def conclude(row: Mapping[str, Any], plan: Plan, platform: Platform) -> dict[str, Any]:
@@ -103,20 +101,22 @@ def conclude(row: Mapping[str, Any], plan: Plan, platform: Platform) -> dict[str
     """
     from airflow.sdk.exceptions import AirflowFailException
 
-    from trellis.workflow.lookups import documents
+    from trellis.workflow.lookups import documents, examples
 
     assert plan.table is not None
     problems, warnings, findings = evaluate(row, plan, platform)
+    texts = problems or [f"Warning: {warning}" for warning in warnings]
+    texts = examples.told(platform, plan.run.examples_of("check"), texts)
     if problems:
         table = job_messages.snapshot(plan, platform)
-        message = "\n  ".join([f"The rows of this run (frozen in {table}):", *problems])
+        message = "\n  ".join([f"The rows of this run (frozen in {table}):", *texts])
         raise AirflowFailException(f"{message}\nNothing was spent on training.")
-    for warning in warnings:
-        print(f"Warning: {warning}")
+    for text in texts:
+        print(text)
     content = columns_json(plan, platform, row["examples"], findings)
     documents.write(platform, "columns", layout.dataset_columns(plan.dataset.uri), content)
     print(f"{row['examples']:,} examples, {len(plan.table.features)} features")
-    return {"examples": row["examples"], "warnings": warnings}
+    return {"examples": row["examples"], "warnings": list(map(withheld, warnings))}
 
 
 def evaluate(
@@ -173,7 +173,7 @@ def judge(
     for split in ("validation", "test"):
         absent = splits.get("train", set()) - splits.get(split, set())
         if absent and not table.regression and split in splits:
-            warnings.append(f"no example of {_list(absent)} is in the {split} split")
+            warnings.append(f"no example of {_classes(absent)} is in the {split} split")
     return problems, warnings
 
 
@@ -239,10 +239,13 @@ def _keys(row: Mapping[str, Any], table: Table) -> list[str]:
     if row["keys_missing"]:
         problems.append(f"key '{name}' is NULL or empty in {_rows(row['keys_missing'])}")
     if row["keys_repeated"]:
-        shown = ", ".join(f"{k['value']!r} ({k['examples']} rows)" for k in row["keys_repeated"])
+        repeated = row["keys_repeated"]
+        shown = ", ".join(f"{key['value']!r} ({key['examples']} rows)" for key in repeated)
+        most = f", and one of them in {repeated[0]['examples']:,} rows"
+        count = f"{len(repeated)} or more keys are repeated{most}"
         problems.append(
-            f"key '{name}' is not unique: {shown}. The key decides an example's split; if no "
-            "column is unique, combine several in a query"
+            f"key '{name}' is not unique: {quoted(shown, count)}. The key decides an example's "
+            "split; if no column is unique, combine several in a query"
         )
     return problems
 
@@ -253,8 +256,8 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
     what = "NULL" if task == MULTILABEL else what
     if row["labels_bad"]:
         return [
-            f"label '{name}' is {what} in {_rows(row['labels_bad'])}, as at the keys "
-            f"{_list(row['labels_bad_keys'])}: leave them out in a query"
+            f"label '{name}' is {what} in {_rows(row['labels_bad'])}"
+            f"{at_keys(row['labels_bad_keys'])}: leave them out in a query"
         ]
     absent = {"train", "validation", "test"} - {entry["split"] for entry in row["classes"]}
     few = f"{row['examples']} examples are too few for these shares"
@@ -265,19 +268,21 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
         least, most = row["label_least"], row["label_most"]
         if least is not None and as_float32(least) == as_float32(most):
             problems.append(
-                f"label '{name}' is {least:g} in every row of the train split: nothing to learn"
+                f"label '{name}' is {quoted(f'{least:g}', 'the same')} in every row of the train "
+                "split: nothing to learn"
             )
         return problems
     by_split = _classes_by_split(row, task)
     classes = set().union(*by_split.values())
     if task == MULTILABEL and not 2 <= len(classes) <= MULTILABEL_MAX_CLASSES:
         problems.append(
-            f"label '{name}' has {len(classes)} classes ({_list(classes)}), which are separated by "
-            f"'|'; a multi-label task has 2 to {MULTILABEL_MAX_CLASSES}"
+            f"label '{name}' has {len(classes)} classes{_in_brackets(classes)}, which are "
+            f"separated by '|'; a multi-label task has 2 to {MULTILABEL_MAX_CLASSES}"
         )
     elif len(classes) == 1:
         problems.append(
-            f"label '{name}' is constant, {min(classes)!r} in every row: nothing to learn"
+            f"label '{name}' is constant, {quoted(repr(min(classes)), 'the same')} in every row: "
+            "nothing to learn"
         )
     elif len(classes) > MOST_CLASSES:
         problems.append(
@@ -286,12 +291,12 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
         )
     elif task == "binary_classification" and len(classes) != 2:
         problems.append(
-            f"label '{name}' has {len(classes)} classes ({_list(classes)}), but the task is "
+            f"label '{name}' has {len(classes)} classes{_in_brackets(classes)}, but the task is "
             "binary_classification; write multiclass_classification"
         )
     elif unseen := classes - by_split.get("train", set()):
         problems.append(
-            f"no example of {_list(unseen)} is in the train split: leave the class out, or get "
+            f"no example of {_classes(unseen)} is in the train split: leave the class out, or get "
             "more examples of it"
         )
     return problems
@@ -319,10 +324,12 @@ def _rows(count: int) -> str:
     return f"{count:,} row{'s' if count > 1 else ''}"
 
 
-def _list(names: Any) -> str:
-    ordered = sorted(names)
-    shown = ", ".join(repr(name) for name in ordered[:_SHOWN])
-    return f"{shown}, ..." if len(ordered) > _SHOWN else shown
+def _classes(names: Collection[str]) -> str:
+    return some_of(sorted(names), "class", "classes")
+
+
+def _in_brackets(names: Collection[str]) -> str:
+    return quoted(f" ({_classes(names)})", "")
 
 
 STAGE = Stage(
@@ -332,7 +339,7 @@ STAGE = Stage(
     when=of_rows,
     tasks=lambda dag: task(dag.experiment, dag.platform),
     # With the snapshot that it checks.
-    at_most=lambda experiment, platform, bytes_: {"snapshot": _READS * cost.scan(bytes_)},
+    at_most=lambda experiment, platform, bytes_: {"snapshot": queries.CHECK * cost.scan(bytes_)},
     spent=lambda jobs: {"snapshot": jobs.billed("check")},
     advice={
         "check": "Nothing was spent on training. The message names what cannot be learned from: "

@@ -14,8 +14,7 @@ from trellis.workflow.spec.split import KeySplit
 from trellis.workflow.stages import training_checks
 from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis_contracts.tasks import REGRESSION
-
-_SHOWN = 5
+from trellis_contracts.withheld import quoted, some_of
 
 
 def judge(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> list[str]:
@@ -37,10 +36,9 @@ def judge(experiment: Experiment, images: Mapping[str, Sequence[Image]]) -> list
         return [*problems, *training_checks.judge(experiment, splits)]
     unseen = sorted({name for found in classes.values() for name in found} - {*classes["train"]})
     if unseen and images["train"]:
-        shown = ", ".join(repr(name) for name in unseen[:_SHOWN])
         problems.append(
-            f"no image of {shown}{', ...' * (len(unseen) > _SHOWN)} is in the train split: leave "
-            "the class out, get more images of it, or divide each class (stratify)"
+            f"no image of {some_of(unseen, 'class', 'classes')} is in the train split: leave the "
+            "class out, get more images of it, or divide each class (stratify)"
         )
     return [*problems, *training_checks.judge(experiment, splits)]
 
@@ -57,7 +55,8 @@ def of_rows(row: Mapping[str, Any], max_rejected: float) -> tuple[list[str], lis
         f"{found['feature']} of the key {found['key']!r} is {_value(found['value'])}"
         for found in row["no_addresses"]
     )
-    found = f"{count:,} of {rows:,} rows have no address gs://BUCKET/OBJECT of an image: {shown}"
+    found = f"{count:,} of {rows:,} rows have no address gs://BUCKET/OBJECT of an image"
+    found += quoted(f": {shown}", "")
     if count > max_rejected * rows:
         limit = f"more than source.max_rejected ({max_rejected:g}) allows"
         return [f"{found}; {limit}: leave these rows out in a query"], []

@@ -57,7 +57,8 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
                 experiment, platform, stages, values, run_id, dag_run.run_after, interval
             )
         except (FileError, SourceError, PlatformError, cost.BudgetError) as error:
-            raise refused(error) from None
+            rows = layout.Run.of(experiment, platform, run_id).examples_of("plan")
+            raise refused(error, platform, rows) from None
         if values[run_params.DRY_RUN]:
             preview = dry_run.lines(stages, decided.plan, platform)
             print("\n".join(preview))
@@ -85,7 +86,8 @@ class Found:
 
     source: the manifest, table or query. examples, classes: None if only reading would tell, or
     if there are none.
-    Only for tables: statement, the SQL that freezes the rows; bytes, what it reads.
+    Only for tables: statement, the SQL that freezes the rows; bytes, what it reads; billed, what a
+    query on them may be billed for.
     """
 
     source: str
@@ -96,6 +98,7 @@ class Found:
     partition: dict[str, str] | None = None
     statement: str | None = None
     bytes: int = 0
+    billed: int = 0
 
 
 @dataclass(frozen=True)
@@ -154,21 +157,21 @@ def decide(
         cost={},
     )
     again = reuse.find(plan, platform)
-    limit = costs.at_most(stages, experiment, platform, found.bytes)
+    limit = costs.at_most(stages, experiment, platform, found.billed)
     limit = reuse.without_reused(limit, experiment, again.steps)
     cost.within_budget(experiment, limit)
     if platform.limits is not None:
         month = records.now()[:7]
         others = records.of_month(platform, month, run)
         limits.within_month(platform.limits, experiment.owner, month, limit.usd, others)
-    plan = replace(plan, cost=_cost(experiment, platform, limit), reuse=again)
+    plan = replace(plan, cost=_cost(experiment, platform, limit, found), reuse=again)
     plan = replace(plan, jobs=costs.jobs(stages, plan))
     return Decided(plan, found, limit)
 
 
 def write(decided: Decided, platform: Platform) -> Plan:
     """Write plan.json, and what it names."""
-    from trellis.workflow.lookups import documents, storage
+    from trellis.workflow.lookups import documents, examples, storage
 
     plan, experiment, dataset = decided.plan, decided.plan.experiment, decided.plan.dataset
     if (own := experiment.own_model) and own.text is not None:
@@ -178,8 +181,9 @@ def write(decided: Decided, platform: Platform) -> Plan:
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
         print(f"If the selected training is promoted, serving costs {serving}")
-    for doubt in class_names.doubts(decided.found.classes or {}):
-        print(f"Warning: {doubt}")
+    doubts = [f"Warning: {text}" for text in class_names.doubts(decided.found.classes or {})]
+    for text in examples.told(platform, plan.run.examples_of("plan"), doubts):
+        print(text)
     for line in plan.reuse.lines():
         print(line)
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")
@@ -223,12 +227,15 @@ def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Planne
     )
 
 
-def _cost(experiment: Experiment, platform: Platform, limit: cost.Cost) -> dict[str, Any]:
+def _cost(
+    experiment: Experiment, platform: Platform, limit: cost.Cost, found: Found
+) -> dict[str, Any]:
     serving = cost.serving(experiment, platform.region)
     return {
         "at_most_usd": round(limit.usd, 2),
         "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},
         "assumptions": limit.assumptions,
+        **({"query_bytes": found.billed} if found.table else {}),
         "serving": serving.to_json() if serving else None,
     }
 
@@ -258,6 +265,7 @@ def _rows(
         partition,
         found.snapshot_sql,
         found.bytes,
+        found.billed,
     )
 
 

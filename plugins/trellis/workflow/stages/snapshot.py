@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -59,6 +59,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         destinationTable=job_messages.table_reference(job_messages.snapshot(plan, platform)),
         createDisposition="CREATE_IF_NEEDED",
         writeDisposition="WRITE_EMPTY",
+        **queries.limit(plan.query_bytes),
     )
 
 
@@ -130,8 +131,8 @@ STAGE = Stage(
     at_most=_at_most,
     spent=_spent,
     advice={
-        "snapshot": "BigQuery's message names what it could not read. Fix the source and trigger a "
-        "new run; if the fault was Google's, clear this task."
+        "snapshot": "BigQuery's message, in the console, names what it could not read. Fix the "
+        "source and trigger a new run; if the fault was Google's, clear this task."
     },
 )
 

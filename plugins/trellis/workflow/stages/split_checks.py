@@ -5,6 +5,7 @@ from typing import Any
 
 from trellis.workflow.contracts.table import Table
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit
+from trellis_contracts.withheld import at_keys, quoted
 
 LEAST = 2
 """Groups of a split without which nothing can be said of other groups."""
@@ -41,7 +42,7 @@ def _unassigned(found: Any, title: str, split: Any) -> Iterator[str]:
     """One message for each value with which rows belong to no split."""
     for entry in found:
         value, count = entry["value"], entry["examples"]
-        is_ = "NULL" if value is None else repr(value)
+        is_ = "NULL" if value is None else quoted(repr(value), "another value")
         rows = f"{count:,} row{'s' * (count > 1)}"
         remedy = "leave them out in a query"
         if isinstance(split, GroupSplit):
@@ -49,4 +50,4 @@ def _unassigned(found: Any, title: str, split: Any) -> Iterator[str]:
         elif isinstance(split, ColumnSplit) and value is not None:
             known = ", ".join(repr(text) for texts in split.names.texts.values() for text in texts)
             remedy = f"expected one of {known}; name it in split.names, or {remedy}"
-        yield f"{title} is {is_} in {rows}, as at the key {entry['key']!r}: {remedy}"
+        yield f"{title} is {is_} in {rows}{at_keys([entry['key']])}: {remedy}"

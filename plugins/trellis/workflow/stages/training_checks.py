@@ -17,6 +17,7 @@ from trellis.workflow.spec.tuning import Choices
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.withheld import some_of
 
 NAMES = ("train", "validation", "test")
 
@@ -161,7 +162,8 @@ def _metric(experiment: Experiment, validation: Counts) -> Iterator[str]:
     present = [name for name, count in classes.items() if count]
     if len(present) > 1:
         return
-    lone = f"the validation split has examples of {present[0]!r} only" if present else "no class"
+    lone = f"the validation split has examples of {some_of(present, 'class', 'classes')} only"
+    lone = lone if present else "no class"
     remedy = "give that split a larger share, or divide each class (`split: {stratify: ...}`)"
     if metric in _RANKED:
         yield f"{experiment.goal}: {metric} compares two classes, and {lone}: {remedy}"

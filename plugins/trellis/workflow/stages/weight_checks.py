@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trellis.workflow.contracts.table import Table
+from trellis_contracts.withheld import at_keys, quoted
 
 AUTOML_LARGEST = 10_000
 """AutoML's largest weight: weight_column_name of
@@ -29,19 +30,20 @@ def judge(row: Mapping[str, Any], table: Table, automl: bool) -> list[str]:
         if found[name]
     ]
     if bad:
-        keys = ", ".join(repr(key) for key in row["weights_bad_keys"])
+        keys = at_keys(row["weights_bad_keys"])
         return [
-            f"{title} is {', '.join(bad)}, as at the keys {keys}: give these rows a weight of 0 or "
-            "more in a query, or leave them out"
+            f"{title} is {', '.join(bad)}{keys}: give these rows a weight of 0 or more in a query, "
+            "or leave them out"
         ]
     problems = [
         f"{title} is 0 in all {entry['examples']:,} rows of the {entry['split']} split: no row of "
         "it would count"
         for entry in row["weights_zero"]
     ]
-    if automl and (found["largest"] or 0) > AUTOML_LARGEST:
+    largest = found["largest"] or 0
+    if automl and largest > AUTOML_LARGEST:
         problems.append(
-            f"{title} is up to {found['largest']:,g}, and AutoML takes at most "
+            f"{title} is {quoted(f'up to {largest:,g}', 'larger')}, and AutoML takes at most "
             f"{AUTOML_LARGEST:,}: divide it in a query (only ratios matter), or leave "
             "baselines.automl out"
         )

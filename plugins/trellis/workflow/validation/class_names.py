@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Collection, Iterator
 
+from trellis_contracts.withheld import quoted
+
 MISSING = (
     *("NA", "N/A", "n/a", "na", "<NA>", "#N/A", "#NA", "NULL", "null", "Null", "NIL", "nil"),
     *("NaN", "nan", "NAN", "-nan", "-NaN", "None", "none", "NONE", "?", ".", "-", "--"),
@@ -28,13 +30,13 @@ def doubts(classes: Collection[str]) -> Iterator[str]:
     if several := [names for names in spellings.values() if len(names) > 1]:
         pairs = [" and ".join(map(repr, names)) for names in several]
         yield (
-            f"classes differ in case, blanks or accents' encoding alone: {_list(pairs)}; each "
-            "spelling is a class of its own"
+            "classes differ in case, blanks or accents' encoding alone: "
+            f"{quoted(_list(pairs), f'{len(pairs)} names')}; each spelling is a class of its own"
         )
     if blank := [repr(n) for n in sorted(classes) if n in MISSING or (n and not n.strip())]:
         yield (
-            f"{_list(blank)} may stand for a missing label, and counts as a class: if it is none, "
-            "leave these examples out"
+            f"{quoted(_list(blank), 'a label')} may stand for a missing label, and counts as a "
+            "class: if it is none, leave these examples out"
         )
 
 

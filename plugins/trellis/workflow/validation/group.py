@@ -9,6 +9,7 @@ from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
+from trellis_contracts.withheld import quoted
 
 
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
@@ -58,7 +59,8 @@ def too_few_for_automl(
     if classes is not None:
         least = platform.automl_minimum_images
         few = [f"{name} ({count})" for name, count in classes.items() if count < least]
-        wrong = f"{least} images of each class, and these have fewer: {', '.join(few)}"
+        which = quoted(f"these have fewer: {', '.join(few)}", f"{len(few)} have fewer")
+        wrong = f"{least} images of each class, and {which}"
         enough = not few
     else:
         least = platform.automl_minimum_rows
@@ -73,8 +75,7 @@ def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | N
     """
     positive = experiment.positive
     if positive is not None and positive not in classes:
-        near = did_you_mean(positive, sorted(classes)[:20])
-        return f"positive: no example is of the class '{positive}'; {near}"
+        return f"positive: no example is of the class '{positive}'; {_near(positive, classes)}"
     for model, one in experiment.by_model.items():
         where = "" if model is None else f"other_models.{model}."
         for text in possible(one, catalog.load(), "class_weights"):
@@ -82,9 +83,13 @@ def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | N
                 if name not in classes:
                     return (
                         f"{where}hyperparameters.class_weights: no example is of the class "
-                        f"'{name}'; {did_you_mean(name, sorted(classes)[:20])}"
+                        f"'{name}'; {_near(name, classes)}"
                     )
     return None
+
+
+def _near(name: str, classes: Collection[str]) -> str:
+    return quoted(did_you_mean(name, sorted(classes)[:20]), f"there are {len(classes)} others")
 
 
 def _not_in_region(experiment: Experiment, platform: Platform) -> Iterator[Problem]:

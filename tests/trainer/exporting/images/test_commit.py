@@ -14,6 +14,7 @@ from trainer.exporting.settings import ImageExportSettings
 from trellis_contracts.dataset import CLASSIFICATION, COLUMN_RULE, DatasetDescription, Shard, Split
 from trellis_contracts.dataset_features import Feature
 from trellis_contracts.tasks import REGRESSION
+from trellis_contracts.withheld import shown
 
 PLAN = Plan(("cat", "dog"), Split(COLUMN_RULE), ())
 GOOD = {"train": {0: 3, 1: 5}, "validation": {0: 1, 1: 1}, "test": {0: 2, 1: 1}}
@@ -52,7 +53,7 @@ def run(shard_results, lines=13, rejected=(), **changed):
         plan = dataclasses.replace(PLAN, classes=()) if changed.get("task") else PLAN
         commit(settings(**changed), manifest, plan, shard_results, files.__setitem__)
     except ExportError as error:
-        return files, str(error)
+        return files, shown(error.text)
     return files, None
 
 

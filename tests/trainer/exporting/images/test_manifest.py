@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from trainer.exporting import ExportError
 from trainer.exporting.images.manifest import Rejection, parse
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.withheld import shown
 
 ADDRESS = "gs://bkt/manifest.csv"
 
@@ -23,7 +24,7 @@ def refusal(text, address=ADDRESS):
     with pytest.raises(ExportError) as refused:
         read(text, address)
     assert str(refused.value).startswith(f"{address}: ")
-    return str(refused.value)
+    return shown(refused.value.text)
 
 
 def test_image_and_label():
@@ -66,7 +67,7 @@ def test_every_address_is_an_image_of_its_own(images):
 def test_two_images_never_share_a_key(tmp_path):
     text = "bkt/1.png,a\ngs://bkt/1.png,b\n"
     message = refusal(text, str(tmp_path / "manifest.csv"))
-    assert "(line 1) and gs://bkt/1.png (line 2) have one key, 'bkt/1.png'" in message
+    assert "/bkt/1.png and gs://bkt/1.png (lines 1 and 2) have one key, 'bkt/1.png'" in message
 
 
 def test_ml_use_names_the_split_in_any_case():
@@ -249,7 +250,7 @@ def test_the_field_after_the_label_is_the_group():
 def test_a_manifest_without_groups_is_refused_where_they_decide(text, message):
     with pytest.raises(ExportError) as refused:
         parse(text.encode(), ADDRESS, "patient")
-    assert message in str(refused.value)
+    assert message in shown(refused.value.text)
 
 
 def test_days_and_moments_after_the_labels_decide_the_split():

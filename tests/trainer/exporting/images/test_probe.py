@@ -33,7 +33,7 @@ def probe(files, feature=FEATURE):
 
 def test_a_manifest_of_deep_images_is_refused_at_once():
     for count in (1, 3, 1000):
-        with pytest.raises(ExportError, match=r"gs://bkt/0 is a PNG image with 16 bits .*scale"):
+        with pytest.raises(ExportError, match=r"an image is a PNG image with 16 bits .*scale"):
             probe([DEEP] * count)
 
 

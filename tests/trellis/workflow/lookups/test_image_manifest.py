@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from tests.trellis.workflow.plans import a_plan
@@ -12,6 +14,7 @@ from trellis.workflow.lookups.image_manifest import (
 from trellis.workflow.spec.split import GroupSplit, TimeSplit
 from trellis.workflow.stages.automl_images import usable, with_splits
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts.withheld import shown
 
 AT = "gs://bucket/manifest.csv"
 CATS_AND_DOGS = ["gs://bucket/1.png,cat\n", "gs://bucket/2.png,dog\n", "gs://bucket/3.png,cat\n"]
@@ -76,8 +79,9 @@ def test_the_words_of_automl_vision_name_a_split_too(words, splits):
     ],
 )
 def test_a_split_is_named_on_every_line_or_on_none(text, message):
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(SourceError) as refused:
         contents_of(text)
+    assert re.search(message, shown(refused.value.text))
 
 
 def test_lines_that_contradict_one_another_are_no_images():
@@ -105,8 +109,9 @@ def test_an_image_without_its_label_is_left_to_the_export():
     ],
 )
 def test_what_is_no_manifest_is_refused(text, message):
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(SourceError) as refused:
         contents_of(text)
+    assert re.search(message, shown(refused.value.text))
 
 
 @pytest.mark.parametrize(
@@ -121,8 +126,9 @@ def test_what_is_no_manifest_is_refused(text, message):
     ],
 )
 def test_what_no_training_can_come_of_is_refused(digits, text, message):
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(SourceError) as refused:
         check_contents(AT, contents_of(text), digits)
+    assert re.search(message, shown(refused.value.text))
 
 
 def test_two_classes_are_enough(pets):
@@ -288,8 +294,9 @@ def test_a_regression_learns_numbers(cells):
     ],
 )
 def test_labels_that_no_regression_learns_are_refused(cells, labels, message):
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(SourceError) as refused:
         check_contents(AT, numbered(*labels), cells)
+    assert re.search(message, shown(refused.value.text))
 
 
 def test_numbers_and_classes_are_two_datasets(pets, cells):

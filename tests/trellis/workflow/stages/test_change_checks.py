@@ -7,13 +7,14 @@ from trellis.workflow.spec.changes import Changes
 from trellis.workflow.stages.change_checks import judge
 from trellis_contracts import documents
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.withheld import shown
 
 LIMITS = Changes()
 
 
 def told(before, now, limits=LIMITS):
     datasets = (DatasetDescription.from_document(content) for content in (before, now))
-    return [(found.check, found.feature, found.text) for found in judge(*datasets, limits)]
+    return [(found.check, found.feature, shown(found.text)) for found in judge(*datasets, limits)]
 
 
 def only(found, check, feature):

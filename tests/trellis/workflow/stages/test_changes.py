@@ -73,12 +73,15 @@ def test_a_change_beyond_a_limit_is_refused_before_training(run):
     with pytest.raises(AirflowFailException) as refused:
         run("second", SKEWED)
     text = str(refused.value)
-    assert "the share of class a was 50.0%, and is 90.0%; the limit is 10 points" in text
+    assert "the share of one value was 50.0%, and is 90.0%; the limit is 10 points" in text
     assert "Nothing was spent on training" in text
     assert "`accept_changes`" in text
     # The refused run says so in its folder, too.
     assert run.content["previous"].endswith("/")
-    assert [finding["check"] for finding in run.content["findings"]] == ["classes"]
+    (finding,) = run.content["findings"]
+    assert finding["check"] == "classes"
+    assert "the share of class a was 50.0%" in finding["text"]
+    assert "/changes.json" in text
 
 
 def test_a_refused_dataset_is_no_measure_for_the_next(run):

@@ -9,6 +9,7 @@ from trellis.workflow.spec.split import ColumnSplit, GroupSplit, KeySplit
 from trellis.workflow.stages.check import judge
 from trellis.workflow.stages.data_checks import divided
 from trellis_contracts.finding import Finding
+from trellis_contracts.withheld import shown
 
 RADIUS = {"name": "radius", "missing": 0, "train": 8, "not_a_number": 0, "infinite": 0}
 CLASSES = [
@@ -34,7 +35,12 @@ def table(regression=False):
 
 
 def judged(task="binary_classification", **changes):
-    return judge(GOOD | changes, table(), task, KeySplit())
+    return whole(judge(GOOD | changes, table(), task, KeySplit()))
+
+
+def whole(found):
+    """Show the problems and warnings with what they quote of rows."""
+    return tuple([shown(text) for text in texts] for texts in found)
 
 
 def feature(**changes):
@@ -104,7 +110,7 @@ def test_a_number_that_never_changes_is_refused(most):
         {"split": split, "label": None, "examples": 3} for split in ("train", "validation", "test")
     ]
     row = GOOD | {"classes": classes, "label_least": 1e9, "label_most": most}
-    problems, _ = judge(row, table(regression=True), "regression", KeySplit())
+    problems, _ = whole(judge(row, table(regression=True), "regression", KeySplit()))
     assert problems == ["label 'kind' is 1e+09 in every row of the train split: nothing to learn"]
     different = row | {"label_most": 1e9 + 1000}
     assert judge(different, table(regression=True), "regression", KeySplit())[0] == []
@@ -124,7 +130,8 @@ def grouped(train=90, validation=25, test=25, unassigned=(), split=None):
         "values_by_split": [{"split": s, "number": n} for s, n in numbers.items() if n],
     }
     by_patient = dataclasses.replace(table(), split_by=Column("patient", "INT64"))
-    return judge(row, by_patient, "binary_classification", split or GroupSplit(by="patient"))
+    by = split or GroupSplit(by="patient")
+    return whole(judge(row, by_patient, "binary_classification", by))
 
 
 def test_groups_that_are_enough_pass():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.withheld import quoted
 
 TOLERANCE = 1e-4
 """Absolute for probabilities; for a regression's value relative to max(1, |value|)."""
@@ -29,7 +30,8 @@ class Difference:
     size: float
 
     def __str__(self) -> str:
-        return f"example {self.key}: {self.field} is {self.served!r}, offline {self.offline!r}"
+        whole = f"example {self.key}: {self.field} is {self.served!r}, offline {self.offline!r}"
+        return quoted(whole, "of an example")
 
 
 def compare(

@@ -8,9 +8,10 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.vertex.deployments import get_endpoint
 from trellis.vertex.endpoints import DeployModelOperator
-from trellis.workflow.lookups import documents
+from trellis.workflow.lookups import documents, examples
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy import private, smoke_requests
+from trellis_contracts import layout
 from trellis_contracts.challenger import Challenger
 
 
@@ -54,12 +55,12 @@ class SmokeOperator(DeployModelOperator):
         else:
             client = hook.get_prediction_service_client(self.region)
         challenger = documents.read_file(self.platform, Challenger, self.examples)
-        examples = [
+        sent = [
             example
             for example in challenger.examples
             if all(map(self.platform.serving.reads, challenger.addresses(example)))
         ]
-        if not examples:
+        if not sent:
             raise AirflowFailException(
                 "Every test example has an image that requests may not name (platform.yaml, "
                 "serving.image_uris): add the folder of the experiment's images there."
@@ -71,12 +72,14 @@ class SmokeOperator(DeployModelOperator):
                 self.endpoint_id,
                 deployed,
                 share,
-                examples,
+                sent,
                 self.latency,
                 challenger.threshold,
             )
         except smoke_requests.SmokeTestError as error:
-            raise AirflowFailException(str(error)) from error
+            whole = layout.examples(f"{self.examples.rpartition('/')[0]}/", "smoke")
+            texts = examples.told(self.platform, whole, [error.text])
+            raise AirflowFailException("\n".join(texts)) from None
         self.log.info(
             "All %d examples are answered as offline (at most %.2g apart), in %.1f ms in the "
             "median; %d requests at %d%%",

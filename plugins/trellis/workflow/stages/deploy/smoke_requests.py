@@ -16,6 +16,7 @@ from google.protobuf import json_format, struct_pb2
 from trellis.workflow.stages.deploy import skew
 from trellis_contracts.challenger import Example
 from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.withheld import RowsError, quoted
 
 CALL_TIMEOUT_SECONDS = 60.0
 
@@ -36,7 +37,11 @@ _AT_THE_START = (
 )
 
 
-class SmokeTestError(ValueError):
+_BY_THE_MODEL = (exceptions.BadRequest, exceptions.InternalServerError, exceptions.Unknown)
+"""Errors whose message is the model server's own, which may quote the instance."""
+
+
+class SmokeTestError(RowsError, ValueError):
     """The challenger failed the test; the message says how."""
 
 
@@ -104,7 +109,7 @@ def ask(
                 break
         else:
             raise SmokeTestError(
-                f"None of {limit} requests for example {example.key} reached the challenger, "
+                f"None of {limit} requests for {_example(example.key)} reached the challenger, "
                 f"which should get {share}% of them: someone has changed the traffic meanwhile."
             )
     if wrong := skew.skew(differences):
@@ -156,9 +161,16 @@ def _timed(client: Any, endpoint: str, instance: Any) -> tuple[Any, float]:
 
 
 def _refused(key: str, error: Any) -> SmokeTestError:
+    text = error.message
+    if isinstance(error, _BY_THE_MODEL):
+        text = quoted(text, "its message may quote the example")
     return SmokeTestError(
-        f"The endpoint answers example {key} with an error: {type(error).__name__}: {error.message}"
+        f"The endpoint answers {_example(key)} with an error: {type(error).__name__}: {text}"
     )
+
+
+def _example(key: str) -> str:
+    return quoted(f"example {key}", "an example")
 
 
 def _plain(answer: Any) -> Any:

@@ -83,7 +83,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             NoModelError,
             BudgetError,
         ) as error:
-            raise refused(error) from None
+            rows = Prediction(experiment, platform, run_id).examples_of("plan")
+            raise refused(error, platform, rows) from None
         return plan_.run.plan
 
     return plan()
@@ -130,6 +131,7 @@ def make(
             "at_most_usd": round(limit.usd, 2),
             "stages": {stage: round(usd, 4) for stage, usd in limit.stages.items()},
             "assumptions": limit.assumptions,
+            **({"query_bytes": found.bytes} if found.rows else {}),
         },
     )
     documents.write(platform, "prediction_plan", run.plan, plan.to_json())

@@ -28,7 +28,7 @@ _LONGEST = 300
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns the content of predictions.json."""
+    """The Airflow task. Returns the content of predictions.json, without the errors."""
 
     @airflow_task(task_id="result")
     def result(ti=None, run_id=None):
@@ -39,7 +39,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 
 def make(experiment: Experiment, platform: Platform, run_id: str, predicted: Any) -> dict[str, Any]:
-    """Read the job's output, write predictions.json and return it.
+    """Read the job's output and write predictions.json; returns it without the errors, whose
+    instances and texts are of rows.
 
     Raises AirflowFailException if instances are missing, or more failed than predict.max_failed.
     """
@@ -61,17 +62,17 @@ def make(experiment: Experiment, platform: Platform, run_id: str, predicted: Any
     for line in summary(content):
         print(line)
     if problem := wrong(content, plan.experiment.prediction.max_failed):
-        raise AirflowFailException(f"{problem} See {run.record}, and {predicted['console']}")
-    return content
+        raise AirflowFailException(
+            f"{problem} {run.record} has a few of the errors. Job: {predicted['console']}"
+        )
+    return {name: value for name, value in content.items() if name != "errors"}
 
 
 def summary(content: dict[str, Any]) -> Iterator[str]:
     """A summary of a predictions.json for people, in lines."""
     yield f"{content['predicted']:,} of {content['instances']:,} predicted by {content['model']}"
-    for error in content["errors"]:
-        yield f"failed: {error['instance']}: {error['error']}"
-    if content["failed"] > len(content["errors"]) > 0:
-        yield f"and {content['failed'] - len(content['errors']):,} more"
+    if content["failed"]:
+        yield f"{content['failed']:,} failed"
     yield f"Predictions: {content['output']}"
 
 
@@ -84,10 +85,9 @@ def wrong(content: dict[str, Any], max_failed: float) -> str:
             "errors came out."
         )
     if failed > max_failed * instances:
-        first = f" The first: {content['errors'][0]['error']}" if content["errors"] else ""
         return (
             f"{failed:,} of {instances:,} instances have no prediction; predict.max_failed allows "
-            f"{max_failed:.1%}.{first}"
+            f"{max_failed:.1%}."
         )
     return ""
 

@@ -8,6 +8,7 @@ from trellis.workflow.contracts import interval
 from trellis.workflow.contracts.interval import Partition
 from trellis.workflow.contracts.table import Table
 from trellis.workflow.lookups import bigquery_source
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.prediction.columns import fit
@@ -17,9 +18,9 @@ from trellis.workflow.stages.prediction.columns import fit
 class Found:
     """Facts about the rows from BigQuery's metadata.
 
-    name: of the table or query. rows: None if only reading them would tell. bytes: what that
-    reads. left_out: columns that the model does not use. statement: the SELECT of key and
-    features.
+    name: of the table or query. rows: None if only reading them would tell. bytes: what a query on
+    them may be billed for (pricing.queries). left_out: columns that the model does not use.
+    statement: the SELECT of key and features.
     """
 
     name: str
@@ -58,4 +59,5 @@ def inspect(
     rows = source.count(partition, source.partitions(partition))
     bigquery_source.create_dataset(platform)
     read = int(job.total_bytes_processed or 0)
+    read = queries.planned(read, len(job.referenced_tables), rows)
     return Found(source.name, rows, read, left_out, partition, statement)

@@ -6,6 +6,7 @@ from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import plans
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -37,7 +38,8 @@ def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
         expires=plan.rows.expires.isoformat(sep=" ", timespec="seconds"),
         **table_options(plan, platform, "Rows to predict"),
     )
-    return job_messages.query(plan.experiment, platform, statement)
+    limit = queries.limit(plan.cost.get("query_bytes"))
+    return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
 def table(plan: PredictionPlan, platform: Platform) -> str:

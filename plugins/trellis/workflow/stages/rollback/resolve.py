@@ -49,7 +49,7 @@ def task(experiments: dict[str, Experiment], platform: Platform) -> Any:
             print(nothing)
             raise
         except (FileError, VersionError) as error:
-            raise refused(error, "nothing was changed") from None
+            raise refused(error, platform, state="nothing was changed") from None
 
     return resolve()
 

@@ -77,7 +77,7 @@ def test_a_smoke_test_of_a_private_endpoint(client):
 
 
 def test_its_refusal_is_reported(client):
-    with pytest.raises(smoke_requests.SmokeTestError, match=r"BadRequest: .*x is too large"):
+    with pytest.raises(smoke_requests.SmokeTestError, match=r"BadRequest: its message may"):
         ask(client, 10)
 
 

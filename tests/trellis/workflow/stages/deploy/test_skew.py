@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from trellis.workflow.stages.deploy import skew
 from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.withheld import shown
 
 SEVEN = {"label": "7", "probabilities": {"1": 0.25, "7": 0.75}}
 
@@ -90,7 +91,9 @@ def test_the_worst_number_is_named_and_how_many_examples_are_affected():
         *skew.compare("good", SEVEN, SEVEN),
         *skew.compare("bad", SEVEN, served),
     ]
-    assert "for 1 of 2 examples. The worst, example bad: probabilities" in skew.skew(differences)
+    assert "for 1 of 2 examples. The worst, example bad: probabilities" in shown(
+        skew.skew(differences)
+    )
     assert "0.65 apart, 0.0001 is allowed" in skew.skew(differences)
 
 

@@ -115,7 +115,7 @@ def test_too_many_failures_are_a_failure(predictions, client, states, capfd):
     made.promote("champion", table=LEARNED)
     run = made.run()
     assert states(run)["result"] == "failed"
-    said = "9 of 90 instances have no prediction; predict.max_failed allows 5.0%. The first: "
+    said = "9 of 90 instances have no prediction; predict.max_failed allows 5.0%. gs://"
     assert said in capfd.readouterr().out
     assert made.record["output"].startswith("local-gcp.prediction_tests.failing_manual__")
 
