@@ -10,12 +10,14 @@ work is recognized by its product, see `BigQueryJobOperator.product`.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.api_core import exceptions
 
+from trellis import attempts
 from trellis.bigquery.outcome import raise_unless_succeeded, verdict
+from trellis.identity import ROUND_LABEL
 from trellis.verdict import Verdict
 
 # After this many failed jobs of one unit of work, retrying does not help.
@@ -64,6 +66,24 @@ class Work:
         return f"{self._name}_{number}"
 
 
+def within_plan(jobs: Sequence[Any], configuration: dict[str, Any]) -> dict[str, Any]:
+    """The configuration of the next job, with the time that those before have left of its limit.
+
+    jobs: of the same work. Those of an earlier round do not count. Raises JobFailedForGood if
+    nothing is left.
+    """
+    if "jobTimeoutMs" not in configuration:
+        return configuration
+    round_ = configuration["labels"][ROUND_LABEL]
+    same = [job for job in jobs if (job.labels or {}).get(ROUND_LABEL) == round_]
+    used = sum(
+        (job.ended - job.started).total_seconds() for job in same if job.started and job.ended
+    )
+    allowed = float(configuration["jobTimeoutMs"]) / 1000
+    seconds = attempts.left(allowed, used, "BigQuery job")
+    return {**configuration, "jobTimeoutMs": f"{seconds * 1000:.0f}"}
+
+
 def find_or_insert(
     work: Work,
     configuration: dict[str, Any],
@@ -88,6 +108,6 @@ def find_or_insert(
             raise_unless_succeeded(last, labels)
     if is_done():
         return None
-    job = work.insert(len(jobs) + 1, configuration)
+    job = work.insert(len(jobs) + 1, within_plan(jobs, configuration))
     log.info("BigQuery job %s", job.job_id)
     return job

@@ -21,8 +21,8 @@ from trellis.workflow.spec.quantities import usd_text
 PRICES = Path(__file__).with_name("prices.json")
 
 ASSUMPTIONS = (
-    "every job runs until its timeout, on machines at on-demand prices of {region} ({date}); "
-    "without disks, storage, network, and repeats of jobs that fail on Google's side"
+    "every job runs until its timeout, which its repeats share, on machines at on-demand prices of "
+    "{region} ({date}); without disks, storage, network, and repeats of Dataflow jobs"
 )
 OTHERS = "; Dataflow, BigQuery and AutoML at prices of {region}"
 

@@ -5,8 +5,8 @@ from trellis.workflow.pricing.cost import Cost, check_budget, scan
 from trellis.workflow.spec.experiment import Experiment
 
 ASSUMPTIONS = (
-    "the job runs until its timeout on all its replicas; without storage, network, and repeats of "
-    "jobs that fail on Google's side"
+    "the job runs until its timeout, which its repeats share, on all its replicas; without storage "
+    "and network"
 )
 
 # The rows are frozen once, the predictions are read once.
