@@ -167,9 +167,12 @@ def test_other_keys_stop_the_comparison_and_every_contender_is_named(run, classi
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
     message = capsys.readouterr().err
     assert "not all contenders have predictions for the dataset's test split" in message
-    assert "training/1 scored 179 keys; the test split has 180; 1 missing: 'images/00000" in message
-    assert "training/2 scored 180 keys; the test split has 180; 1 missing" in message
-    assert "1 not in the test split: 'x.png'" in message
+    assert "training/1 scored 179 keys; the test split has 180; 1 missing: 1 key" in message
+    assert "training/2 scored 180 keys; the test split has 180; 1 missing: 1 key; 1 not" in message
+    examples = run.path / "examples/compare.txt"
+    assert str(examples) in message
+    assert "1 missing: 'images/00000" in examples.read_text()
+    assert "1 not in the test split: 'x.png'" in examples.read_text()
     assert not (run.path / "leaderboard").exists()
 
 
@@ -284,13 +287,13 @@ def table(table_run, classifier):
     )
 
 
-def test_a_baseline_that_predicted_other_keys_fails_alone_and_lists_them(table, capsys):
+def test_a_baseline_that_predicted_other_keys_fails_alone(table, capsys):
     shares = np.full((180, 2), 0.5)
     table.baseline("automl", table.exported(shares, keys=["new", *table.keys[1:]]))
     assert compare.main(["--run", table.uri, "--metric", "auc"]) == 0
     assert (
         "-  baselines/automl  failed: scored 180 keys; the test split has 180; "
-        "1 missing: 'row-00000'; 1 not in the test split: 'new'"
+        "1 missing: 1 key; 1 not in the test split: 1 key"
     ) in capsys.readouterr().out
 
 

@@ -29,7 +29,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.predictions import DECIDED_ABOVE
-from trellis_contracts.withheld import RowsError, quoted, shown
+from trellis_contracts.withheld import RowsError, quoted
 
 FILE_NAME = "challenger.json"
 
@@ -112,10 +112,10 @@ def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, An
             by_address = number % _ADDRESSED == 1
             instances[key] = carrier.instance(rows.get(key, {}), images.get(key, {}), by_address)
         except _LackingError as error:
-            lacking.append(quoted(f": {key!r}: {shown(error.text)}", ""))
+            lacking.append(f"{quoted(repr(key), 'the first')}: {error.text}")
     if lacking and not instances:
         raise RawExamplesError(
-            f"none of {len(lacking)} examples of the test split can be sent as callers send them"
+            f"none of {len(lacking)} examples of the test split can be sent as callers send them: "
             f"{lacking[0]}. Restore the files, or make the dataset again of those that there are"
         )
     return instances

@@ -102,7 +102,7 @@ class HeldOutSplit:
             raise HeldOutSplitError(f"predicts {found}; the dataset's label has {expected}")
         if not isinstance(predictions, Values) and predictions.classes != self.classes:
             raise HeldOutSplitError(
-                f"predicts the classes {listed_classes(predictions.classes)}; the dataset has "
+                f"predicts {listed_classes(predictions.classes)}; the dataset has "
                 f"{listed_classes(self.classes)}"
             )
         order = self.order(predictions.keys)

@@ -180,7 +180,7 @@ def _by_class(
     if unknown := sorted({str(name) for name in names if name not in index}):
         raise PredictionsError(
             f"predicts {listed_classes(unknown)}, which {'is' if len(unknown) == 1 else 'are'} not "
-            f"among the dataset's classes {listed_classes(classes)}"
+            f"among the dataset's {listed_classes(classes)}"
         )
     matrix = np.zeros((count, len(classes)))
     np.add.at(matrix, (row, np.array([index[name] for name in names], int)), shares)

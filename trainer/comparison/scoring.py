@@ -106,7 +106,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
         problems.append(f"the dataset's label has {answer}, which is not what the model predicts")
     elif set(model.classes) != set(dataset.classes):
         problems.append(
-            f"it predicts the classes {listed_classes(model.classes)}, the dataset has "
+            f"it predicts {listed_classes(model.classes)}, the dataset has "
             f"{listed_classes(dataset.classes)}"
         )
     for field in model.rows.fields if taken == "table" else ():

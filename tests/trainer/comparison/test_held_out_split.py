@@ -85,7 +85,7 @@ def test_other_labels_are_counted_and_named(run):
 
 
 def test_classes_in_another_order_are_refused(run):
-    with refuses(HeldOutSplitError, match="predicts the classes 'dog', 'cat', 'owl'; the data"):
+    with refuses(HeldOutSplitError, match="predicts 'dog', 'cat', 'owl'; the data"):
         read(run).outcome(predicted(run, classes=["dog", "cat", "owl"]))
 
 

@@ -95,7 +95,7 @@ def test_any_order_of_rows_and_classes_gives_the_same(tmp_path_factory, seed, n,
     [
         (
             {"rows": [pairs(0.2, 0.8, names=("false", "maybe")), pairs(0.9, 0.1), pairs(0, 1)]},
-            "predicts 'maybe', which is not among the dataset's classes 'false', 'true'",
+            "predicts 'maybe', which is not among the dataset's 'false', 'true'",
         ),
         ({"keys": ("a", "b", "b")}, r"1 of 2 keys have several predictions: 'b'"),
         (
