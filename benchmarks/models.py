@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from testbed.tables import write_table
 from testbed.trainings import arguments, write_dataset
-from trainer.training import run
+from trainer.estimators import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.dataset_features import NUMERIC, SEQUENCE

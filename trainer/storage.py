@@ -11,6 +11,7 @@ Dataflow workers have no such mount: trainer.export reads and writes gs:// with 
 import contextlib
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,17 @@ def write_bytes(path: str | os.PathLike, data: bytes) -> None:
     """Write a file (a gs:// address or a path) so that no reader ever sees a part of it."""
     with writing(path) as stream:
         stream.write(data)
+
+
+def copy_folder(source: Path, target: Path, last: str) -> None:
+    """Copy a folder's files one by one. last: the name of the one that is copied last, without
+    which the folder is not whole.
+    """
+    files = [path for path in source.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.relative_to(source) == Path(last)):
+        destination = target / path.relative_to(source)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, destination)
 
 
 @contextlib.contextmanager

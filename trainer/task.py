@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # After the checks: TensorFlow takes seconds to import. Its C++ log repeats what its
         # exceptions say (3: fatal messages only).
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        from trainer.training import run
+        from trainer.estimators import run
 
         return run.train(settings, dataset, at_end=_leave)
     except TrainingError as error:

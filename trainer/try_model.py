@@ -2,7 +2,9 @@
 
 Without a dataset, it takes a made-up batch: images of the size that you name, or rows with a
 feature of each kind (number, truth value, text, time, sequence), or with those that you name, with
-NULLs. It refuses the file for the same reasons as a training would, and says on which line.
+NULLs. It refuses the file for the same reasons as a training would, and says on which line. A file
+with `fit` and `load` is fitted on a sample instead, saved, and loaded in a new process, which must
+predict the same.
 
 Examples:
   python -m trainer try residual.py
@@ -27,6 +29,8 @@ from trainer import dataset_description
 from trainer.models import ModelError
 from trainer.models.own import OwnModel, read
 from trainer.storage import StorageError
+from trainer.stored import StoredError
+from trainer.training import TrainingError
 from trainer.training.flags import add_hyperparameters
 from trellis_contracts import hyperparameters, job_image
 from trellis_contracts.dataset import DatasetDescription, DatasetError
@@ -67,18 +71,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error("name the model's file")
         add_hyperparameters(parser, own.table, own)
         options = parser.parse_args(argv)
-        if importlib.util.find_spec("tensorflow") is None:
+        estimator = own.declaration.estimator
+        if not estimator and importlib.util.find_spec("tensorflow") is None:
             text = NO_TENSORFLOW.format(python=sys.executable, file=options.file, tag=job_image.TAG)
             print(text, file=sys.stderr)
             return 1
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         names = hyperparameters.of_model(own.name, own.table)
         given = {n: v for n in names if (v := getattr(options, n)) is not None}
-        from trainer.training import trial
-
+        trial = importlib.import_module(
+            f"trainer.{'estimators' if estimator else 'training'}.trial"
+        )
         dataset = _dataset(parser, options, own)
         warnings = trial.run(own, dataset, own.table(**given), options.dataset)
-    except (ModelError, DatasetError, StorageError) as error:
+    except (ModelError, DatasetError, StorageError, StoredError, TrainingError) as error:
         print(f"{first.file}: refused: {error}", file=sys.stderr)
         return 1
     but = f", but see the {len(warnings)} warnings above" if len(warnings) > 1 else ""

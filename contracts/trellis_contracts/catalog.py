@@ -83,45 +83,44 @@ class Hyperparameter:
 
 @dataclass(frozen=True)
 class Catalog:
-    """models: by name; of_models: the hyperparameters that each reads, in their order.
-
-    hyperparameters: by name, those of all models.
+    """models: by name; of_models: the hyperparameters that each reads, by name, in their order. A
+    file's may be called as another model's and be something else. hyperparameters: those of the
+    trainer's models.
     """
 
     models: Mapping[str, Model]
-    of_models: Mapping[str, Sequence[str]]
+    of_models: Mapping[str, Mapping[str, Hyperparameter]]
     hyperparameters: Mapping[str, Hyperparameter]
 
-    def of_model(self, model: str) -> dict[str, Hyperparameter]:
+    def of_model(self, model: str) -> Mapping[str, Hyperparameter]:
         """The hyperparameters that a model has."""
-        return {name: self.hyperparameters[name] for name in self.of_models[model]}
+        return self.of_models[model]
 
     def with_file(self, name: str, declaration: Declaration) -> "Catalog":
         """Return a catalog with one more model: a group's own file, and the hyperparameters that it
         declares.
         """
         declared = {n: Hyperparameter(n, s) for n, s in declaration.hyperparameters.items()}
-        common = [n for n in COMMON if n not in declaration.without]
+        common = {n: self.hyperparameters[n] for n in declaration.common(COMMON)}
         return replace(
             self,
             models={**self.models, name: OfFile(declaration.description, declaration.inputs)},
-            of_models={**self.of_models, name: [*common, *declared]},
-            hyperparameters={**self.hyperparameters, **declared},
+            of_models={**self.of_models, name: {**common, **declared}},
         )
 
 
 COMMON = tuple(hyperparameters.schema(hyperparameters.Common))
-"""The hyperparameters of every model."""
+"""The hyperparameters of every Keras model."""
 
 
 @functools.cache
 def load() -> Catalog:
     """The trainer's models and hyperparameters."""
-    return Catalog(
-        MODELS,
-        {name: hyperparameters.of_model(name) for name in MODELS},
-        {name: Hyperparameter(name, words) for name, words in hyperparameters.schema().items()},
-    )
+    known = {name: Hyperparameter(name, words) for name, words in hyperparameters.schema().items()}
+    of_models = {
+        model: {name: known[name] for name in hyperparameters.of_model(model)} for model in MODELS
+    }
+    return Catalog(MODELS, of_models, known)
 
 
 def flag(value: Value) -> str:

@@ -81,6 +81,8 @@ RESIZES: tuple[Resize, ...] = get_args(Resize)
 # Codes in a record: NULL, a term outside the vocabulary, the vocabulary's first term.
 NULL_TERM, UNKNOWN_TERM, FIRST_TERM = 0, 1, 2
 NULL_TIMESTAMP = -(2**63)
+# NULL of a text or term in a row that is asked for, before it is a record; no UTF-8.
+NULL_TEXT = b"\xff"
 
 QUANTILES = 21
 
@@ -105,6 +107,14 @@ class Statistics:
     min_length: int | None = None
     max_length: int | None = None
     mean_length: float | None = None
+
+    @property
+    def standard(self) -> tuple[float, float]:
+        """Mean and divisor that make values standard."""
+        if not self.count:
+            return 0.0, 1.0
+        constant = self.min == self.max
+        return self.mean, 1.0 if constant else self.stddev or 1.0
 
 
 @dataclass(frozen=True)

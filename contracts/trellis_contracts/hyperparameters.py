@@ -11,9 +11,9 @@ the numbers of a JSON object with one for each of some classes, which a text may
 "enum"; "least_side" is that of an image, in pixels, for each value; "max_pooling" and
 "batch_normalization" list the words with which a model has layers of these kinds.
 
-Common has those of every model, Hyperparameters also those of the models in this package
+Common has those of every Keras model, Hyperparameters also those of the models in this package
 (model_hyperparameters.py); `own` makes a class for a model's own file, which declares its in
-the same words (model_file.py).
+the same words (model_file.py). One with `fit` has none but these.
 """
 
 import dataclasses
@@ -38,8 +38,17 @@ _CLASSIFICATION = [MULTICLASS, BINARY, MULTILABEL]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Common:
-    """Hyperparameters of every model. Raises HyperparameterError for values out of bounds."""
+class Table:
+    """Hyperparameters of a model. Raises HyperparameterError for values out of bounds."""
+
+    def __post_init__(self) -> None:
+        for name, field in _fields(type(self)).items():
+            _check(field.metadata["schema"], expected(name, type(self)), getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common(Table):
+    """Hyperparameters of every Keras model."""
 
     learning_rate: float = _hyperparameter(
         0.001,
@@ -246,10 +255,6 @@ class Common:
         idle_with={"schedule": ["cosine", "one_cycle"]},
     )
 
-    def __post_init__(self) -> None:
-        for name, field in _fields(type(self)).items():
-            _check(field.metadata["schema"], expected(name, type(self)), getattr(self, name))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters(OfModels, Common):
@@ -258,9 +263,10 @@ class Hyperparameters(OfModels, Common):
     """
 
 
-def own(declaration: Declaration) -> type[Common]:
+def own(declaration: Declaration) -> type[Table]:
     """The class for a model's own file: the common ones, and those that the file declares."""
     fields: list[tuple[str, type, Any]] = []
+    base = Table if declaration.estimator else Common
     for name in declaration.without:
         common = _fields(Common)[name]
         metadata = {**common.metadata, "models": ("",)}
@@ -272,7 +278,7 @@ def own(declaration: Declaration) -> type[Common]:
         metadata = {"schema": schema, "models": (), "without": ()}
         fields.append((name, _PYTHON[words["type"]], _field(words["default"], metadata)))
     return dataclasses.make_dataclass(
-        "OwnHyperparameters", fields, bases=(Common,), frozen=True, kw_only=True
+        "OwnHyperparameters", fields, bases=(base,), frozen=True, kw_only=True
     )
 
 
@@ -280,7 +286,7 @@ _TYPES = {float: "number", int: "integer", bool: "boolean", str: "string"}
 _PYTHON = {name: kind for kind, name in _TYPES.items()}
 
 
-def schema(table: type[Common] = Hyperparameters) -> dict[str, dict[str, Any]]:
+def schema(table: type[Table] = Hyperparameters) -> dict[str, dict[str, Any]]:
     """JSON Schema of every hyperparameter, by name."""
     return {
         name: {
@@ -292,7 +298,7 @@ def schema(table: type[Common] = Hyperparameters) -> dict[str, dict[str, Any]]:
     }
 
 
-def of_model(model: str, table: type[Common] = Hyperparameters) -> list[str]:
+def of_model(model: str, table: type[Table] = Hyperparameters) -> list[str]:
     """Names of the hyperparameters that a model reads."""
     return [
         name
@@ -303,7 +309,7 @@ def of_model(model: str, table: type[Common] = Hyperparameters) -> list[str]:
 
 
 def of_training(
-    h: Common, model: str, inputs: Collection[str], task: str, metric: str
+    h: Table, model: str, inputs: Collection[str], task: str, metric: str
 ) -> dict[str, Value]:
     """The values that a training reads. inputs: what the examples hold, "image", "table" or both.
     metric: the one that decides.
@@ -316,7 +322,7 @@ def of_training(
     }
 
 
-def without_effect(h: Common, inputs: Collection[str], task: str, metric: str) -> list[str]:
+def without_effect(h: Table, inputs: Collection[str], task: str, metric: str) -> list[str]:
     """Names of those that differ from their default for nothing, in such a training."""
     return [
         name
@@ -330,7 +336,7 @@ def reads(
     inputs: Collection[str],
     task: str,
     metric: str,
-    table: type[Common] = Hyperparameters,
+    table: type[Table] = Hyperparameters,
 ) -> bool:
     """Return whether a hyperparameter has an effect on this task, with these inputs and this
     metric.
@@ -340,7 +346,7 @@ def reads(
     return all(not {*values}.isdisjoint(words.get(word, values)) for word, values in given.items())
 
 
-def parse(name: str, text: str, table: type[Common] = Hyperparameters) -> Value:
+def parse(name: str, text: str, table: type[Table] = Hyperparameters) -> Value:
     """The value of a flag. An integer may come as 2.0: Vertex AI's tuner keeps every number as a
     double. Raises HyperparameterError when the text is no value of that hyperparameter.
     """
@@ -359,7 +365,7 @@ def parse(name: str, text: str, table: type[Common] = Hyperparameters) -> Value:
     return value
 
 
-def expected(name: str, table: type[Common] = Hyperparameters) -> str:
+def expected(name: str, table: type[Table] = Hyperparameters) -> str:
     """Describe the values that a hyperparameter takes."""
     return in_words({**_words(name, table), "type": _TYPES[_kind(name, table)]})
 
@@ -368,16 +374,16 @@ def _field(default: Any, metadata: Mapping[str, Any]) -> Any:
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def _fields(table: type[Common]) -> dict[str, dataclasses.Field[Any]]:
+def _fields(table: type[Table]) -> dict[str, dataclasses.Field[Any]]:
     return {field.name: field for field in dataclasses.fields(table)}
 
 
-def _words(name: str, table: type[Common]) -> Mapping[str, Any]:
+def _words(name: str, table: type[Table]) -> Mapping[str, Any]:
     words: Mapping[str, Any] = _fields(table)[name].metadata["schema"]
     return words
 
 
-def _kind(name: str, table: type[Common]) -> type:
+def _kind(name: str, table: type[Table]) -> type:
     kind: type = get_type_hints(table)[name]
     return kind
 

@@ -62,7 +62,7 @@ class TrainingFacts(Part):
     """
 
     model: str
-    parameters: int
+    parameters: int | None
     seed: int
     strategy: str
     epochs_run: int
@@ -70,7 +70,7 @@ class TrainingFacts(Part):
     validation: Mapping[str, float]
     threshold: NamedThreshold | None = optional()
     replicas: int
-    weights_sha256: str
+    weights_sha256: str | None
 
 
 @dataclass(frozen=True)

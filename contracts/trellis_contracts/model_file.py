@@ -10,8 +10,14 @@
     def loss(labels, outputs, hyperparameters): ...      # optional
     def metrics(labels, outputs, hyperparameters): ...   # optional
 
-trainer/models/own.py explains the functions. Airflow's side checks the file where there is no
-TensorFlow, and where executing it would run a stranger's code in Airflow.
+or, of any other library, in place of these three
+
+    def fit(data, hyperparameters, report): ...          # a predictor; may take `run` as fourth
+    def load(folder): ...                                # the predictor that was saved there
+
+trainer/models/own.py and trainer/estimators/own_file.py explain the functions. Airflow's side
+checks the file where there is no TensorFlow, and where executing it would run a stranger's code in
+Airflow.
 """
 
 import ast
@@ -19,9 +25,9 @@ import json
 import keyword
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from trellis_contracts import model_imports
 
@@ -52,11 +58,14 @@ _INPUTS = (
     "dataset has both an image and a table"
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_PARAMETERS = {
+_OF_KERAS = {
     "build": ("dataset", "hyperparameters"),
     "loss": ("labels", "outputs", "hyperparameters"),
     "metrics": ("labels", "outputs", "hyperparameters"),
 }
+_OF_ESTIMATOR = {"fit": ("data", "hyperparameters", "report"), "load": ("folder",)}
+_MORE = {"fit": 1}
+"""Arguments that a function may take beyond those: `run`."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,8 @@ class Declaration:
 
     description: the docstring's first line. inputs: kinds of dataset that it reads.
     hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
-    in. loss, metrics: whether it has a loss, and metrics, of its own.
+    in. loss, metrics: whether it has a loss, and metrics, of its own. estimator: whether it defines
+    `fit` and `load`, in place of a Keras model's `build`.
     """
 
     description: str = ""
@@ -92,15 +102,20 @@ class Declaration:
     hyperparameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     loss: bool = False
     metrics: bool = False
+    estimator: bool = False
 
     @property
     def without(self) -> tuple[str, ...]:
-        """Hyperparameters of every model that have no effect on this one."""
+        """Hyperparameters of every Keras model that have no effect on this one."""
         return ("loss", "focal_gamma", "label_smoothing") if self.loss else ()
+
+    def common(self, names: Iterable[str]) -> list[str]:
+        """Return which hyperparameters it has beside its own. names: those of every Keras model."""
+        return [] if self.estimator else [name for name in names if name not in self.without]
 
 
 def read(text: str | bytes, common: Collection[str]) -> Declaration:
-    """The declaration in a file's text. common: hyperparameters of every model.
+    """The declaration in a file's text. common: hyperparameters of every Keras model.
 
     Raises ModelFileError with everything that is wrong.
     """
@@ -111,8 +126,11 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
         message = getattr(error, "msg", None) or str(error)
         raise ModelFileError([Mistake(line, f"not Python: {message}")]) from None
     mistakes: list[Mistake] = [Mistake(line, text) for line, text in model_imports.failing(tree)]
-    mistakes += _functions(tree)
+    defined = {function.name: function for function in tree.body if _is_function(function)}
+    estimator = "fit" in defined
+    mistakes += _functions(defined)
     names = _assigned(tree)
+    common = [] if estimator else common
     hyperparameters: dict[str, dict[str, Any]] = {}
     if node := names.get("HYPERPARAMETERS"):
         for name, line, words in _entries(node, mistakes):
@@ -130,8 +148,8 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
     if mistakes:
         raise ModelFileError(mistakes)
     about = (ast.get_docstring(tree) or "").partition("\n")[0]
-    functions = {function.name for function in _defined(tree)}
-    return Declaration(about, inputs, hyperparameters, "loss" in functions, "metrics" in functions)
+    loss, metrics = (name in defined and not estimator for name in ("loss", "metrics"))
+    return Declaration(about, inputs, hyperparameters, loss, metrics, estimator)
 
 
 def expected(words: Mapping[str, Any]) -> str:
@@ -187,26 +205,39 @@ def _fits_by_class(bounds: Mapping[str, Any], text: str) -> bool:
     )
 
 
-def _defined(tree: ast.Module) -> list[ast.FunctionDef]:
-    return [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+def _is_function(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef)
 
 
-def _functions(tree: ast.Module) -> Iterator[Mistake]:
-    functions = {function.name: function for function in _defined(tree)}
-    for name, parameters in _PARAMETERS.items():
-        function = functions.get(name)
-        if function is None:
-            if name == "build":
-                message = f"there is no function `def build({', '.join(parameters)})`"
-                yield Mistake(1, message)
-            continue
-        taken = function.args
-        required = len(taken.args) + len(taken.posonlyargs) - len(taken.defaults)
-        most = math.inf if taken.vararg else len(taken.args) + len(taken.posonlyargs)
-        named_only = [a for a, d in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if not d]
-        if not required <= len(parameters) <= most or named_only:
-            message = f"expected `def {name}({', '.join(parameters)})`"
-            yield Mistake(function.lineno, message)
+def _functions(defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
+    if not {"build", "fit"} & {*defined}:
+        either = " or ".join(map(_signature, (_OF_KERAS, _OF_ESTIMATOR), ("build", "fit")))
+        yield Mistake(1, f"there is no function {either}")
+    if {"build", "fit"} <= {*defined}:
+        line = max(defined[name].lineno for name in ("build", "fit"))
+        message = "build is of a Keras model, and fit of any other library: define one of them"
+        yield Mistake(line, message)
+    expected = _OF_ESTIMATOR if "fit" in defined else _OF_KERAS
+    if "fit" in defined and "load" not in defined:
+        message = f"there is no function {_signature(_OF_ESTIMATOR, 'load')}, which reads what the "
+        yield Mistake(defined["fit"].lineno, message + "predictor of fit has saved")
+    for name in expected:
+        if name in defined and not _takes(defined[name].args, len(expected[name]), _MORE.get(name)):
+            more = " (or with `run` as fourth)" if name in _MORE else ""
+            yield Mistake(defined[name].lineno, f"expected {_signature(expected, name)}{more}")
+
+
+def _signature(functions: Mapping[str, tuple[str, ...]], name: str) -> str:
+    return f"`def {name}({', '.join(functions[name])})`"
+
+
+def _takes(taken: ast.arguments, count: int, more: int | None) -> bool:
+    """Return whether a function can be called with so many arguments, or with some more."""
+    required = len(taken.args) + len(taken.posonlyargs) - len(taken.defaults)
+    most = math.inf if taken.vararg else len(taken.args) + len(taken.posonlyargs)
+    named_only = [a for a, d in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if not d]
+    counts = (count, count + (more or 0))
+    return not named_only and any(required <= n <= most for n in counts)
 
 
 def _assigned(tree: ast.Module) -> dict[str, ast.expr]:

@@ -4,7 +4,19 @@ import ast
 import sys
 from collections.abc import Iterator
 
-IMPORTABLE = ("PIL", "cv2", "keras", "numpy", "scipy", "sklearn", "tensorflow", "trainer")
+IMPORTABLE = (
+    "PIL",
+    "cv2",
+    "joblib",
+    "keras",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "tensorflow",
+    "trainer",
+)
 """Modules that the training image has for a model's file, beside Python's own modules."""
 
 

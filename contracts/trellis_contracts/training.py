@@ -39,7 +39,8 @@ class Training(File):
     from 1. history: the figures of each epoch; those of the validation split begin with val_.
     warnings: of the first epoch. threshold: what the SavedModel decides by; None: by the most
     probable class. validation: figures of the best epoch; test: of the SavedModel, None of a trial.
-    replicas: by task, such as worker:0. parameters: trainable numbers.
+    replicas: by task, such as worker:0; weights_sha256; parameters: trainable numbers; these are of
+    networks alone.
     """
 
     CONTRACT: ClassVar[str] = "metrics"
@@ -58,9 +59,9 @@ class Training(File):
     threshold: NamedThreshold | None = optional()
     validation: Mapping[str, float]
     test: Mapping[str, float] | None
-    replicas: Mapping[str, Replica]
-    weights_sha256: str
-    parameters: int
+    replicas: Mapping[str, Replica] | None = optional()
+    weights_sha256: str | None = optional()
+    parameters: int | None = optional()
     dataset: TrainedOn
 
     @property

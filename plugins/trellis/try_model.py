@@ -1,7 +1,8 @@
 """`trellis try`: try a model's own file on one batch, in the trainer's environment.
 
-The file itself is read here, as `trellis check` reads it. To build the model takes TensorFlow,
-which cannot be installed beside Airflow, so the rest is a process: `python -m trainer try`.
+The file itself is read here, as `trellis check` reads it. To build the model takes TensorFlow, or
+another library, which cannot be installed beside Airflow, so the rest is a process:
+`python -m trainer try`.
 """
 
 import importlib.util

@@ -17,6 +17,8 @@ from trellis_contracts.model_file import Declaration, ModelFileError
 
 BUILD = "def build(dataset, hyperparameters):\n    return 1 / 0\n"
 COMMON = hyperparameters.schema(Common)
+FIT = "def fit(data, hyperparameters, report): ...\n"
+LOAD = "def load(folder): ...\n"
 
 
 def declared(entry, name="width"):
@@ -50,6 +52,30 @@ def test_a_file_may_declare_nothing():
     assert model_file.read(BUILD, COMMON) == Declaration()
 
 
+@pytest.mark.parametrize(
+    "fit",
+    [
+        FIT,
+        "def fit(data, hyperparameters, report, run): ...\n",
+        "def fit(data, hyperparameters, report, run=None): ...\n",
+        "def fit(*everything): ...\n",
+    ],
+)
+def test_a_file_of_another_library_has_the_hyperparameters_that_it_declares_alone(fit):
+    """Its own may be called as one of every Keras model: nothing of Keras is there."""
+    found = model_file.read(
+        'HYPERPARAMETERS = {"learning_rate": {"default": 2, "minimum": 1, "maximum": 9, '
+        f'"description": "shrinkage"}}}}\n{fit}{LOAD}def loss(x): ...\n',
+        COMMON,
+    )
+    assert found.estimator
+    assert not found.loss
+    table = hyperparameters.own(found)
+    assert hyperparameters.of_model("forest.py", table) == ["learning_rate"]
+    with pytest.raises(HyperparameterError, match="10 is not a whole number from 1 to 9"):
+        table(learning_rate=10)
+
+
 WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
 
 
@@ -57,7 +83,25 @@ WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
     ("text", "mistake"),
     [
         ("x = (", "line 1: not Python: '(' was never closed"),
-        ("x = 1\n", "line 1: there is no function `def build(dataset, hyperparameters)`"),
+        (
+            "x = 1\n",
+            "line 1: there is no function `def build(dataset, hyperparameters)` or "
+            "`def fit(data, hyperparameters, report)`",
+        ),
+        (
+            f"{BUILD}{FIT}",
+            "line 3: build is of a Keras model, and fit of any other library: define one of them",
+        ),
+        (
+            "def fit(data, hyperparameters, report): ...\n",
+            "line 1: there is no function `def load(folder)`",
+        ),
+        (
+            f"{LOAD}def fit(data, hyperparameters): ...\n",
+            "line 2: expected `def fit(data, hyperparameters, report)` (or with `run` as fourth)",
+        ),
+        (f"{FIT}def load(): ...\n", "line 2: expected `def load(folder)`"),
+        (f"def fit(a, b, c, d, e): ...\n{LOAD}", "line 1: expected `def fit("),
         ("def build(dataset): ...\n", "line 1: expected `def build(dataset, hyperparameters)`"),
         (
             BUILD + "def loss(labels, outputs): ...\n",

@@ -17,7 +17,7 @@ from tests.trainer.raw_tables import write_with_source
 from trainer import storage
 from trainer.comparison import challenger
 from trainer.comparison.run_folder import read_run
-from trainer.training import run
+from trainer.estimators import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

@@ -16,7 +16,7 @@ import sys
 from testbed.trainings import arguments
 from tests.trainer.image_files import image_files
 from trainer import export, predictions, storage
-from trainer.training import run
+from trainer.estimators import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

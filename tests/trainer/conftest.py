@@ -126,7 +126,7 @@ class RunFolder:
                 },
                 "train": {"top": 2, "epochs": 25, "machines": {"workers": 2}},
             },
-            "model_file": None,
+            "model_files": {},
             "dataset": {
                 "uri": f"{self.dataset}/",
                 "fingerprint": "f00d",

@@ -12,10 +12,10 @@ from testbed.trainings import arguments
 from tests.trainer.serving.images import image_input, of_file, seen
 from trainer import dataset_description, export, images, predictions
 from trainer.comparison import originals, scoring
+from trainer.estimators import run
 from trainer.images import ImageError, Scale
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
-from trainer.training import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

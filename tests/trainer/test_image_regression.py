@@ -17,9 +17,9 @@ from tests.trainer.conftest import RunFolder
 from tests.trainer.serving.images import of_file, seen
 from trainer import compare, dataset_description, export, predictions
 from trainer.comparison import held_out_split, scoring
+from trainer.estimators import run
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
-from trainer.training import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

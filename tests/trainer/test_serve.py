@@ -97,7 +97,7 @@ def test_a_folder_without_a_model(tmp_path):
     process = serve("--model", str(tmp_path), "--port", "0")
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert f"there is no SavedModel at {tmp_path}: expected the folder" in errors
+    assert f"there is no model at {tmp_path}: expected the folder" in errors
 
 
 def test_a_port_that_is_taken(tmp_path):

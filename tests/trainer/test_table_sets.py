@@ -15,7 +15,7 @@ from tests.trainer.exporting.tables.helpers import feature, run, write_table
 from trainer import compare, dataset_description, predictions
 from trainer.comparison import scoring
 from trainer.comparison.held_out_split import read_held_out_split
-from trainer.training import run as training
+from trainer.estimators import run as training
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

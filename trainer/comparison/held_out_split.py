@@ -1,23 +1,16 @@
 """Reads the test split of a dataset, whose examples every contender must have predicted.
 
-The files are read without TensorFlow, whose import takes longer than the whole comparison. A
-TFRecord is a length, a checksum and a payload
-(https://www.tensorflow.org/tutorials/load_data/tfrecord). The payload is a tf.train.Example, a
-protocol buffer of nested messages (example.proto and feature.proto in TensorFlow's sources),
-declared below so that protobuf's own parser reads it.
+trainer.stored reads the records, without TensorFlow.
 """
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import google_crc32c
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from trainer import label_sets, storage
+from trainer import label_sets, storage, stored
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import AnyOutcome, Outcome
 from trainer.metrics.regression import ValueOutcome
@@ -90,7 +83,7 @@ class HeldOutSplit:
     def feature(self, index: int, name: str) -> bytes:
         """The bytes of one feature of the example at `index`: its encoded image, for instance."""
         payload = _payload(self.records[index])
-        return _parse(payload).features.feature[name].bytes_list.value[0]
+        return stored.parse(payload).features.feature[name].bytes_list.value[0]
 
     def outcome(self, predictions: AnyPredictions) -> AnyOutcome:
         """A contender's predictions in this split's order.
@@ -207,7 +200,7 @@ def records(directory: str, dataset: DatasetDescription) -> Iterator[Record]:
         path = storage.local_path(uri)
         try:
             with open(path, "rb") as file:
-                for offset, payload in _payloads(file):
+                for offset, payload in stored.payloads(file):
                     yield _record(payload, (path, offset, len(payload)), dataset)
                     number += 1
         except FileNotFoundError as error:
@@ -222,7 +215,7 @@ def record_at(place: tuple[Path, int, int], dataset: DatasetDescription) -> Reco
 
 
 def _record(payload: bytes, place: tuple[Path, int, int], dataset: DatasetDescription) -> Record:
-    features = _parse(payload).features.feature
+    features = stored.parse(payload).features.feature
     label_list = "float_list" if dataset.is_regression else "int64_list"
     return Record(
         features["key"].bytes_list.value[0].decode("utf-8"),
@@ -237,75 +230,3 @@ def _payload(place: tuple[Path, int, int]) -> bytes:
     with open(path, "rb") as file:
         file.seek(offset)
         return file.read(length)
-
-
-def _payloads(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, payload) of every record; ValueError if the file is damaged."""
-    while header := file.read(12):
-        if len(header) < 12 or _masked_crc(header[:8]) != header[8:]:
-            raise ValueError("damaged length field: not a TFRecord file, or truncated")
-        (length,) = struct.unpack("<Q", header[:8])
-        offset = file.tell()
-        payload, checksum = file.read(length), file.read(4)
-        if len(payload) < length or _masked_crc(payload) != checksum:
-            raise ValueError("wrong checksum: the file is damaged")
-        yield offset, payload
-
-
-def _masked_crc(data: bytes) -> bytes:
-    """TFRecord's checksum: the CRC32C, rotated and offset by a constant."""
-    crc = google_crc32c.value(data)
-    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-    return struct.pack("<I", masked)
-
-
-def _example_class():
-    """The message class of tf.train.Example, in its own pool: TensorFlow may declare it as well.
-
-    Features.feature, a map in TensorFlow's declaration, is declared as a repeated message of key
-    and value, which has the same wire format.
-    """
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="example.proto", package="tensorflow", syntax="proto3"
-    )
-
-    def field(
-        message: Any, name: str, number: int, kind: int | str, repeated: bool = False
-    ) -> None:
-        declared = message.field.add(name=name, number=number)
-        declared.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-        if isinstance(kind, str):
-            declared.type, declared.type_name = kinds.TYPE_MESSAGE, f".tensorflow.{kind}"
-        else:
-            declared.type = kind
-
-    lists = {
-        "BytesList": kinds.TYPE_BYTES,
-        "FloatList": kinds.TYPE_FLOAT,
-        "Int64List": kinds.TYPE_INT64,
-    }
-    feature = file.message_type.add(name="Feature")
-    for number, (list_name, kind) in enumerate(lists.items(), start=1):
-        field(file.message_type.add(name=list_name), "value", 1, kind, repeated=True)
-        field(feature, f"{list_name[:-4].lower()}_list", number, list_name)
-    features = file.message_type.add(name="Features")
-    entry = features.nested_type.add(name="FeatureEntry")
-    entry.options.map_entry = True
-    field(entry, "key", 1, kinds.TYPE_STRING)
-    field(entry, "value", 2, "Feature")
-    field(features, "feature", 1, "Features.FeatureEntry", repeated=True)
-    field(file.message_type.add(name="Example"), "features", 1, "Features")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.Example"))
-
-
-_Example = _example_class()
-
-
-def _parse(payload: bytes) -> Any:
-    try:
-        return _Example.FromString(payload)
-    except Exception as error:  # DecodeError is another class in each implementation of protobuf
-        raise ValueError(f"not a tf.train.Example: {error}") from error

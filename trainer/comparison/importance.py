@@ -3,7 +3,7 @@
 The values of one feature change places among the test rows, which leaves their distribution as it
 was and breaks their relation to a row; how much worse the model then scores, by the metric of the
 ranking, is the feature's importance (Breiman, Machine Learning 45, 2001; scikit-learn's
-permutation_importance). The rows go through the served SavedModel as a request's do, so that a
+permutation_importance). The rows go through the served model as a request's do, so that a
 feature is a column, whatever becomes of it in the model, also one of images. Of images alone there
 is none: a pixel is no feature.
 
@@ -48,7 +48,7 @@ from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
-from trainer.serving.model import Model, ModelError
+from trainer.serving.model import Model, ModelError, is_model
 from trainer.serving.rows import Row
 from trainer.serving.single_image import SingleImageReader
 from trainer.storage import StorageError
@@ -163,8 +163,8 @@ def _rows_to_ask(rows: int, features: int, of_images: int = 0) -> np.ndarray:
 def _load(uri: str) -> Model:
     try:
         folder = storage.local_path(uri)
-        if not (folder / "saved_model.pb").is_file():
-            raise ImportanceError(f"{uri} has no saved_model.pb")
+        if not is_model(folder):
+            raise ImportanceError(f"there is no model at {uri}")
         model = Model.load(folder)
     except (ModelError, StorageError) as error:
         raise ImportanceError(f"{uri} cannot be read: {error}") from error

@@ -162,7 +162,8 @@ def _training(training: Training) -> TrainingFacts:
         best_epoch=training.best_epoch,
         validation={training.metric: training.best},
         threshold=training.threshold,
-        replicas=len(training.replicas),
+        # A model of another library than Keras has one process.
+        replicas=len(training.replicas or (None,)),
         weights_sha256=training.weights_sha256,
     )
 

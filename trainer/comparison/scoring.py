@@ -25,7 +25,7 @@ from trainer.metrics.decision import Threshold
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
-from trainer.serving.model import Model, ModelError
+from trainer.serving.model import MARKS, Model, ModelError, is_model
 from trainer.serving.rows import Field, Row
 from trainer.serving.single_image import SingleImageReader
 from trainer.storage import StorageError
@@ -88,8 +88,8 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
 def _load(uri: str) -> Model:
     try:
         folder = storage.local_path(uri)
-        if not (folder / "saved_model.pb").is_file():
-            raise ScoreError(f"the model {uri} has been deleted: it has no saved_model.pb")
+        if not is_model(folder):
+            raise ScoreError(f"the model {uri} has been deleted: it has no {MARKS}")
         return Model.load(folder)
     except (ModelError, StorageError) as error:
         raise ScoreError(f"the model {uri} cannot be read: {error}") from error

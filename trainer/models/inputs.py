@@ -45,7 +45,6 @@ from trellis_contracts.dataset_features import (
     TEXT,
     TIMESTAMP,
     Feature,
-    Statistics,
 )
 
 __all__ = [
@@ -56,7 +55,6 @@ __all__ = [
     "joined",
     "pixels",
     "sequence_input",
-    "standard",
     "step_limit",
     "table",
     "text_input",
@@ -320,16 +318,8 @@ class Summary(layers.Layer):
 
 def _mean_and_scale(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
     """(n,) float64 means and scales; a constant is only centred."""
-    mean, scale = np.array([standard(f.number_statistics) for f in features], np.float64).T
+    mean, scale = np.array([f.number_statistics.standard for f in features], np.float64).T
     return mean, scale
-
-
-def standard(statistics: Statistics) -> tuple[float, float]:
-    """Mean and divisor that make values standard."""
-    if not statistics.count:
-        return 0.0, 1.0
-    constant = statistics.min == statistics.max
-    return statistics.mean, 1.0 if constant else statistics.stddev or 1.0
 
 
 def _tame(standard: tf.Tensor) -> tf.Tensor:

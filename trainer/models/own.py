@@ -32,6 +32,7 @@ import functools
 import hashlib
 import linecache
 import re
+import sys
 import traceback
 import types
 from collections.abc import Callable
@@ -43,7 +44,7 @@ from trainer import storage
 from trainer.models import ModelError
 from trellis_contracts import hyperparameters, model_file
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.hyperparameters import Common
+from trellis_contracts.hyperparameters import Common, Table
 from trellis_contracts.metrics import IN_TRAINING
 from trellis_contracts.model_file import Declaration, ModelFileError
 
@@ -76,7 +77,7 @@ class OwnModel:
         return hashlib.sha256(self.text).hexdigest()
 
     @functools.cached_property
-    def table(self) -> type[Common]:
+    def table(self) -> type[Table]:
         """The class of its hyperparameters."""
         return hyperparameters.own(self.declaration)
 
@@ -85,7 +86,7 @@ class OwnModel:
         if the file's build fails, or returns what cannot be trained and served.
         """
         dataset = dataset.only(self.declaration.inputs)
-        model = self._call("build", dataset, h)
+        model = self.call("build", dataset, h)
         if problem := _unfit(model, dataset):
             raise ModelError(f"{self.name}: build returned {problem}")
         return model if dataset.kind == "image" else _by_name(model)
@@ -99,7 +100,7 @@ class OwnModel:
             return None
         import tensorflow as tf
 
-        losses = self._call("loss", *_two_examples(dataset), h)
+        losses = self.call("loss", *_two_examples(dataset), h)
         if not tf.is_tensor(losses) or losses.shape != (2,) or losses.dtype != tf.float32:
             found = f"{losses.dtype.name} {losses.shape}" if tf.is_tensor(losses) else repr(losses)
             raise ModelError(
@@ -107,7 +108,7 @@ class OwnModel:
                 "number for each example"
             )
         # Its own tf.function: AutoGraph converts the file's control flow.
-        return tf.function(lambda labels, outputs: self._module.loss(labels, outputs, h))
+        return tf.function(lambda labels, outputs: self.module.loss(labels, outputs, h))
 
     def metrics(self, dataset: DatasetDescription, h: Common) -> OwnMetrics | None:
         """The file's metrics; None if it has none.
@@ -118,7 +119,7 @@ class OwnModel:
             return None
         import tensorflow as tf
 
-        found = self._call("metrics", *_two_examples(dataset), h)
+        found = self.call("metrics", *_two_examples(dataset), h)
         if not isinstance(found, dict) or not found:
             found_type = "{}" if isinstance(found, dict) else type(found).__name__
             raise ModelError(
@@ -136,12 +137,15 @@ class OwnModel:
                     f"{self.name}: the metric {name} is {shape} for 2 examples; expected (2,), one "
                     "number for each example"
                 )
-        function = tf.function(lambda labels, outputs: self._module.metrics(labels, outputs, h))
+        function = tf.function(lambda labels, outputs: self.module.metrics(labels, outputs, h))
         return OwnMetrics(tuple(found), function)
 
     @functools.cached_property
-    def _module(self) -> types.ModuleType:
+    def module(self) -> types.ModuleType:
+        """The file, executed."""
         module = types.ModuleType(_MODULE)
+        # pickle finds the file's classes by the module's name.
+        sys.modules[_MODULE] = module
         module.__file__ = self.name
         # For tracebacks, and for TensorFlow, which reads the source of what it compiles.
         lines = self.text.decode("utf-8").splitlines(keepends=True)
@@ -149,9 +153,16 @@ class OwnModel:
         exec(compile(self.text, self.name, "exec"), module.__dict__)
         return module
 
-    def _call(self, function: str, *arguments: Any) -> Any:
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Call a function of the file. Raises ModelError, which names the line, if it fails."""
+        return self.guarded(lambda: getattr(self.module, function)(*arguments))
+
+    def guarded(self, run: Callable[[], Any]) -> Any:
+        """Run what executes code of the file. Raises ModelError, which names the line, if it
+        fails.
+        """
         try:
-            return getattr(self._module, function)(*arguments)
+            return run()
         except ModelError:
             raise
         except Exception as error:

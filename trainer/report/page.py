@@ -220,7 +220,7 @@ def _argument(value: object) -> str:
 
 def _command(contender: Contender, training: Training, run: Run) -> str:
     """The command that trains it once more, by hand and in one process."""
-    own = run.plan.model_file
+    own = run.plan.model_files.get(training.model)
     flags = {
         "dataset": run.dataset_uri,
         "model": own["uri"] if own else training.model,

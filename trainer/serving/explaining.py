@@ -15,6 +15,7 @@ class Explained(Protocol):
 
     classes: list[str]
     explainer: Explainer | None
+    unexplained: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def check(model: Explained, how: Explain, examples: Sequence[Any]) -> None:
     """Raises InvalidRequestError if the model's predictions for them cannot be explained so."""
     explainer = model.explainer
     if explainer is None:
-        raise _refusal(EXPLAIN, "this model was saved without explanations: train it again")
+        raise _refusal(EXPLAIN, model.unexplained)
     if how.label is not None and how.label not in model.classes:
         raise _refusal(f"{EXPLAIN}.class", _expected(model.classes))
     work = sum(explainer.work(example, how) for example in examples)

@@ -1,34 +1,29 @@
-"""Loads and calls a SavedModel that trainer.training.saved_model wrote.
+"""Calls a model, whatever the library: reads what it is asked, and forms its answers.
 
-`load` imports TensorFlow, which takes seconds; importing this module does not.
+keras_model.py loads a SavedModel, file_model.py what a group's own file has saved.
 """
 
+import importlib
 import math
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trainer.serving import signatures
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.explanations import Explainer, Signature
-from trainer.serving.image_explanations import ImageExplainer, PixelExplainer
-from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Row, RowReader
-from trainer.serving.signatures import FEATURES, PIXELS, SERVING_DEFAULT, Packed
-from trellis_contracts.dataset import CLASSIFICATION
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts import saved_model
+from trellis_contracts.tasks import MULTILABEL
 
-_CLASSES = "classes"
-_ORDINARY = "ordinary"
-_THRESHOLD = "threshold"
-_GRADIENT = "gradient"
-_DECIDED = "decided"
+_LOADERS = {
+    "saved_model.pb": "trainer.serving.keras_model",
+    saved_model.FILE_NAME: "trainer.serving.file_model",
+}
+"""Modules with a function `load`, by the file without which a folder is no model of theirs."""
+MARKS = " or ".join(_LOADERS)
 
 _DIVERGED = "the model returns NaN: its training diverged"
 
@@ -37,54 +32,43 @@ class ModelError(Exception):
     """The folder has no model that this server can serve; the message says what it contains."""
 
 
+def is_model(folder: Path) -> bool:
+    """Return whether a folder holds a whole model."""
+    return any((folder / name).is_file() for name in _LOADERS)
+
+
 class Model:
     """A classifier or regression model; its examples are Rows, with images decoded.
 
-    rows: reads requests. explainer: None if the SavedModel has no signatures for it, as one trained
-    before there were explanations. family: of its task, one of trellis_contracts.dataset.FAMILIES.
+    rows: reads requests. serve: from the inputs, (n, ...) each, to "value" (n,) of a regression, or
+    "probabilities" (n, classes) with "label" (n,) bytes, of a multi-label task "decided" (n,
+    classes) bool. classes: names. family: of its task, one of trellis_contracts.dataset.FAMILIES.
     threshold: by which it labels (trainer.metrics.decision); None: with the most probable class.
+    explainer: None if there is none, and unexplained says why.
     """
 
-    def __init__(self, tensorflow: Any, loaded: Any, rows: RowReader):
-        self._tf = tensorflow
-        # Keeps the variables alive: a signature does not own them.
-        self._loaded = loaded
-        self.rows = rows
-        signature = loaded.signatures[PIXELS if rows.images else SERVING_DEFAULT]
-        self._serve = Packed(tensorflow, signature)
-        names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
-        self.classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
-        self.family = CLASSIFICATION if self.classes else REGRESSION
-        if _DECIDED in signature.structured_outputs:
-            self.family = MULTILABEL
-        self.threshold = self._read_threshold()
-        self.explainer = self._explainer()
+    def __init__(
+        self,
+        rows: RowReader,
+        serve: Signature,
+        classes: Sequence[str],
+        family: str,
+        threshold: dict[str, Any] | None,
+        explainer: Explainer | None,
+        unexplained: str = "",
+    ):
+        self.rows, self._serve = rows, serve
+        self.classes, self.family, self.threshold = list(classes), family, threshold
+        self.explainer, self.unexplained = explainer, unexplained
 
     @classmethod
     def load(cls, directory: Path) -> "Model":
-        """Import TensorFlow and read the SavedModel. Raises ModelError."""
-        # TensorFlow's C++ log only repeats its exceptions (3: fatal errors only).
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        with _without_keras():
-            import tensorflow as tf
-
-        try:
-            loaded = tf.saved_model.load(str(directory))
-        except (OSError, tf.errors.OpError) as error:
-            raise ModelError(f"{directory} holds no readable SavedModel: {error}") from error
-        return cls.of(tf, loaded)
-
-    @classmethod
-    def of(cls, tensorflow: Any, loaded: Any) -> "Model":
-        """The model that `tensorflow` has loaded. Raises ModelError."""
-        reader = signatures.reader(loaded.signatures)
-        if reader is not None:
-            return cls(tensorflow, loaded, reader)
-        raise ModelError(
-            f"the SavedModel has the signatures {', '.join(loaded.signatures) or 'none'}; expected "
-            f"{PIXELS}, or {SERVING_DEFAULT} and {FEATURES}, as trainer.task writes them. A model "
-            "of another release is served by the image of that release"
-        )
+        """The model in a folder, whatever has saved it. Raises ModelError."""
+        for name, module in _LOADERS.items():
+            if (directory / name).is_file():
+                found: Model = importlib.import_module(module).load(directory)
+                return found
+        raise ModelError(f"{directory} holds no model: expected {MARKS} in it")
 
     def warm_up(self, batch: int) -> None:
         """Predict one example and one batch, since the first call of each shape is slow.
@@ -109,40 +93,9 @@ class Model:
             for field, values in zip(self.rows.fields, columns, strict=True)
         }
 
-    def answers(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Run the signature on the inputs: probabilities (n, classes) and label, or value (n,)."""
+    def answers(self, columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """Run the model on the inputs: probabilities (n, classes) and label, or value (n,)."""
         return self._serve(**columns)
-
-    def _explainer(self) -> Explainer | None:
-        known = self._loaded.signatures
-        pixels = []
-        if self.rows.images:
-            if _GRADIENT not in known:
-                return None
-            gradient = self._signature(_GRADIENT)
-            if FEATURES not in known:
-                return ImageExplainer(self.rows, gradient)
-            fields = [self.rows.fields[place] for place in self.rows.images]
-            pixels = [
-                PixelExplainer(gradient, field, field.input, f"{_GRADIENT}/{field.input}")
-                for field in fields
-            ]
-        if _ORDINARY not in known:
-            return None
-        ordinary = {name: value.numpy() for name, value in known[_ORDINARY]().items()}
-        return RowExplainer(self._serve, self.rows, ordinary, pixels)
-
-    def _read_threshold(self) -> dict[str, Any] | None:
-        if _THRESHOLD not in self._loaded.signatures:
-            return None
-        values = {
-            key: value.numpy() for key, value in self._loaded.signatures[_THRESHOLD]().items()
-        }
-        return {"class": values["class"].decode(), "above": float(values["above"])}
-
-    def _signature(self, name: str) -> Signature:
-        """A signature that takes and gives arrays."""
-        return Packed(self._tf, self._loaded.signatures[name])
 
     def _predictions(self, **inputs: np.ndarray) -> list[dict[str, Any] | Exception]:
         outputs = self._serve(**inputs)
@@ -152,12 +105,12 @@ class Model:
                 for value in outputs["value"].tolist()
             ]
         rows = outputs["probabilities"]
-        finite = np.isfinite(rows).all(axis=1)
+        finite = np.asarray(np.isfinite(rows).all(axis=1))
         labels: list[dict[str, Any]]
         if self.family == MULTILABEL:
             labels = [
                 {"labels": [name for name, in_it in zip(self.classes, row, strict=True) if in_it]}
-                for row in outputs[_DECIDED].tolist()
+                for row in outputs["decided"].tolist()
             ]
         else:
             labels = [{"label": label.decode()} for label in outputs["label"]]
@@ -171,21 +124,3 @@ class Model:
             else ModelFailureError(_DIVERGED)
             for label, row, ok in zip(labels, rows, finite, strict=True)
         ]
-
-
-@contextmanager
-def _without_keras() -> Iterator[None]:
-    """Import TensorFlow without Keras, which a SavedModel does not need: Keras imports pandas and
-    scikit-learn, a third of the time and a quarter of the memory.
-
-    Meanwhile TensorFlow finds Keras not installed. A later import of Keras works.
-    """
-    if "keras" in sys.modules:
-        yield
-        return
-    modules: dict[str, Any] = sys.modules
-    modules["keras"] = None
-    try:
-        yield
-    finally:
-        del modules["keras"]

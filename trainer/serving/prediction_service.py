@@ -66,6 +66,7 @@ class Predictor(Protocol):
     rows: RowReader
     classes: list[str]
     explainer: Explainer | None
+    unexplained: str
 
     def predict(self, rows: Sequence[Row]) -> list[Prediction | Exception]:
         """A prediction for each row, whose images are decoded."""

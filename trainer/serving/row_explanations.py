@@ -85,8 +85,9 @@ class RowExplainer:
         """A value for each field."""
         found = list(self._ordinary)
         if how.baseline is not None:
-            for place, explainer in zip(self._rows.images, self._pixels, strict=True):
-                image = explainer.image
+            for place in self._rows.images:
+                image = self._fields[place].image
+                assert image is not None
                 found[place] = plain(image, how.baseline).astype(image.type)
         return found
 
@@ -97,7 +98,7 @@ class RowExplainer:
             column(field.kind, pair)
             for field, *pair in zip(self._fields, baseline, own, strict=True)
         ]
-        pixels = sum(explainer.image.size for explainer in self._pixels)
+        pixels = sum(field.image.size for field in self._fields if field.image is not None)
         size = max(1, min(_ROWS, PIXELS_AT_ONCE // pixels)) if pixels else _ROWS
 
         def score(taken: np.ndarray) -> np.ndarray:

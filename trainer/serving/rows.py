@@ -48,6 +48,7 @@ from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     IMAGE,
+    NULL_TEXT,
     NULL_TIMESTAMP,
     NUMERIC,
     SEQUENCE,
@@ -66,14 +67,14 @@ _LONGEST_NUMBER = 80
 # Length of a name in BigQuery: https://cloud.google.com/bigquery/docs/schemas#column_names
 _LONGEST_COLUMN = 300
 
-# NULL in a model's signature (trainer.training.raw_rows).
+# NULL among raw columns.
 NULLS = {
     NUMERIC: math.nan,
     BOOLEAN: math.nan,
-    CATEGORICAL: b"\xff",
+    CATEGORICAL: NULL_TEXT,
     TIMESTAMP: NULL_TIMESTAMP,
     SEQUENCE: [],
-    TEXT: b"\xff",
+    TEXT: NULL_TEXT,
 }
 
 

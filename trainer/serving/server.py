@@ -31,7 +31,7 @@ from trainer.serving.app import create_app
 from trainer.serving.cloud_storage import CloudStorage, ObjectError, UnreachableError
 from trainer.serving.fetching import Fetcher
 from trainer.serving.limits import MAX_BATCH
-from trainer.serving.model import Model, ModelError
+from trainer.serving.model import Model, ModelError, is_model
 from trainer.serving.prediction_service import PredictionService
 from trainer.serving.settings import Settings
 
@@ -165,10 +165,10 @@ def load_model(address: str) -> Model:
 
 
 def _read_model(folder: Path, address: str) -> Model:
-    if not (folder / "saved_model.pb").is_file():
+    if not is_model(folder):
         raise ModelError(
-            f"there is no SavedModel at {address}: expected the folder that holds saved_model.pb "
-            "(of a training: RUN/training/RANK/model/)"
+            f"there is no model at {address}: expected the folder that a training has saved it in, "
+            "RUN/training/RANK/model/"
         )
     model = Model.load(folder)
     model.warm_up(MAX_BATCH)

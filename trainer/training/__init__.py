@@ -1,6 +1,6 @@
 """The parts of trainer.task: flags -> cluster -> input -> loop with checkpoints -> outputs.
 
-Start with `run`: it is the whole training, top to bottom. `flags`, `settings`, `checks` and
+trainer.estimators.run is a whole training, top to bottom. `flags`, `settings`, `checks` and
 `rendezvous` do not import TensorFlow, so that errors are reported at once.
 """
 

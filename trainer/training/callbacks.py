@@ -69,7 +69,7 @@ def build(
     """The callbacks of a training. last_phase: the first epoch, from 0, that may be the last.
     watched: whether the model can be asked for answers in this process, beside the steps.
     """
-    h = settings.hyperparameters
+    h = settings.common
     callbacks: list[Callback] = [
         # With patience 0 it never stops, but still keeps the best epoch's weights.
         BestEpoch(

@@ -1,14 +1,16 @@
 """Checks before TensorFlow starts: the dataset exists, is complete and fits the training."""
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn
 
 from trainer import dataset_description, storage
-from trainer.training import TrainingError, class_weights
+from trainer.training import TrainingError, class_weights, cluster
 from trainer.training.settings import Settings
 from trellis_contracts import hyperparameters
 from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT
+from trellis_contracts.hyperparameters import Common
 from trellis_contracts.models import MODELS, words_for
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
 from trellis_contracts.withheld import quoted, some_of
@@ -46,7 +48,35 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
 
     _check_features(settings, dataset, refuse)
     _check_label(settings, dataset, refuse)
-    h, read = settings.hyperparameters, settings.declared.reads(dataset.inputs)
+    needed = SPLITS if settings.outputs == "all" else ("train", "validation")
+    for split in needed:
+        if not dataset.examples(split):
+            refuse(f"has no example in the {split} split")
+    if isinstance(settings.hyperparameters, Common):
+        _check_common(settings, settings.hyperparameters, dataset, refuse)
+    else:
+        _check_one_process(settings)
+
+
+def _check_one_process(settings: Settings) -> None:
+    peers = cluster.from_environment(os.environ)
+    if settings.strategy not in ("auto", "single") or len(peers) > 1:
+        raise TrainingError(
+            f"{settings.model} has a function fit, which runs in one process: leave out "
+            "--strategy, and give the job one machine"
+        )
+
+
+def _check_common(
+    settings: Settings, h: Common, dataset: DatasetDescription, refuse: Refuse
+) -> None:
+    """Hyperparameters of a Keras model."""
+    read = settings.declared.reads(dataset.inputs)
+    if h.decision_threshold == "best" and (absent := _absent(dataset)):
+        refuse(
+            f"has no {absent} in the validation split, on which decision_threshold: best is "
+            "chosen: leave it out, or give that split more examples"
+        )
     if idle := hyperparameters.without_effect(h, read, settings.task, settings.metric):
         refuse(
             f"is one of {words_for(read)}, for {settings.task} by {settings.metric}: "
@@ -62,10 +92,6 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
             "has sequences or texts, whose length differs from batch to batch: XLA would compile "
             f"each again; leave {compiled} out"
         )
-    needed = SPLITS if settings.outputs == "all" else ("train", "validation")
-    for split in needed:
-        if not dataset.examples(split):
-            refuse(f"has no example in the {split} split")
 
 
 def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
@@ -127,17 +153,14 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
                 f"do not, so there is no {metric} to measure"
             )
         return
-    if sum(map(bool, of_class.values())) < 2:
-        absent = next((name for name, count in of_class.items() if not count), None)
-        absent = "example" if absent is None else quoted(absent, "example of a class")
-        if (metric := settings.metric) in ("auc", "average_precision"):
-            refuse(f"has no {absent} in the validation split, so there is no {metric} to measure")
-        if settings.hyperparameters.decision_threshold == "best":
-            refuse(
-                f"has no {absent} in the validation split, on which decision_threshold: best is "
-                "chosen: leave it out, or give that split more examples"
-            )
+    if (absent := _absent(dataset)) and (metric := settings.metric) in ("auc", "average_precision"):
+        refuse(f"has no {absent} in the validation split, so there is no {metric} to measure")
 
 
-def _named(classes: Sequence[str]) -> str:
-    return quoted(f" ({some_of(classes, 'class', 'classes', 3)})", "")
+def _absent(dataset: DatasetDescription) -> str | None:
+    """What the validation split lacks where it has fewer than two classes; None if it has two."""
+    of_class = dataset.counts["validation"].classes
+    if sum(map(bool, of_class.values())) >= 2:
+        return None
+    absent = next((name for name, count in of_class.items() if not count), None)
+    return "example" if absent is None else quoted(absent, "example of a class")

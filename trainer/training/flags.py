@@ -11,7 +11,7 @@ from trainer.models.own import OwnModel
 from trainer.models.own import read as read_own
 from trainer.training.settings import OUTPUTS, STRATEGIES, Places, Settings
 from trellis_contracts import hyperparameters
-from trellis_contracts.hyperparameters import Common, HyperparameterError, Hyperparameters
+from trellis_contracts.hyperparameters import HyperparameterError, Hyperparameters, Table
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.metrics import of_task as metrics_of
 from trellis_contracts.models import MODELS
@@ -37,7 +37,7 @@ def parse_flags(
             own = read_own(named, sha256)
         except (ModelError, storage.StorageError) as error:
             _parser(description).error(str(error))
-    table: type[Common] = own.table if own else Hyperparameters
+    table: type[Table] = own.table if own else Hyperparameters
     parser = _parser(description, table, own)
     flags, unknown = parser.parse_known_args(argv)
     if own:
@@ -84,7 +84,7 @@ def _model(argv: Sequence[str]) -> tuple[str, str | None]:
 
 
 def _parser(
-    description: str, table: type[Common] = Hyperparameters, own: OwnModel | None = None
+    description: str, table: type[Table] = Hyperparameters, own: OwnModel | None = None
 ) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainer.task",
@@ -167,7 +167,7 @@ def _parser(
 
 
 def add_hyperparameters(
-    parser: argparse.ArgumentParser, table: type[Common], own: OwnModel | None
+    parser: argparse.ArgumentParser, table: type[Table], own: OwnModel | None
 ) -> None:
     """Add a flag for every hyperparameter. own: the model's file, if it has one."""
     group = parser.add_argument_group(
@@ -254,7 +254,7 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def _hyperparameter(name: str, table: type[Common]) -> Callable[[str], hyperparameters.Value]:
+def _hyperparameter(name: str, table: type[Table]) -> Callable[[str], hyperparameters.Value]:
     def parse(text: str) -> hyperparameters.Value:
         try:
             return hyperparameters.parse(name, text, table)

@@ -160,7 +160,7 @@ def fit(
 def _diverged(
     settings: Settings, step: int, epoch: int, state: TrainingState, hint: str
 ) -> TrainingError:
-    h, last = settings.hyperparameters, checkpoints.latest(settings.places.checkpoints)
+    h, last = settings.common, checkpoints.latest(settings.places.checkpoints)
     none = last == checkpoints.NONE
     kept = "there is no checkpoint" if none else f"the last good checkpoint is {last}"
     return TrainingError(

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from trainer.training.raw_rows import NULL_TEXT
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
     IMAGE,
+    NULL_TEXT,
     NULL_TIMESTAMP,
     SEQUENCE,
     TEXT,

@@ -31,6 +31,7 @@ from trellis_contracts.dataset_features import (
     FIRST_TERM,
     IMAGE,
     NULL_TERM,
+    NULL_TEXT,
     NUMERIC,
     SEQUENCE,
     TEXT,
@@ -38,8 +39,6 @@ from trellis_contracts.dataset_features import (
     UNKNOWN_TERM,
     Feature,
 )
-
-NULL_TEXT = b"\xff"
 
 _TYPES = {
     NUMERIC: tf.float64,

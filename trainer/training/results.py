@@ -1,4 +1,4 @@
-"""The files of a training: SavedModel, predictions of the test split, metrics.json.
+"""The files of a training: the saved model, predictions of the test split, metrics.json.
 
 trellis_contracts.training has the fields of metrics.json. It is written last, so a training that
 has one is complete.
@@ -12,45 +12,36 @@ r2 of equal labels. The loss is without label smoothing. A replica's entry is a 
 and the examples of all its devices.
 """
 
-from collections.abc import Mapping, Sequence
-
-import keras
-import numpy as np
+from pathlib import Path
 
 from trainer import storage
-from trainer.metrics import classification, decision, multilabel, regression
+from trainer.metrics import decision
 from trainer.metrics.decision import Threshold
-from trainer.models.inputs import standard
-from trainer.training import saved_model
+from trainer.training import scores
+from trainer.training.protocol import Estimator, Fitted
 from trainer.training.settings import Settings
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.hyperparameters import Common
 from trellis_contracts.metrics import BY_DECISION
-from trellis_contracts.training import Replica, TrainedOn, Training
+from trellis_contracts.training import TrainedOn, Training
 
 
 def write(
-    settings: Settings,
-    dataset: DatasetDescription,
-    model: keras.Model,
-    strategy: str,
-    history: list[dict[str, float]],
-    best_epoch: int,
-    replicas: Mapping[str, Replica],
-    warnings: Sequence[str] = (),
+    settings: Settings, dataset: DatasetDescription, estimator: Estimator, fitted: Fitted
 ) -> None:
-    """Write the files that --outputs selects. model: with the best epoch's weights. warnings: of
-    trainer.training.soundness.
-    """
-    best = history[best_epoch - 1]
+    """Write the files that --outputs selects."""
+    best = fitted.history[fitted.best_epoch - 1]
     validation = {
         name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")
     }
     threshold, test = None, None
     if settings.outputs == "all":
-        if settings.hyperparameters.decision_threshold == "best":
-            threshold, figures = _chosen(settings, dataset, model)
+        h = settings.hyperparameters
+        if isinstance(h, Common) and h.decision_threshold == "best":
+            threshold, figures = _chosen(settings, dataset, fitted)
             validation |= figures
-        test = _export(settings, dataset, model, threshold)
+        fitted.predictor.save(settings.places.model, threshold)
+        test = _predict(settings, dataset, estimator, threshold)
     training = Training(
         model=settings.model,
         model_sha256=settings.own.sha256 if settings.own else None,
@@ -58,17 +49,17 @@ def write(
         metric=settings.metric,
         hyperparameters=settings.read_hyperparameters(dataset.inputs),
         seed=settings.seed,
-        strategy=strategy,
-        epochs_run=len(history),
-        best_epoch=best_epoch,
-        history=tuple(history),
-        warnings=tuple(warnings),
+        strategy=fitted.strategy,
+        epochs_run=len(fitted.history),
+        best_epoch=fitted.best_epoch,
+        history=tuple(fitted.history),
+        warnings=tuple(fitted.warnings),
         threshold=threshold.named(dataset.classes) if threshold else None,
         validation=validation,
         test=test,
-        replicas=replicas,
-        weights_sha256=next(iter(replicas.values())).weights_sha256,
-        parameters=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
+        replicas=fitted.replicas,
+        weights_sha256=fitted.weights_sha256,
+        parameters=fitted.parameters,
         dataset=TrainedOn(settings.dataset, dataset.fingerprint),
     )
     path = settings.places.metrics
@@ -77,46 +68,42 @@ def write(
 
 
 def _chosen(
-    settings: Settings, dataset: DatasetDescription, model: keras.Model
+    settings: Settings, dataset: DatasetDescription, fitted: Fitted
 ) -> tuple[Threshold, dict[str, float]]:
     """The threshold that is best on the validation split, and what it changes there."""
-    _, labels, probabilities = saved_model.predict(model, settings.dataset, dataset, "validation")
-    threshold = decision.best(settings.metric, labels, probabilities)
-    figures = classification.exact(labels, probabilities, threshold)
+    found = scores.of_split(fitted.predictor, settings.dataset, dataset, "validation")
+    threshold = decision.best(settings.metric, found.labels, found.answers)
+    figures = found.figures(threshold)
     return threshold, {name: figures[name] for name in BY_DECISION}
 
 
-def _export(
+def _predict(
     settings: Settings,
     dataset: DatasetDescription,
-    model: keras.Model,
+    estimator: Estimator,
     threshold: Threshold | None,
-) -> dict:
-    """SavedModel and predictions; returns the metrics of the test split.
+) -> dict[str, float]:
+    """Predictions of the test split; returns its metrics.
 
-    The SavedModel itself makes the predictions, from the stored examples: the comparison scores the
-    model that would be served.
+    The saved model itself makes them, from the stored examples: the comparison scores the model
+    that would be served.
     """
     # Parquet takes a second to import, which a tuning trial does not need.
     from trainer import predictions
 
-    saved_model.export(model, dataset, settings.places.model, threshold)
-    keys, labels, answers = saved_model.predict(
-        settings.places.model, settings.dataset, dataset, "test"
-    )
+    loaded = estimator.load(Path(settings.places.model), dataset)
+    found = scores.of_split(loaded, settings.dataset, dataset, "test")
     predicted: predictions.AnyPredictions
     if dataset.is_regression:
-        predicted = predictions.Values(keys, labels, answers)
-        _, scale = standard(dataset.label.number_statistics)
-        figures = regression.exact(labels.astype(float), answers, scale)
+        predicted = predictions.Values(found.keys, found.labels, found.answers)
     elif dataset.is_multilabel:
-        predicted = predictions.LabelSets(keys, labels, answers, dataset.classes)
-        figures = multilabel.exact(labels, answers)
+        predicted = predictions.LabelSets(found.keys, found.labels, found.answers, dataset.classes)
     else:
-        predicted = predictions.Predictions(keys, labels, answers, dataset.classes, threshold)
-        figures = classification.exact(labels, answers, threshold)
+        predicted = predictions.Predictions(
+            found.keys, found.labels, found.answers, dataset.classes, threshold
+        )
     predictions.write(settings.places.predictions, predicted)
-    return figures
+    return found.figures(threshold)
 
 
 def _summary(training: Training) -> str:
@@ -128,4 +115,6 @@ def _summary(training: Training) -> str:
         parts += [f"test {name} {test[name]:.4f}" for name in (metric,) if name in test]
     if training.threshold:
         parts.append(f"threshold {training.threshold.above:.4g}")
-    return " ".join([*parts, f"weights {training.weights_sha256[:12]}"])
+    if training.weights_sha256:
+        parts.append(f"weights {training.weights_sha256[:12]}")
+    return " ".join(parts)

@@ -4,15 +4,15 @@ A made-up table has a feature of each kind, with NULLs in all of them, and a lab
 the first two: what a model has to take, before there is a dataset.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
 
+import cv2
 import numpy as np
-import tensorflow as tf
 
-from trainer import storage
-from trainer.training.records import example, numbers
+from trainer.stored import payloads_of, serialize
 from trellis_contracts.dataset import Counts, DatasetDescription, Split
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -41,8 +41,7 @@ _YEAR = 365 * 24 * 3600 * 1_000_000
 
 def stored(address: str, dataset: DatasetDescription, count: int) -> list[bytes]:
     """The first records of a dataset's train split."""
-    paths = [str(storage.local_path(uri)) for uri in dataset.uris(address, "train")]
-    return [record.numpy() for record in tf.data.TFRecordDataset(paths).take(count)]
+    return [*itertools.islice(payloads_of(address, dataset, "train"), count)]
 
 
 def images(
@@ -121,7 +120,7 @@ def made_up(dataset: DatasetDescription, count: int) -> list[bytes]:
     """Records of a made-up dataset."""
     random = np.random.default_rng(0)
     make = _image if dataset.kind == "image" else _row
-    return [make(dataset, random) for _ in range(count)]
+    return [make(dataset, f"example {n}".encode(), random) for n in range(count)]
 
 
 def _description(features: tuple[Feature, ...], task: str, classes: int) -> DatasetDescription:
@@ -160,28 +159,27 @@ def _statistics(
     return Statistics(_EXAMPLES, 400, mean, stddev, low, high, quantiles, *lengths)
 
 
-def _image(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
+def _image(dataset: DatasetDescription, key: bytes, random: np.random.Generator) -> bytes:
     """Noise, the brighter the higher the class or the number."""
     label: float
     answers = _answers(dataset)
     if dataset.is_regression:
-        label, kind = random.normal(), tf.float32
+        label = random.normal()
         bright = 255 / (1 + math.exp(-label))
     else:
-        label, kind = int(random.integers(answers)), tf.int64
+        label = int(random.integers(answers))
         bright = 255 * (label + 1) / (answers + 1)
     image = _noise(dataset.features[0], bright, random)
-    return example({"image": image, "label": numbers(np.array([label]), kind)})
+    return serialize({"key": key, "image": image, "label": np.array([label])})
 
 
-def _noise(feature: Feature, bright: float, random: np.random.Generator) -> tf.train.Feature:
-    """A picture around a brightness from 0 to 255."""
+def _noise(feature: Feature, bright: float, random: np.random.Generator) -> bytes:
+    """The PNG file of a picture around a brightness from 0 to 255."""
     pixels = random.normal(bright, 20, feature.image_shape).clip(0, 255) * (feature.white / 255)
-    png = tf.io.encode_png(pixels.astype(feature.dtype)).numpy()
-    return tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
+    return cv2.imencode(".png", pixels.astype(feature.dtype))[1].tobytes()
 
 
-def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
+def _row(dataset: DatasetDescription, key: bytes, random: np.random.Generator) -> bytes:
     of_kind = dataset.features_of
     in_vector = of_kind(NUMERIC, BOOLEAN)
     drawn = [
@@ -190,33 +188,31 @@ def _row(dataset: DatasetDescription, random: np.random.Generator) -> bytes:
     ]
     decisive = [v for v, f in zip(drawn, in_vector, strict=True) if f.kind == NUMERIC][:2]
     signal = sum(decisive) if decisive else random.normal()
-    if dataset.is_regression:
-        label, kind = signal, tf.float32
-    else:
+    label = signal
+    if not dataset.is_regression:
         place = (1 + math.erf(signal / 2)) / 2  # evenly spread over 0..1
         answers = _answers(dataset)
-        label, kind = min(int(place * answers), answers - 1), tf.int64
-    record = {"label": numbers(np.array([label]), kind)}
+        label = min(int(place * answers), answers - 1)
+    record: dict[str, np.ndarray | bytes] = {"key": key, "label": np.array([label])}
     if drawn:
         values = [math.nan if random.random() < _NULLS else value for value in drawn]
-        record["numeric"] = numbers(np.array(values), tf.float32)
+        record["numeric"] = np.array(values)
     if terms := of_kind(CATEGORICAL):
         ids = [FIRST_TERM + int(random.integers(len(_TERMS))) for _ in terms]
         ids = [NULL_TERM if random.random() < _NULLS else id_ for id_ in ids]
-        record["categorical"] = numbers(np.array(ids), tf.int64)
+        record["categorical"] = np.array(ids)
     if times := of_kind(TIMESTAMP):
         moments = [45 * _YEAR + int(random.integers(_YEAR)) for _ in times]
         moments = [NULL_TIMESTAMP if random.random() < _NULLS else time for time in moments]
-        record["timestamp"] = numbers(np.array(moments), tf.int64)
+        record["timestamp"] = np.array(moments)
     for feature in of_kind(SEQUENCE):
         least = feature.number_statistics.min_length or 0
         elements = random.normal(size=random.integers(least, feature.longest + 1))
-        record[f"sequence/{feature.column}"] = numbers(elements, tf.float32)
+        record[f"sequence/{feature.column}"] = elements
     for feature in of_kind(TEXT):
         words = " ".join(random.choice(_TERMS, random.integers(0, 12))).encode()
-        text = tf.train.Feature(bytes_list=tf.train.BytesList(value=[words]))
-        record[f"text/{feature.column}"] = text
+        record[f"text/{feature.column}"] = words
     for feature in of_kind(IMAGE):
         bright = 255 / (1 + math.exp(-signal))
         record[feature.record_name] = _noise(feature, bright, random)
-    return example(record)
+    return serialize(record)

@@ -54,11 +54,10 @@ of rows with images beside these:
 It contains the preprocessing, so serving cannot differ from training.
 """
 
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -67,14 +66,13 @@ import tensorflow as tf
 from trainer import storage
 from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
+from trainer.stored import StoredBatch
 from trainer.training import image_signatures, records, row_signatures
 from trainer.training.objectives import Regression
 from trainer.training.signatures import Predict, add_constants
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.predictions import DECIDED_ABOVE
-
-_BATCH = 256
 
 
 def export(
@@ -103,42 +101,51 @@ def export(
         add_constants(archive, "threshold", threshold.to_json(dataset.classes))
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
-        _copy(Path(folder), directory)
+        # Without saved_model.pb it is no model.
+        storage.copy_folder(Path(folder), directory, last="saved_model.pb")
 
 
-def predict(
-    model: Path | keras.Model, address: str, dataset: DatasetDescription, split: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predict every example of a split once. model: a SavedModel's folder, or what will be one.
-
-    Returns keys (n,) bytes, labels (n,), and probabilities (n, classes) float32 or values (n,)
-    float64.
+class KerasPredictor:
+    """A Keras model, as trainer.training.protocol has it. run: the answers to records of the
+    dataset, (b,) string. model: what is saved; None of a model that was loaded.
     """
-    run = _built(model, dataset) if isinstance(model, keras.Model) else _loaded(model, dataset)
-    answer = "value" if dataset.is_regression else "probabilities"
-    keys, labels, answers = [], [], []
-    for examples, key, label in _examples(address, dataset, split):
-        keys.extend(key.numpy())
-        labels.append(label.numpy())
-        answers.append(run(examples)[answer].numpy())
-    return np.array(keys, dtype=object), np.concatenate(labels), np.concatenate(answers)
+
+    def __init__(self, dataset: DatasetDescription, run: Predict, model: keras.Model | None = None):
+        self._dataset, self._run, self._model = dataset, run, model
+
+    @classmethod
+    def built(cls, model: keras.Model, dataset: DatasetDescription) -> Self:
+        """A model that has been trained; its variables must not be mirrored."""
+        answer = _answering(model, dataset)
+        inputs = records.of(dataset, [tensor.name for tensor in model.inputs]).inputs
+        taken = tf.TensorSpec([None], tf.string)
+        run = tf.function(lambda examples: answer(inputs(examples)), [taken], autograph=False)
+        return cls(dataset, run, model)
+
+    @classmethod
+    def loaded(cls, directory: Path, dataset: DatasetDescription) -> Self:
+        """A SavedModel."""
+        signatures = tf.saved_model.load(str(directory)).signatures
+        if dataset.kind == "image":
+            # The pixels that the server sees of the records' original files.
+            pixels = records.of(dataset).inputs
+            return cls(dataset, lambda examples: signatures["pixels"](pixels=pixels(examples)))
+        return cls(dataset, lambda examples: signatures["stored"](examples=examples))
+
+    def predict(self, batch: StoredBatch) -> np.ndarray:
+        """See trainer.training.protocol.Predictor."""
+        answers = self._run(tf.constant(batch.payloads))
+        found: np.ndarray = answers[_answer_of(self._dataset)].numpy()
+        return found
+
+    def save(self, folder: Path, threshold: Threshold | None) -> None:
+        """See trainer.training.protocol.Predictor."""
+        assert self._model is not None
+        export(self._model, self._dataset, folder, threshold)
 
 
-def _loaded(directory: Path, dataset: DatasetDescription) -> Predict:
-    """Takes records of the dataset, (b,) string, as does `_built`'s."""
-    signatures = tf.saved_model.load(str(directory)).signatures
-    if dataset.kind == "image":
-        # The pixels that the server sees of the records' original files.
-        pixels = records.of(dataset).inputs
-        return lambda examples: signatures["pixels"](pixels=pixels(examples))
-    return lambda examples: signatures["stored"](examples=examples)
-
-
-def _built(model: keras.Model, dataset: DatasetDescription) -> Predict:
-    answer = _answering(model, dataset)
-    inputs = records.of(dataset, [tensor.name for tensor in model.inputs]).inputs
-    taken = tf.TensorSpec([None], tf.string)
-    return tf.function(lambda examples: answer(inputs(examples)), [taken], autograph=False)
+def _answer_of(dataset: DatasetDescription) -> str:
+    return "value" if dataset.is_regression else "probabilities"
 
 
 def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
@@ -185,25 +192,3 @@ def _decided(probabilities: tf.Tensor, threshold: Threshold | None) -> tf.Tensor
         return tf.argmax(probabilities, -1)
     over = probabilities[:, threshold.positive] > tf.constant(threshold.above, tf.float32)
     return tf.where(over, threshold.positive, 1 - threshold.positive)
-
-
-def _examples(address: str, dataset: DatasetDescription, split: str) -> Iterator:
-    """Records (b,) of a split, their keys and labels."""
-    label = dataset.label.name
-    wanted = {
-        "key": tf.io.FixedLenFeature([], tf.string),
-        label: tf.io.FixedLenFeature([], tf.as_dtype(dataset.label.dtype)),
-    }
-    paths = [str(storage.local_path(uri)) for uri in dataset.uris(address, split)]
-    for serialized in tf.data.TFRecordDataset(paths).batch(_BATCH).prefetch(1):
-        parsed = tf.io.parse_example(serialized, wanted)
-        yield serialized, parsed["key"], parsed[label]
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a folder's files one by one; saved_model.pb, without which it is no model, last."""
-    files = [path for path in source.rglob("*") if path.is_file()]
-    for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
-        destination = target / path.relative_to(source)
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, destination)

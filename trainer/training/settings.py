@@ -7,7 +7,7 @@ from pathlib import Path
 from trainer.models.own import OwnModel
 from trellis_contracts import hyperparameters, layout
 from trellis_contracts.hyperparameter_field import Value
-from trellis_contracts.hyperparameters import Common
+from trellis_contracts.hyperparameters import Common, Table
 from trellis_contracts.models import MODELS, Model, OfFile
 
 STRATEGIES = (
@@ -64,9 +64,16 @@ class Settings:
     metric: str
     outputs: str
     strategy: str
-    hyperparameters: Common
+    hyperparameters: Table
     places: Places
     own: OwnModel | None = None
+
+    @property
+    def common(self) -> Common:
+        """The hyperparameters of a Keras model. Raises TypeError for a model of another library."""
+        if not isinstance(self.hyperparameters, Common):
+            raise TypeError(f"{self.model} is no Keras model")
+        return self.hyperparameters
 
     @property
     def declared(self) -> Model:

@@ -51,7 +51,7 @@ def rates(
     settings: Settings, state: TrainingState, phase: Phase, data: Input
 ) -> Callable[[tf.Tensor], None]:
     """A function (steps done, int) that sets the learning rate of the next step of a phase."""
-    h, optimizer = settings.hyperparameters, state.optimizer
+    h, optimizer = settings.common, state.optimizer
     first_step = float(phase.epoch * data.steps_per_epoch)
     length = phases.end(state.phases, phase, settings.epochs) - phase.epoch
     rate_of = schedule.build(h, state.peak_rate * phase.rate, data.steps_per_epoch, length)
@@ -73,7 +73,7 @@ def build(
     """
     replicas = distribution.replicas
     model, optimizer, objective = state.model, state.optimizer, state.objective
-    h, variables = settings.hyperparameters, phase.variables
+    h, variables = settings.common, phase.variables
     global_batch = float(data.global_batch)
 
     def back(inputs, labels, weights):

@@ -7,27 +7,31 @@ predicts, and nothing else here needs it.
 
 import importlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 
 class LoadedModel:
-    """A SavedModel of a run.
+    """A model of a run. folder: its files. tensorflow: loads it if it is a SavedModel.
 
-    signatures: TensorFlow's functions by name, of tensors; trainer/training/saved_model.py and
-    trainer/training/raw_rows.py describe them. A raw row is not what a source or a request holds:
-    times are microseconds since 1970, and each kind has a value of its own for NULL.
+    signatures: of a SavedModel, TensorFlow's functions by name, of tensors;
+    trainer/training/saved_model.py and trainer/training/raw_rows.py describe them. A raw row is not
+    what a source or a request holds: times are microseconds since 1970, and each kind has a value
+    of its own for NULL. Raises TypeError of a model that a group's own file has saved.
     """
 
-    def __init__(self, tensorflow: Any, loaded: Any, fetch: Callable[[str], bytes]):
+    def __init__(self, folder: Path, fetch: Callable[[str], bytes], tensorflow: Any = None):
+        self._folder, self._fetch = folder, fetch
         self._tensorflow = tensorflow
-        self._loaded = loaded
-        self._fetch = fetch
+        self._loaded = tensorflow.saved_model.load(str(folder)) if tensorflow else None
         self._served: Any = None
 
     @property
     def signatures(self) -> Mapping[str, Any]:
+        if self._loaded is None:
+            raise TypeError("a model that a file of one's own has saved has no signatures")
         return self._loaded.signatures
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -45,6 +49,7 @@ class LoadedModel:
         try:
             frames = importlib.import_module("trainer.serving.frames")
             model = importlib.import_module("trainer.serving.model")
+            keras_model = importlib.import_module("trainer.serving.keras_model")
         except ModuleNotFoundError as error:
             raise ImportError(
                 f"`predict` reads rows and images as the model's server does, and {error.name} is "
@@ -52,6 +57,10 @@ class LoadedModel:
                 "pip install -r trainer/requirements-serve.txt there"
             ) from error
         if self._served is None:
-            self._served = model.Model.of(self._tensorflow, self._loaded)
+            self._served = (
+                keras_model.of(self._tensorflow, self._loaded)
+                if self._loaded is not None
+                else model.Model.load(self._folder)
+            )
         found: pd.DataFrame = frames.predict(self._served, frame, self._fetch)
         return found

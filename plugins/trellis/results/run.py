@@ -33,6 +33,7 @@ from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import image_manifest
+from trellis_contracts import saved_model
 from trellis_contracts.columns import WEIGHT
 from trellis_contracts.documents import ContractError, check
 from trellis_contracts.files import F
@@ -298,13 +299,17 @@ class LoadedRun:
         return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
     def model(self, contender: str | None = None, folder: str | Path | None = None) -> LoadedModel:
-        """The SavedModel of a full training, loaded by TensorFlow.
+        """The model of a full training: a SavedModel, loaded by TensorFlow, or what a group's own
+        file has saved, loaded by that file.
 
         contender: its name; None: the winner. folder: where to download it to; None: a new
         temporary one. `predict` of what is returned takes a frame of rows as they are in the
-        source. Raises ImportError without TensorFlow.
+        source. Raises ImportError without TensorFlow, if it is a SavedModel.
         """
         name = contender or self.winner
+        found = self.download(name, folder)
+        if (found / saved_model.FILE_NAME).exists():
+            return LoadedModel(found, self._file)
         try:
             import tensorflow as tf
         except ImportError as error:
@@ -313,11 +318,10 @@ class LoadedRun:
                 f"{name} is a TensorFlow model, and TensorFlow is not installed here: "
                 f"pip install tensorflow{f'=={version}' if version else ''}"
             ) from error
-        loaded = tf.saved_model.load(str(self.download(name, folder)))
-        return LoadedModel(tf, loaded, self._file)
+        return LoadedModel(found, self._file, tf)
 
     def download(self, contender: str | None = None, folder: str | Path | None = None) -> Path:
-        """Copy the SavedModel of a full training to a folder; arguments as those of `model`."""
+        """Copy the saved model of a full training to a folder; arguments as those of `model`."""
         name = contender or self.winner
         source = trained_model(self._files.run.contender(name))
         found = list(each_blob(self._client, source))

@@ -12,7 +12,7 @@ def plan_of(dataset_uri):
         created="2026-01-01T00:00:00+00:00",
         data_interval={"start": None, "end": None},
         configuration={"tune": {"search": {}}, "train": {"epochs": 3}},
-        model_file=None,
+        model_files={},
         dataset=PlannedDataset(dataset_uri, "f00d", False, "", None, None, None, None, None),
         table=None,
         baselines=[],

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 
+from testbed.predicting import predict
 from testbed.tables import mixed_rows
 from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
@@ -51,7 +52,7 @@ def trained(request, tmp_path_factory):
     dataset = dataset_description.load(address)
     training = folder / "run" / "training" / "1"
     saved_model.export(build(dataset), dataset, training / "model")
-    told = saved_model.predict(training / "model", address, dataset, "test")
+    told = predict(training / "model", address, dataset, "test")
     predicted = Values(*told) if dataset.is_regression else Predictions(*told, dataset.classes)
     predictions.write(training / "predictions.parquet", predicted)
     contender = Contender(

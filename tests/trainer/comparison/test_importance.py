@@ -9,6 +9,7 @@ import pytest
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LinearRegression
 
+from testbed.predicting import predict
 from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
 from trainer import compare, dataset_description, models
@@ -115,10 +116,8 @@ def test_rows_as_a_request_has_them_give_the_predictions_of_the_records(run, dat
     rows = np.arange(len(split))[3::2]
     model = importance._load(f"{run.uri}/training/1/model")
     columns = importance._columns(model, found, split, rows)
-    keys, _, known = saved_model.predict(
-        run.path / "training/1/model", dataset, found.dataset, "test"
-    )
-    by_key = dict(zip((key.decode() for key in keys), known, strict=True))
+    keys, _, known = predict(run.path / "training/1/model", dataset, found.dataset, "test")
+    by_key = dict(zip(keys, known, strict=True))
     np.testing.assert_allclose(
         importance._answers(model, columns)["probabilities"],
         [by_key[key] for key in split.keys[rows]],

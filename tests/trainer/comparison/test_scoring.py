@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 
+from testbed.predicting import predict
 from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.conftest import CLASSES, brightness_model
@@ -90,8 +91,8 @@ def test_it_says_of_later_data_what_it_said_of_the_same_rows_before(served):
     model, own, new = served
     datasets = [dataset_description.load(address) for address in (own, new)]
     assert datasets[0].features != datasets[1].features
-    told = saved_model.predict(model, own, datasets[0], "test")
-    before = {key.decode(): known for key, *known in zip(*told, strict=True)}
+    told = predict(model, own, datasets[0], "test")
+    before = {key: known for key, *known in zip(*told, strict=True)}
     for address, dataset in zip((own, new), datasets, strict=True):
         scored = score(model, address, dataset)
         assert set(scored.keys) == set(before)

@@ -63,8 +63,9 @@ def test_a_class_that_there_is_none_of():
 
 
 def test_a_model_from_before_there_were_explanations():
-    model = SimpleNamespace(classes=["a"], explainer=None)
-    assert "saved without explanations: train it again" in refusal(model, [1])
+    reason = "this model was saved without explanations: train it again"
+    model = SimpleNamespace(classes=["a"], explainer=None, unexplained=reason)
+    assert reason in refusal(model, [1])
 
 
 def test_too_much_work_is_refused_with_the_figures():

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from testbed.predicting import predict
 from testbed.tables import mixed_rows, png, write_table
 from trainer import dataset_description, models
 from trainer.comparison.raw_examples import time_text
@@ -71,7 +72,7 @@ def rows(raw, model):
 
 def test_files_and_columns_have_the_predictions_of_the_records(folder, model, rows, address):
     dataset = dataset_description.load(address)
-    _, _, offline = saved_model.predict(folder, address, dataset, "test")
+    _, _, offline = predict(folder, address, dataset, "test")
     served = model.predict([model.rows.decoded(row) for row in rows])
     found = [[answer["probabilities"][name] for name in dataset.classes] for answer in served]
     np.testing.assert_allclose(found, offline, atol=1e-6)

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from testbed.trainings import arguments, without_seconds
 from tests.trainer.training.test_objectives import of_classes
-from trainer.training import checkpoints, loop, objectives, run
+from trainer.estimators import run
+from trainer.training import checkpoints, loop, objectives
 from trainer.training.augmentation import Augmentation, ImageAugmentation, Mixed
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from testbed.predicting import predict
 from testbed.trainings import ROOT, arguments
 from trainer import dataset_description, models
 from trainer.training import saved_model
@@ -42,7 +43,7 @@ def test_the_savedmodel_answers_as_the_model(name, kind, few, tmp_path):
     for variable in model.weights:  # as if trained: tables of terms begin with zeros
         variable.assign_add(np.random.default_rng(2).normal(0, 0.05, variable.shape))
     saved_model.export(model, dataset, tmp_path / "model")
-    _, _, answers = saved_model.predict(tmp_path / "model", address, dataset, "test")
+    _, _, answers = predict(tmp_path / "model", address, dataset, "test")
     records = (ImageRecords if kind == "image" else TableRecords)(dataset)
     files = [f"{address}/{shard.name}" for shard in dataset.files["test"]]
     (batch,) = tf.data.TFRecordDataset(files).batch(1000)

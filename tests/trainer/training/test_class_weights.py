@@ -10,7 +10,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from testbed.tables import write_table
 from testbed.trainings import arguments
 from trainer import dataset_description
-from trainer.training import TrainingError, class_weights, run
+from trainer.estimators import run
+from trainer.training import TrainingError, class_weights
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.dataset_features import NUMERIC

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from testbed.tables import write_table
 from testbed.trainings import arguments
-from trainer.training import run, step
+from trainer.estimators import run
+from trainer.training import step
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

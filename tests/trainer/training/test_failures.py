@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from testbed.trainings import arguments
 from trainer import dataset_description
-from trainer.training import TrainingError, failures, run
+from trainer.estimators import run
+from trainer.training import TrainingError, failures
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

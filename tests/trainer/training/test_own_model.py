@@ -11,7 +11,7 @@ import pytest
 
 from testbed.trainings import arguments
 from trainer import predictions, try_model
-from trainer.training import run
+from trainer.estimators import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

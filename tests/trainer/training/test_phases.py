@@ -10,8 +10,9 @@ import pytest
 from keras import layers
 
 from testbed.trainings import ROOT, arguments, without_seconds, write_dataset
+from trainer.estimators import run
 from trainer.models import backbone
-from trainer.training import checkpoints, run
+from trainer.training import checkpoints
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

@@ -9,15 +9,8 @@ import tensorflow as tf
 
 from testbed.trainings import arguments, without_seconds
 from trainer import dataset_description, models, predictions
-from trainer.training import (
-    TrainingError,
-    checkpoints,
-    distribution,
-    loop,
-    optimizer,
-    precision,
-    run,
-)
+from trainer.estimators import run
+from trainer.training import TrainingError, checkpoints, distribution, loop, optimizer, precision
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.hyperparameters import Hyperparameters

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
+from testbed.predicting import predict
 from testbed.trainings import without_seconds
 from trainer import dataset_description
 from trainer.metrics import classification
-from trainer.training import saved_model
 
 CHIEF, WORKER = PAIR = ("chief:0", "worker:0")
 
@@ -72,7 +72,7 @@ def test_two_workers_score_as_one_process_does(few_digits, make_job):
     assert job.wait() == dict.fromkeys(PAIR, 0), job.log(CHIEF)
     dataset = dataset_description.load(few_digits)
     model = job.folder / "output/model"
-    _, labels, answers = saved_model.predict(model, few_digits, dataset, "validation")
+    _, labels, answers = predict(model, few_digits, dataset, "validation")
     validation = job.metrics["validation"]
     assert len(validation) == 7
     assert validation == pytest.approx(classification.exact(labels, answers), abs=1e-6)

@@ -13,11 +13,11 @@ from testbed.tables import mixed_rows
 from testbed.trainings import arguments
 from tests.trainer.exporting.tables.helpers import feature, write_table
 from trainer import dataset_description, export, predictions
-from trainer.training import run
+from trainer.estimators import run
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
-from trainer.training.raw_rows import NULL_TEXT, input_names
-from trellis_contracts.dataset_features import NULL_TIMESTAMP
+from trainer.training.raw_rows import input_names
+from trellis_contracts.dataset_features import NULL_TEXT, NULL_TIMESTAMP
 
 ROWS = 300
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from testbed.predicting import predict
 from testbed.tables import mixed_rows, png, write_table
 from trainer import dataset_description, models
 from trainer.training import records, saved_model
@@ -92,8 +93,8 @@ def test_files_pixels_and_records_of_a_row_have_one_answer(exported, raw, datase
 def test_predictions_of_a_split_are_the_models(exported, dataset, address):
     model, _ = exported
     inputs = records.of(dataset, [t.name for t in model.inputs]).parse(stored(address, dataset))[0]
-    keys, _, probabilities = saved_model.predict(model, address, dataset, "test")
-    assert keys.tolist() == [str(row).encode() for row in range(34, 40)]
+    keys, _, probabilities = predict(model, address, dataset, "test")
+    assert keys.tolist() == [str(row) for row in range(34, 40)]
     np.testing.assert_allclose(probabilities, tf.nn.softmax(model(inputs)), atol=1e-6)
 
 

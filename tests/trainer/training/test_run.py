@@ -15,7 +15,8 @@ from tensorboard.plugins.hparams.backend_context import Context
 
 from testbed.trainings import arguments, without_seconds
 from trainer import predictions
-from trainer.training import TrainingError, callbacks, checkpoints, loop, optimizer, run
+from trainer.estimators import run
+from trainer.training import TrainingError, callbacks, checkpoints, loop, optimizer
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.input_pipeline import Input

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from testbed.predicting import predict
 from trainer import dataset_description, models
 from trainer.training import saved_model
 from trellis_contracts.hyperparameters import Hyperparameters
@@ -76,16 +77,16 @@ def test_a_model_predicts_before_it_is_saved_what_it_will_predict(
     exported, model, few_digits, dataset
 ):
     of_file, of_model = (
-        saved_model.predict(source, few_digits, dataset, "test") for source in (exported, model)
+        predict(source, few_digits, dataset, "test") for source in (exported, model)
     )
     assert of_file[0].tolist() == of_model[0].tolist()
     np.testing.assert_allclose(of_file[2], of_model[2], rtol=0, atol=1e-6)
 
 
 def test_predictions_cover_the_split_once(exported, few_digits, dataset, digits_arrays):
-    keys, labels, probabilities = saved_model.predict(exported, few_digits, dataset, "test")
+    keys, labels, probabilities = predict(exported, few_digits, dataset, "test")
     # few_digits deals out images in order: 161 to train, 37 to validation, then test.
-    assert keys.tolist() == [f"images/{row:05d}.png".encode() for row in range(198, 242)]
+    assert keys.tolist() == [f"images/{row:05d}.png" for row in range(198, 242)]
     assert labels.tolist() == digits_arrays[1][198:242].tolist()
     assert probabilities.shape == (44, 10)
     assert probabilities.dtype == np.float32

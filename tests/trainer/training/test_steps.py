@@ -5,7 +5,8 @@ import json
 import pytest
 
 from testbed.trainings import arguments, without_seconds, write_dataset
-from trainer.training import TrainingError, checkpoints, loop, run
+from trainer.estimators import run
+from trainer.training import TrainingError, checkpoints, loop
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 

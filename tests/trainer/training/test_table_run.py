@@ -11,9 +11,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from testbed.tables import pictured_rows, write_table
 from testbed.trainings import arguments, without_seconds
 from trainer import predictions
+from trainer.estimators import run
 from trainer.metrics import classification, decision
 from trainer.serving.model import Model
-from trainer.training import TrainingError, callbacks, checkpoints, loop, run
+from trainer.training import TrainingError, callbacks, checkpoints, loop
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.dataset_features import NUMERIC, SEQUENCE, TEXT

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from testbed.predicting import predict
 from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
 from trainer import dataset_description, models
@@ -32,9 +33,9 @@ def main(folder: Path) -> None:
         if variable.name == "embeddings":
             variable.assign(np.random.default_rng(2).normal(size=variable.shape))
     saved_model.export(model, dataset, folder / "model")
-    keys, truth, shares = saved_model.predict(folder / "model", address, dataset, "test")
+    keys, truth, shares = predict(folder / "model", address, dataset, "test")
     made = {
-        "key": pa.array([key.decode() for key in keys]),
+        "key": pa.array(keys),
         "label": pa.array(truth, pa.int32()),
         "probabilities": pa.array(shares.tolist(), pa.list_(pa.float32())),
     }

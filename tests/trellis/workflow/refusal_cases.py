@@ -4,6 +4,8 @@ Each case is an input that the export or the trainer would refuse: of a file, of
 of a table's columns, or of a table's rows, with a part of the earlier refusal.
 """
 
+MODEL = "def build(dataset, hyperparameters): ...\n"
+
 # What is replaced in a good file (spec/files.py), and by what.
 FILES = {
     "small for the backbone": (
@@ -56,6 +58,11 @@ FILES = {
     "unknown hyperparameter": ("GOOD", "layers:", "layer:", "has no hyperparameter"),
     "both sources": ("GOOD", "size: 8", "size: 8\n  bigquery: d.t", "under `image_columns`"),
     "own file that imports": ("OWN", "", "import torch\n", "imports torch"),
+    "own fit on workers": (
+        "OWN", MODEL,
+        "def fit(data, hyperparameters, report): ...\ndef load(folder): ...\n",
+        "which runs in one process",
+    ),
     "own file without build": ("OWN", "def build", "def built", "there is no function"),
     "own file too long": ("OWN", "", "#" * (1 << 20), "up to 1 MiB"),
     "own file missing": ("GOOD", "model: dense", "model: mine.py", "cannot be read"),

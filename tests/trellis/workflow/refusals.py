@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from tests.airflow_side import ROOT
 
 PLACES = (
+    "trainer/estimators",
     "trainer/exporting",
     "trainer/training",
     "trainer/models",
     "trainer/dataset_description.py",
+    "trainer/stored.py",
     "contracts/trellis_contracts/dataset.py",
 )
 """Parts that run in the jobs which a run pays for."""

@@ -19,7 +19,6 @@ from trellis.workflow.validation.file import load, with_changes
 REASONS = {
     value for name, value in vars(refusal_table).items() if name.isupper() and name != "TABLE"
 }
-MODEL = "def build(dataset, hyperparameters): ...\n"
 CONVOLUTIONAL = GOOD.replace("model: dense", "model: convolutional").replace(
     "    layers: {from: 1, to: 4}\n", ""
 )
@@ -28,6 +27,7 @@ BACKBONE = BACKBONE.replace("    layers: {from: 1, to: 4}\n", "").replace(
     "  epochs: 10", "  epochs: 10\n  machines: {workers: 2}"
 )
 OWN = GOOD.replace("model: dense", "model: mine.py").replace("    layers: {from: 1, to: 4}\n", "")
+OWN_WORKERS = OWN.replace("  epochs: 10", "  epochs: 10\n  machines: {workers: 2}")
 OWN_SETS = OWN.replace("multiclass", "multilabel").replace(
     "train:", "hyperparameters: {class_weights: balanced}\ntrain:"
 )
@@ -87,13 +87,14 @@ def test_a_new_refusal_would_be_collected(text):
 @pytest.mark.parametrize("name", cases.FILES)
 def test_check_refuses_it_in_the_file(name, tmp_path):
     base, old, new, message = cases.FILES[name]
-    model, text = MODEL, BASES[base]
+    model, text = cases.MODEL, BASES[base]
     if base == "OWN":
         model = model.replace(old, new, 1) if old else new + model
         text = OWN_SETS if "class weights" in name else text
+        text = OWN_WORKERS if "on workers" in name else text
         (tmp_path / "mine.py").write_text(model)
         if name.startswith("own loss"):
-            (tmp_path / "mine.py").write_text(MODEL)
+            (tmp_path / "mine.py").write_text(cases.MODEL)
             (tmp_path / "good.yaml").write_text(text)
             load(tmp_path / "good.yaml")  # it is the loss that does not go with the weights
             (tmp_path / "mine.py").write_text(model)

@@ -3,7 +3,6 @@
 import tensorflow as tf
 
 from trainer.metrics import regression
-from trainer.models.inputs import standard
 from trainer.training.objectives.objective import Objective
 from trellis_contracts.dataset import DatasetDescription
 
@@ -15,7 +14,7 @@ class Regression(Objective):
     tallied_metrics, order = regression.TALLIES, regression.ORDER
 
     def __init__(self, dataset: DatasetDescription, metric: str | None = None):
-        self._mean, self.scale = standard(dataset.label.number_statistics)
+        self._mean, self.scale = dataset.label.number_statistics.standard
         self.metric = metric
 
     def targets(self, labels):

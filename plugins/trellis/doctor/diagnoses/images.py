@@ -17,7 +17,8 @@ def wanted(target: Target) -> list[tuple[str, str]]:
         trained = [section for section in (experiment.tune, experiment.train) if section]
         images += [("trainer", gpu)] if any(s.machines.gpu for s in trained) else []
         served = [section for section in (experiment.deploy, experiment.predict) if section]
-        images += [("serve", gpu if section.machines.gpu else tag) for section in served]
+        serve = experiment.serve_image
+        images += [(serve, gpu if section.machines.gpu else tag) for section in served]
     return list(dict.fromkeys(images))
 
 

@@ -12,6 +12,7 @@ from trellis.workflow.contracts.table import Table
 from trellis.workflow.contracts.table import from_json as table_from_json
 from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.validation.file import of_configuration
 from trellis_contracts.plan import PlanFile, Planned
 
@@ -44,6 +45,10 @@ class Plan(Planned):
         own = self.experiment.own_model
         if own is None:
             return self.experiment.model
+        return self.address_of(own)
+
+    def address_of(self, own: OwnModel) -> str:
+        """Where the run has a model's file."""
         return layout.model_file(self.run.bucket, self.experiment.name, own)
 
     def file(self) -> PlanFile:
@@ -53,7 +58,10 @@ class Plan(Planned):
             description=self.experiment.about,
             run=self.run.uri,
             configuration=self.experiment.configuration(),
-            model_file=own_model.to_plan(self.experiment.own_model, self.model_address),
+            model_files={
+                name: own_model.to_plan(own, self.address_of(own))
+                for name, own in self.experiment.own_models.items()
+            },
             table=self.table.to_json() if self.table else None,
             **self.planned,
         )
@@ -69,7 +77,7 @@ def from_file(file: PlanFile, run: Run) -> Plan:
         run.experiment,
         file.description,
         file.configuration,
-        own_model.from_plan(file.model_file),
+        own_model.from_plan(file.model_files),
     )
     return Plan(
         experiment=experiment,

@@ -13,6 +13,7 @@ from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import of_configuration
+from trellis_contracts.plan import files_of
 
 SCHEMA = 1
 
@@ -69,7 +70,9 @@ class PredictionPlan:
             "model": self.model,
             "model_run": self.model_run,
             "configuration": self.experiment.configuration(),
-            "model_file": own_model.to_plan(self.experiment.own_model),
+            "model_files": {
+                name: own_model.to_plan(own) for name, own in self.experiment.own_models.items()
+            },
             "source": self.source,
             "partition": self.partition,
             "rows": rows
@@ -97,7 +100,7 @@ def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
         name,
         "",
         content["configuration"],
-        own_model.from_plan(content.get("model_file")),
+        own_model.from_plan(files_of(content)),
     )
     return PredictionPlan(
         run=Prediction(experiment, platform, content["run_id"]),

@@ -71,12 +71,12 @@ class Baselines(Section):
 
 class Experiment(Section):
     """One experiment file. `name` and `about` come from the file's name and its first lines,
-    `own_model` from the file that `model` names, if it is none of the trainer's.
+    `own_models` from the files that `model` and `other_models` name, by their names.
     """
 
     name: str = Field(exclude=True)
     about: str = Field(exclude=True)
-    own_model: SkipValidation[OwnModel | None] = Field(None, exclude=True)
+    own_models: SkipValidation[Mapping[str, OwnModel]] = Field({}, exclude=True)
     # Airflow's database has room for no more in one of its columns.
     owner: str = key("person or group who answers for it", min_length=1, max_length=250)
     schedule: ExperimentSchedule = key("when it runs (UTC)", MANUAL)
@@ -95,7 +95,10 @@ class Experiment(Section):
     )
     seed: int = key("makes a training repeatable", 0, ge=0, le=2**31 - 1)
     source: Source = key("where the examples come from")
-    model: str = key("architecture: one of the trainer's models, or a Python file beside this one")
+    model: str = key(
+        "one of the trainer's models, or a Python file beside this one: with a Keras model's "
+        "`build`, or with `fit` and `load` of any library"
+    )
     task: str = key("kind of answer to learn, one of the trainer's tasks")
     positive: ClassName | None = key(
         "of a binary_classification the positive class: its metrics, curves and thresholds lead; "
@@ -112,8 +115,8 @@ class Experiment(Section):
     )
     train: Train = key("the full trainings of the best trials")
     other_models: dict[str, OtherModel] = key(
-        "models of the trainer that compete with `model`, by name: each has its own search, as "
-        "`tune` says, and its own `train.top`",
+        "models that compete with `model`, by name, or by that of a Python file beside this one: "
+        "each has its own search, as `tune` says, and its own `train.top`",
         {},
     )
     baselines: Baselines = key("models that the trainings must beat", Baselines())
@@ -151,7 +154,6 @@ class Experiment(Section):
         return self.model_copy(
             update={
                 "model": model,
-                "own_model": None,
                 "hyperparameters": other.hyperparameters,
                 "tune": tune,
                 "train": train,
@@ -160,9 +162,33 @@ class Experiment(Section):
         )
 
     @property
+    def own_model(self) -> OwnModel | None:
+        """The file that `model` names; None if it is one of the trainer's models."""
+        return self.own_models.get(self.model)
+
+    @property
+    def serve_image(self) -> str:
+        """The image that serves its models: the trainer's has the libraries of a file with `fit`,
+        and serves a network as well.
+        """
+        files = self.own_models.values()
+        return "trainer" if any(file.declaration.estimator for file in files) else "serve"
+
+    @property
     def by_model(self) -> "dict[str | None, Experiment]":
         """The experiment with each model alone, `model` (None) first."""
         return {model: self.of(model) for model in (None, *self.other_models)}
+
+    @property
+    def networks(self) -> "dict[str | None, Experiment]":
+        """The models of `by_model` that have the hyperparameters of every Keras model: all but
+        files with `fit`.
+        """
+        return {
+            model: one
+            for model, one in self.by_model.items()
+            if one.own_model is None or not one.own_model.declaration.estimator
+        }
 
     @property
     def searches(self) -> int:

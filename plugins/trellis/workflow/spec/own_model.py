@@ -59,10 +59,10 @@ def read(folder: Path, name: str) -> OwnModel | list[Problem]:
     return OwnModel(name, hashlib.sha256(text).hexdigest(), declaration, text)
 
 
-def to_plan(own: OwnModel | None, uri: str | None = None) -> dict[str, Any] | None:
-    """The model as a plan.json's `model_file`. uri: its address, in the plan of a training."""
-    if own is None:
-        return None
+def to_plan(own: OwnModel, uri: str | None = None) -> dict[str, Any]:
+    """The model as one of a plan.json's `model_files`. uri: its address, in the plan of a
+    training.
+    """
     return {
         "name": own.name,
         "sha256": own.sha256,
@@ -71,9 +71,11 @@ def to_plan(own: OwnModel | None, uri: str | None = None) -> dict[str, Any] | No
     }
 
 
-def from_plan(content: Mapping[str, Any] | None) -> OwnModel | None:
-    """The model in a plan.json's `model_file`."""
-    if content is None:
-        return None
+def from_plan(files: Mapping[str, Mapping[str, Any]]) -> dict[str, OwnModel]:
+    """The models in a plan.json's `model_files`, by name."""
+    return {name: _from_plan(name, content) for name, content in files.items()}
+
+
+def _from_plan(name: str, content: Mapping[str, Any]) -> OwnModel:
     declared = {**content["declaration"], "inputs": tuple(content["declaration"]["inputs"])}
-    return OwnModel(content["name"], content["sha256"], Declaration(**declared))
+    return OwnModel(name, content["sha256"], Declaration(**declared))

@@ -9,7 +9,7 @@ the metrics of a Measurement are those that the StudySpec names, so Vertex AI ke
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trellis.workflow.contracts.plan import Plan
@@ -156,7 +156,7 @@ def nothing_to_choose(found: Trials) -> str:
 
 
 def _trial(
-    trial: dict[str, Any], metric: str, known: dict[str, Hyperparameter], loss: float | None
+    trial: dict[str, Any], metric: str, known: Mapping[str, Hyperparameter], loss: float | None
 ) -> Trial:
     final = trial["final"]
     value = final["metrics"].get(metric) if final else None

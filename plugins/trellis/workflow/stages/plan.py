@@ -174,9 +174,10 @@ def write(decided: Decided, platform: Platform) -> Plan:
     from trellis.workflow.lookups import documents, examples, storage
 
     plan, experiment, dataset = decided.plan, decided.plan.experiment, decided.plan.dataset
-    if (own := experiment.own_model) and own.text is not None:
-        storage.write_once(platform, plan.model_address, own.text)
-        print(f"{own.name}: {plan.model_address}")
+    for own in experiment.own_models.values():
+        if own.text is not None:
+            storage.write_once(platform, plan.address_of(own), own.text)
+            print(f"{own.name}: {plan.address_of(own)}")
     documents.write_file(platform, plan.run.plan, plan.file())
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
@@ -252,7 +253,7 @@ def _rows(
             "the baselines read neither sequences nor text, and there are no other features; "
             "leave `baselines` out"
         )
-    for name, one in experiment.by_model.items():
+    for name, one in experiment.networks.items():
         _fits_features(one, "model" if name is None else f"other_models.{name}", found.table)
     bigquery_source.create_dataset(platform)
     partition = found.partition.to_json() if found.partition else None

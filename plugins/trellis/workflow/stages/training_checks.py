@@ -92,7 +92,7 @@ def _shards(experiment: Experiment, examples: int) -> Iterator[str]:
 
 def _batches(experiment: Experiment, examples: int) -> Iterator[str]:
     """The first job of each model whose largest batch has more examples than a worker reads."""
-    for name, one in experiment.by_model.items():
+    for name, one in experiment.networks.items():
         where = "" if name is None else f"other_models.{name}."
         jobs: list[tuple[str, Machine]] = [("train", one.train.machines)]
         if one.tune is not None:
@@ -167,7 +167,7 @@ def _metric(experiment: Experiment, validation: Counts) -> Iterator[str]:
     remedy = "give that split a larger share, or divide each class (`split: {stratify: ...}`)"
     if metric in _RANKED:
         yield f"{experiment.goal}: {metric} compares two classes, and {lone}: {remedy}"
-    for name, one in experiment.by_model.items():
+    for name, one in experiment.networks.items():
         if one.hyperparameters.get("decision_threshold") == "best":
             where = "" if name is None else f"other_models.{name}."
             yield (

@@ -15,6 +15,7 @@ from trellis.workflow.validation import (
     hyperparameters,
     layers,
     other_models,
+    own_file,
 )
 from trellis.workflow.validation.machines import machine_problems, queue_problems
 from trellis_contracts import metrics
@@ -34,6 +35,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *hyperparameters.problems(experiment, catalog),
         *backbone.problems(experiment),
         *layers.problems(experiment, catalog),
+        *own_file.problems(experiment),
         *other_models.problems(experiment, catalog),
         *_machines(experiment),
         *_baselines(experiment),
@@ -159,7 +161,7 @@ def _parameter_servers(
     if machines.gpu and machines.gpus > 1:
         message = f"got {machines.gpus}; with `parameter_servers` a worker computes on one GPU"
         yield Problem((*where, "gpus"), message)
-    for name, one in experiment.by_model.items():
+    for name, one in experiment.networks.items():
         if one.hyperparameters.get("jit_compile"):
             model = () if name is None else ("other_models", name)
             message = "XLA cannot compile steps whose weights are on `parameter_servers`"

@@ -17,6 +17,7 @@ from trellis.workflow.spec import profile as profiles
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel, is_file
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import FileError, Problem, about_file, did_you_mean
 from trellis.workflow.spec.profile import Profile
 from trellis.workflow.spec.schedule import after
@@ -49,7 +50,7 @@ _NEARLY = re.compile(r".*\.(ya?ml|ya?ml\.txt)", re.IGNORECASE)
 _RESERVED = {
     "name": "no key: the file's name is the experiment's name",
     "about": "no key: the comment at the start of the file describes the experiment",
-    "own_model": "no key: `model` names the file",
+    "own_models": "no key: `model` and `other_models` name the files",
 }
 
 
@@ -80,18 +81,33 @@ def _load(path: Path, catalog: Catalog | None, profile: Profile | None) -> Exper
         )
         problems.append(Problem((), message))
     catalog = catalog or load_catalog()
-    own: OwnModel | None = None
-    if is_file(named := document.values.get("model")):
-        read = own_model.read(path.parent, named)
-        if isinstance(read, OwnModel):
-            own = read
-        else:
-            # Without its declaration, its hyperparameters cannot be checked.
-            raise document.error([*problems, *read])
+    own, unread = _own_models(path.parent, document.values)
+    if unread:
+        # Without its declaration, its hyperparameters cannot be checked.
+        raise document.error([*problems, *unread])
     experiment, found = validate(path.stem, document.comment, document.values, catalog, own)
     if experiment is None or problems:
         raise document.error([*problems, *found])
     return experiment
+
+
+def _own_models(
+    folder: Path, values: Mapping[str, Any]
+) -> tuple[dict[str, OwnModel], list[Problem]]:
+    """The models in files of the folder, by name, and what is wrong with the others."""
+    others = values.get("other_models")
+    named: list[tuple[Where, object]] = [(("model",), values.get("model"))]
+    named += [(("other_models", name), name) for name in others] if isinstance(others, dict) else []
+    found: dict[str, OwnModel] = {}
+    problems: list[Problem] = []
+    for where, name in named:
+        if is_file(name):
+            read = own_model.read(folder, name)
+            if isinstance(read, OwnModel):
+                found[name] = read
+            else:
+                problems += [Problem(where, problem.message) for problem in read]
+    return found, problems
 
 
 def files(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -174,16 +190,15 @@ def validate(
     about: str,
     values: Mapping[str, Any],
     catalog: Catalog,
-    own: OwnModel | None = None,
+    own: Mapping[str, OwnModel],
 ) -> tuple[Experiment | None, list[Problem]]:
-    """The experiment, or None and all its problems (without lines). own: its model's file."""
+    """The experiment, or None and all its problems (without lines). own: its models' files."""
     reserved = [Problem((k,), why) for k, why in _RESERVED.items() if k in values]
     experiment, problems = validate_section(
-        Experiment, {**values, "name": name, "about": about, "own_model": own}
+        Experiment, {**values, "name": name, "about": about, "own_models": own}
     )
     problems += reserved
-    if own is not None:
-        catalog = catalog.with_file(own.name, own.declaration)
+    catalog = _with_files(catalog, own)
     if experiment is not None:
         problems += sections.problems(experiment, catalog)
         problems += deployment.problems(experiment)
@@ -192,11 +207,11 @@ def validate(
 
 
 def of_configuration(
-    where: str, name: str, about: str, values: Mapping[str, Any], own: OwnModel | None
+    where: str, name: str, about: str, values: Mapping[str, Any], own: Mapping[str, OwnModel]
 ) -> Experiment:
     """The experiment of values that are in no author's file: of a plan, or changed for a run.
 
-    own: its model's file. Raises FileError, which names `where`; its problems have no lines.
+    own: its models' files. Raises FileError, which names `where`; its problems have no lines.
     """
     experiment, problems = validate(name, about, values, load_catalog(), own)
     if experiment is None:
@@ -223,16 +238,21 @@ def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any])
         experiment.name,
         experiment.about,
         values,
-        experiment.own_model,
+        experiment.own_models,
     )
 
 
-def known_to(experiment: Experiment) -> dict[str, Hyperparameter]:
+def known_to(experiment: Experiment) -> Mapping[str, Hyperparameter]:
     """The hyperparameters of an experiment's model, the trainer's or its own, by name."""
     return catalog_of(experiment).of_model(experiment.model)
 
 
 def catalog_of(experiment: Experiment) -> Catalog:
     """The trainer's models, and the experiment's own."""
-    catalog, own = load_catalog(), experiment.own_model
-    return catalog if own is None else catalog.with_file(own.name, own.declaration)
+    return _with_files(load_catalog(), experiment.own_models)
+
+
+def _with_files(catalog: Catalog, own: Mapping[str, OwnModel]) -> Catalog:
+    for name, file in own.items():
+        catalog = catalog.with_file(name, file.declaration)
+    return catalog

@@ -76,7 +76,7 @@ def unknown_classes(experiment: Experiment, classes: Collection[str]) -> str | N
     positive = experiment.positive
     if positive is not None and positive not in classes:
         return f"positive: no example is of the class '{positive}'; {_near(positive, classes)}"
-    for model, one in experiment.by_model.items():
+    for model, one in experiment.networks.items():
         where = "" if model is None else f"other_models.{model}."
         for text in possible(one, catalog.load(), "class_weights"):
             for name in json.loads(text) if text.startswith("{") else ():

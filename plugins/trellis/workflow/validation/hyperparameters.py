@@ -63,7 +63,10 @@ def _without_effect(
             f"has no effect on {metric}, which looks at probabilities alone: leave it out, or let "
             f"{', '.join(metrics[:-1])} or {metrics[-1]} decide"
         )
-    mixed = parameter.name == "mix" and {*possible(experiment, catalog, "mix")} != {"none"}
+    # A file of another library may call something else so.
+    mixed = parameter is catalog.hyperparameters.get("mix") and {
+        *possible(experiment, catalog, "mix")
+    } != {"none"}
     if mixed and (why := _unmixable(experiment.source, inputs)):
         return why
     for other, words in parameter.idle_with.items():
@@ -96,7 +99,8 @@ def possible(experiment: Experiment, catalog: Catalog, name: str) -> list[str]:
         return [str(word) for word in searched.choose]
     if searched is not None:
         return [str(end) for end in (searched.from_, searched.to)]
-    default = catalog.hyperparameters[name].schema["default"]
+    known = {**catalog.hyperparameters, **catalog.of_models.get(experiment.model, {})}
+    default = known[name].schema["default"]
     return [str(experiment.hyperparameters.get(name, default))]
 
 

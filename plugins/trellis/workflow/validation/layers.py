@@ -38,8 +38,8 @@ def _size(
     where: Field, size: tuple[int, int], experiment: Experiment, catalog: Catalog
 ) -> Iterator[Problem]:
     """Values that need larger images; of each hyperparameter the one that needs the largest."""
-    for name in catalog.of_models[experiment.model]:
-        least = catalog.hyperparameters[name].schema.get("least_side", {})
+    for name, known_as in catalog.of_model(experiment.model).items():
+        least = known_as.schema.get("least_side", {})
         known = [value for value in possible(experiment, catalog, name) if value in least]
         value = max(known, key=least.__getitem__, default=None)
         if value is not None and min(size) < least[value]:
@@ -53,6 +53,8 @@ def _size(
 
 def _compiled(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     """Layers that XLA cannot compile."""
+    if (own := experiment.own_model) and own.declaration.estimator:
+        return
     if "true" not in map(str.lower, possible(experiment, catalog, "jit_compile")):
         return
     searched = "jit_compile" in experiment.search
@@ -65,9 +67,9 @@ def _not_compiled(experiment: Experiment, catalog: Catalog) -> str | None:
     model = catalog.models[experiment.model]
     if model.max_pooling:
         return f"XLA has no deterministic gradient of max pooling, which {experiment.model} has"
-    if "backbone" not in catalog.of_models[experiment.model]:
+    if experiment.own_model or "backbone" not in catalog.of_model(experiment.model):
         return None
-    words = catalog.hyperparameters["backbone"].schema
+    words = catalog.of_model(experiment.model)["backbone"].schema
     networks = possible(experiment, catalog, "backbone")
     if pooling := [name for name in networks if name in words["max_pooling"]]:
         return f"XLA has no deterministic gradient of max pooling, which {pooling[0]} has"

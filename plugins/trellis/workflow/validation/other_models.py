@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.own_model import is_file
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
-from trellis.workflow.validation import backbone, hyperparameters, layers
+from trellis.workflow.validation import backbone, hyperparameters, layers, own_file
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.models import words_for
 
@@ -15,9 +14,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     """List the problems of one of the other models, at its place in the file."""
     for name, other in experiment.other_models.items():
         where = ("other_models", name)
-        if is_file(name):
-            yield Problem(where, "a Python file can be the experiment's `model` alone")
-        elif name not in catalog.models:
+        if name not in catalog.models:
             yield Problem(where, f"unknown model '{name}'; {did_you_mean(name, catalog.models)}")
         elif name == experiment.model:
             yield Problem(where, "is the experiment's `model` already")
@@ -32,6 +29,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
                 *hyperparameters.problems(one, catalog),
                 *backbone.problems(one),
                 *layers.problems(one, catalog),
+                *own_file.problems(one),
             ):
                 yield Problem(_place(where, found.field), found.message)
 

@@ -100,7 +100,7 @@ def test_an_own_model_is_written_once_by_its_content(bucket, digits, group, tmp_
         made = plan_run(experiment, group, run_id)
         path = bucket / made.model_address.removeprefix(f"gs://{group.bucket}/")
         assert path.read_text() == text
-        assert read(bucket, run_id)["model_file"]["uri"] == made.model_address
+        assert read(bucket, run_id)["model_files"]["mine.py"]["uri"] == made.model_address
         return path
 
     first = planned("def build(dataset, hyperparameters): ...\n", "own-1")

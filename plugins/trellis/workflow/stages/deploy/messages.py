@@ -23,7 +23,7 @@ _MAX_DISPLAY_NAME = 128
 
 
 def model(plan: Plan, platform: Platform, challenger: Challenger) -> dict[str, Any]:
-    """The Model to upload: the challenger's SavedModel in the serve image."""
+    """The Model to upload: the challenger's saved model in the image that serves it."""
     limits = platform.serving.image_uris
     return {
         "display_name": plan.experiment.name,
@@ -37,7 +37,7 @@ def model(plan: Plan, platform: Platform, challenger: Challenger) -> dict[str, A
         },
         "artifact_uri": challenger.model.rstrip("/"),
         "container_spec": {
-            "image_uri": platform.image("serve", _tag(plan.experiment)),
+            "image_uri": platform.image(plan.experiment.serve_image, _tag(plan.experiment)),
             "command": job_image.COMMANDS["serve"].argv,
             **({"args": [f"--image-uri={prefix}" for prefix in limits]} if limits else {}),
             "ports": [{"container_port": _PORT}],

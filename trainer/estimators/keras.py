@@ -1,8 +1,9 @@
-"""A whole training, top to bottom."""
+"""The estimator of Keras models: a whole training, top to bottom."""
 
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import models
-from trainer.models import ModelError
 from trainer.training import (
     TrainingError,
     callbacks,
@@ -26,7 +26,6 @@ from trainer.training import (
     precision,
     reduction_server,
     rendezvous,
-    results,
 )
 from trainer.training.averages import Averages
 from trainer.training.checkpoints import Saved
@@ -35,6 +34,8 @@ from trainer.training.distribution import Distribution, PeerLostError, weights_d
 from trainer.training.input_pipeline import Input
 from trainer.training.loop import Progress, Steps
 from trainer.training.parameter_servers import Asynchronous
+from trainer.training.protocol import Fitted
+from trainer.training.saved_model import KerasPredictor
 from trainer.training.settings import Settings
 from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
@@ -48,29 +49,42 @@ from trellis_contracts.training import Replica
 LOST, STOPPED = os.EX_TEMPFAIL, 143
 
 
-def train(
-    settings: Settings, dataset: DatasetDescription, at_end: Callable[[], None] = lambda: None
-) -> int:
-    """Train, and write the results; returns the exit code. Raises TrainingError.
+class KerasEstimator:
+    """See trainer.training.protocol.Estimator."""
 
-    at_end: called once all is written, before TensorFlow takes its input pipelines down.
-    """
-    try:
-        with failures.explained(settings.dataset, dataset):
-            _train(settings, dataset, at_end)
-        return 0
-    except ModelError as error:
-        raise TrainingError(str(error)) from error
-    except StoppedError as reason:
-        print(f"stopped: {reason}; a checkpoint is saved", file=sys.stderr)
-        return STOPPED
-    except PeerLostError as reason:
-        print(f"lost: {reason}; start all again to resume", file=sys.stderr, flush=True)
-        # TensorFlow's threads may still wait for the peer: a normal exit could hang.
-        os._exit(LOST)
+    def fit(
+        self,
+        settings: Settings,
+        dataset: DatasetDescription,
+        finish: Callable[[Fitted], None],
+        at_end: Callable[[], None],
+    ) -> int:
+        """See trainer.training.protocol.Estimator. at_end: called before TensorFlow takes its input
+        pipelines down.
+        """
+        try:
+            with failures.explained(settings.dataset, dataset):
+                _train(settings, dataset, finish, at_end)
+            return 0
+        except StoppedError as reason:
+            print(f"stopped: {reason}; a checkpoint is saved", file=sys.stderr)
+            return STOPPED
+        except PeerLostError as reason:
+            print(f"lost: {reason}; start all again to resume", file=sys.stderr, flush=True)
+            # TensorFlow's threads may still wait for the peer: a normal exit could hang.
+            os._exit(LOST)
+
+    def load(self, folder: Path, dataset: DatasetDescription) -> KerasPredictor:
+        """See trainer.training.protocol.Estimator."""
+        return KerasPredictor.loaded(folder, dataset)
 
 
-def _train(settings: Settings, dataset: DatasetDescription, at_end: Callable[[], None]) -> None:
+def _train(
+    settings: Settings,
+    dataset: DatasetDescription,
+    finish: Callable[[Fitted], None],
+    at_end: Callable[[], None],
+) -> None:
     peers = cluster.from_environment(os.environ)
     distribution.emulate_accelerators(os.environ)
     kind = distribution.choose(settings.strategy, peers)
@@ -88,7 +102,7 @@ def _train(settings: Settings, dataset: DatasetDescription, at_end: Callable[[],
         spread = distribution.connect(kind, peers, settings.seed)
     progress = Progress(spread.replicas)
     with distribution.watching(peers, lambda: f"after step {progress.step}"):
-        _train_together(settings, dataset, spread, checkpoint, progress, at_end)
+        _train_together(settings, dataset, spread, checkpoint, progress, finish, at_end)
 
 
 def _serve(settings: Settings, peers: Cluster) -> None:
@@ -103,9 +117,10 @@ def _train_together(
     spread: Distribution,
     checkpoint: str,
     progress: Progress,
+    finish: Callable[[Fitted], None],
     at_end: Callable[[], None],
 ) -> None:
-    h, is_chief = settings.hyperparameters, spread.cluster.is_chief
+    h, is_chief = settings.common, spread.cluster.is_chief
     state = _build(settings, dataset, spread)
     names = [tensor.name for tensor in state.model.inputs]
     data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs, names)
@@ -149,16 +164,17 @@ def _train_together(
         # Written from a model of its own, in float32: the trained one's variables are mirrored.
         model = _build_model(settings, dataset)
         model.set_weights(state.model.get_weights())
-        best_epoch = callbacks.best_epoch(calls)
-        results.write(
-            settings,
-            dataset,
-            model,
-            spread.kind,
-            progress.history,
-            best_epoch,
-            replicas,
-            callbacks.warnings(calls),
+        finish(
+            Fitted(
+                predictor=KerasPredictor.built(model, dataset),
+                history=progress.history,
+                best_epoch=callbacks.best_epoch(calls),
+                strategy=spread.kind,
+                replicas=replicas,
+                weights_sha256=next(iter(replicas.values())).weights_sha256,
+                parameters=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
+                warnings=callbacks.warnings(calls),
+            )
         )
     # The others are done, but all must start again if the chief dies before it has written.
     spread.barrier()
@@ -175,14 +191,14 @@ def _steps(
 ) -> Steps:
     if spread.kind != "parameter_server":
         return Synchronous(settings, spread, state, data, progress.step)
-    with precision.computing_in(settings.hyperparameters.mixed_precision):
+    with precision.computing_in(settings.common.mixed_precision):
         copy = _build_model(settings, dataset)
     return Asynchronous(settings, spread, state, data, len(progress.history), copy)
 
 
 def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution) -> TrainingState:
     """Model and optimizer, their variables on every replica."""
-    h = settings.hyperparameters
+    h = settings.common
     with spread.strategy.scope():
         with precision.computing_in(h.mixed_precision):
             model = _build_model(settings, dataset)
@@ -223,7 +239,7 @@ def _left_out(settings: Settings, dataset: DatasetDescription) -> str:
 
 def _build_model(settings: Settings, dataset: DatasetDescription) -> keras.Model:
     if settings.own:
-        return settings.own.build(dataset, settings.hyperparameters)
+        return settings.own.build(dataset, settings.common)
     h = settings.hyperparameters
     assert isinstance(h, Hyperparameters), h
     return models.build(settings.model, dataset, h)
@@ -233,7 +249,7 @@ def _decisive_settings(
     settings: Settings, dataset: DatasetDescription, spread: Distribution
 ) -> dict[str, Any]:
     """Settings that must be equal for a process to resume from another's checkpoint."""
-    h = settings.hyperparameters
+    h = settings.common
     return {
         "dataset": dataset.fingerprint,
         "model": settings.own.sha256 if settings.own else settings.model,

@@ -1,0 +1,218 @@
+"""A file with `fit` and `load`: trained, scored, saved and served without TensorFlow."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from testbed.tables import mixed_rows, write_table
+from testbed.trainings import ROOT, arguments
+from trainer import predictions, stored
+from trainer.comparison.raw_examples import time_text
+from trainer.estimators import batch, own_file, run
+from trainer.serving.model import Model
+from trainer.training import TrainingError
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
+from trellis_contracts import hyperparameters
+from trellis_contracts.dataset_features import NUMERIC, TIMESTAMP
+
+FOREST = ROOT / "dags/experiments/forest.py"
+
+START = """
+import pickle
+import numpy as np
+
+class Constant:
+    def __init__(self, row):
+        self.row = row
+    def predict(self, batch):
+        return np.tile(self.row, (len(batch), 1))
+    def save(self, folder):
+        (folder / "row.pickle").write_bytes(pickle.dumps(self))
+
+def load(folder):
+    return pickle.loads((folder / "row.pickle").read_bytes())
+
+def fit(data, hyperparameters, report):
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Rows with features of every kind, NULLs in all of them; two classes."""
+    columns, labels = mixed_rows(242)
+    files = {"train": [120, 41], "validation": [37], "test": [44]}
+    folder = tmp_path_factory.mktemp("datasets") / "rows"
+    return write_table(folder, columns, labels, files=files, vocabulary=20)
+
+
+@pytest.fixture
+def train(tmp_path, rows):
+    """A function: the model's file, flags -> settings, after the training."""
+
+    def train(model=FOREST, dataset=rows, task="binary_classification", **flags):
+        flags = {"model": model, "epochs": 3, "metric": "auc", **flags}
+        argv = arguments(dataset, output=tmp_path / "out", task=task, **flags)
+        settings = parse_flags(argv, "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return settings
+
+    return train
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function: the body of a `fit` -> the path of a file with it."""
+
+    def write(body, start=START):
+        path = tmp_path / "mine.py"
+        path.write_text(start + body)
+        return path
+
+    return write
+
+
+def test_the_scores_are_those_of_the_librarys_own_call(train, rows):
+    settings = train(trees=20, seed=5)
+    dataset = checked_dataset(settings)
+    own = {split: next(stored.batches(rows, dataset, split, 1000)) for split in ("train", "test")}
+    numbers = {split: batch.of_stored(one, dataset.features).numpy() for split, one in own.items()}
+    filled = np.nanmean(numbers["train"], axis=0)
+    x = {split: np.where(np.isnan(one), filled, one) for split, one in numbers.items()}
+    forest = RandomForestClassifier(20, max_features=0.2, random_state=5)
+    forest.fit(x["train"], own["train"].labels, np.ones(len(own["train"])))
+    found = predictions.read(settings.places.predictions)
+    assert list(found.keys) == list(own["test"].keys)
+    np.testing.assert_allclose(
+        found.probabilities, forest.predict_proba(x["test"]).astype(np.float32), atol=1e-7
+    )
+    metrics = json.loads(settings.places.metrics.read_text())
+    assert metrics["model"] == "forest.py"
+    assert metrics["hyperparameters"] == {"trees": 20, "features": 0.2, "leaf": 1}
+    assert metrics["validation"]["auc"] == metrics["history"][-1]["val_auc"]
+    assert metrics["test"]["accuracy"] == pytest.approx(
+        np.mean(found.probabilities.argmax(1) == found.labels)
+    )
+
+
+def test_a_request_is_answered_as_the_stored_example_is_predicted(train, rows):
+    """Every kind of feature, NULLs and terms outside the vocabulary among them."""
+    settings = train(trees=20)
+    dataset = checked_dataset(settings)
+    model = Model.load(settings.places.model)
+    assert model.classes == list(dataset.classes)
+    offline = predictions.read(settings.places.predictions)
+    columns, _ = mixed_rows(242)
+    for key, row in zip(offline.keys, offline.probabilities, strict=True):
+        instance = {
+            name: time_text(values[int(key)])
+            if kind == TIMESTAMP and values[int(key)] is not None
+            else values[int(key)]
+            for name, (kind, values) in columns.items()
+        }
+        body = json.dumps({"instances": [instance]}).encode()
+        (answer,) = model.predict(model.rows.read(body).instances)
+        np.testing.assert_array_equal(list(answer["probabilities"].values()), row)
+        assert answer["label"] == dataset.classes[row.argmax()]
+
+
+def test_no_tensorflow_is_imported(tmp_path, rows):
+    """To train, to save, to load, and to serve."""
+    argv = arguments(
+        rows, output=tmp_path / "out", task="binary_classification", model=FOREST, epochs=1
+    )
+    program = f"""
+import sys
+sys.modules["tensorflow"] = sys.modules["keras"] = None  # an import fails
+from trainer import task
+from trainer.serving.model import Model
+from trainer.serving.limits import MAX_BATCH
+assert task.main({argv!r}) == 0
+Model.load(__import__("pathlib").Path({str(tmp_path / "out/model")!r})).warm_up(MAX_BATCH)
+print("answered")
+"""
+    # task.main ends the process once all is written.
+    program = program.replace(
+        "from trainer import task", "from trainer import task\ntask._leave = lambda: None"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.stdout.endswith("answered\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("    return Constant([0.5, 0.6])\n", "probabilities that add up to 1.1 for example 0"),
+        ("    return Constant([1.5, -0.5])\n", "1.5 for example 0 of a batch; expected prob"),
+        ("    return Constant([np.nan, 1])\n", "nan for example 0 of a batch; expected finite"),
+        ("    return Constant([0.2, 0.3, 0.5])\n", r"an array \(37, 3\) for 37 examples; expected"),
+        ("    return Constant('ab')\n", "ndarray, not an array of numbers"),
+        ("    return 3\n", "fit returned int, which has no method predict"),
+        ("    return 1 / 0\n", "mine.py, line 17: ZeroDivisionError"),
+        ("    report(metric=float('nan'))\n", "report: metric is nan|val_auc is nan"),
+        ("    report(epoch=2)\n    report(epoch=2)\n", "got epoch 2 after epoch 2"),
+        ("    report(**{'A': 1.0})\n", "'A' is no name of a figure"),
+        (
+            "    one = Constant([0.5, 0.5])\n    one.save = lambda folder: None\n    return one\n",
+            "left no file in its folder",
+        ),
+    ],
+)
+def test_what_is_no_predictor_is_refused_by_name(train, written, body, problem):
+    with pytest.raises(TrainingError, match=problem):
+        train(written(body))
+
+
+def test_what_is_reported_is_the_history_whose_end_is_measured(train, written):
+    """The last epoch has the figures of the predictor itself, whatever was reported."""
+    settings = train(
+        written(
+            "    for epoch in (1, 2, 3):\n"
+            "        report(metric=0.9, epoch=epoch, loss=1 / epoch)\n"
+            "    return Constant([0.5, 0.5])\n"
+        )
+    )
+    metrics = json.loads(settings.places.metrics.read_text())
+    assert [row["epoch"] for row in metrics["history"]] == [1, 2, 3]
+    assert [row["val_auc"] for row in metrics["history"]] == [0.9, 0.9, 0.5]
+    assert metrics["history"][1]["loss"] == 0.5
+    assert metrics["validation"]["auc"] == 0.5
+    assert metrics["best_epoch"] == 3
+
+
+@pytest.mark.parametrize("strategy", ["mirrored", "multi_worker", "parameter_server"])
+def test_several_replicas_are_refused_before_anything_is_trained(train, strategy):
+    with pytest.raises(TrainingError, match="fit, which runs in one process"):
+        train(strategy=strategy)
+
+
+def test_a_saved_file_that_was_changed_is_not_executed(train):
+    settings = train(trees=10)
+    (settings.places.model / "forest.py").write_text("raise SystemExit\n")
+    with pytest.raises(Exception, match="its SHA-256 is"):
+        own_file.load(settings.places.model)
+
+
+def test_a_regression_and_its_numbers(tmp_path, train, written):
+    random = np.random.default_rng(0)
+    columns = {name: (NUMERIC, random.normal(size=60).tolist()) for name in "ab"}
+    labels = [a - b for a, b in zip(columns["a"][1], columns["b"][1], strict=True)]
+    files = {"train": [40], "validation": [10], "test": [10]}
+    address = write_table(tmp_path / "line", columns, labels, files=files, task="regression")
+    body = (
+        "    weights = np.linalg.lstsq(data.train.numpy(), data.train.labels)[0]\n"
+        "    return Line(weights)\n"
+        "class Line(Constant):\n"
+        "    def predict(self, batch):\n"
+        "        return batch.numpy() @ self.row[:, None]\n"
+    )
+    settings = train(written(body), address, "regression", metric="rmse")
+    found = predictions.read(settings.places.predictions)
+    np.testing.assert_allclose(found.values, found.labels, atol=1e-5)
+    assert hyperparameters.of_model("mine.py", settings.own.table) == []

@@ -1,0 +1,91 @@
+"""Models' own files among an experiment's models: `model`, and any of `other_models`."""
+
+import pytest
+
+from tests.airflow_side import ROOT
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.validation.file import catalog_of, known_to, load
+from trellis.workflow.validation.group import unknown_classes
+
+FOREST = (ROOT / "dags/experiments/forest.yaml").read_text()
+FILE = (ROOT / "dags/experiments/forest.py").read_text()
+BESIDE = FOREST.replace("model: forest.py", "model: dense").replace(
+    "hyperparameters: {trees: 100}\n", ""
+)
+BESIDE = BESIDE.replace("    features: {from: 0.05, to: 0.6}\n", "").replace(
+    "leaf:     {from: 1, to: 8}", "units: {choose: [16, 32]}"
+)
+SEARCHED = BESIDE.replace(
+    "dense: {hyperparameters: {units: 32, learning_rate: 0.01}}",
+    "forest.py: {search: {leaf: {from: 1, to: 8}}}",
+)
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    """A function: an experiment's text, a file's -> the experiment."""
+
+    def load_(text, file=FILE):
+        (tmp_path / "experiments").mkdir(exist_ok=True)
+        (tmp_path / "experiments/forest.py").write_text(file)
+        path = tmp_path / "experiments/cells.yaml"
+        path.write_text(text)
+        return load(path)
+
+    return load_
+
+
+def test_a_file_is_one_of_the_other_models(loaded):
+    experiment = loaded(SEARCHED)
+    assert experiment.own_model is None
+    forest = experiment.of("forest.py")
+    assert forest.own_model.name == "forest.py"
+    assert set(known_to(forest)) == {"trees", "features", "leaf"}
+    assert experiment.serve_image == forest.serve_image == "trainer"
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "place", "problem"),
+    [
+        (SEARCHED.replace("leaf:", "leafs:"), FILE, "search.leafs", "did you mean 'leaf'"),
+        (SEARCHED.replace("from: 1, to: 8", "from: 1, to: 80"), FILE, "leaf.to", "from 1 to 50"),
+        (SEARCHED, "def fit(data): ...\n", "other_models.forest.py", "line 1"),
+        (SEARCHED, f"import torch\n{FILE}", "other_models.forest.py", "imports torch"),
+        (FOREST.replace("leaf: ", "learning_rate: "), FILE, "learning_rate", "has no hyperpara"),
+    ],
+)
+def test_what_is_wrong_with_it_is_said_at_its_place(loaded, text, file, place, problem):
+    with pytest.raises(FileError) as refused:
+        loaded(text, file)
+    assert place in str(refused.value)
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("text", [FOREST, SEARCHED])
+@pytest.mark.parametrize(
+    "kind", ["workers: 2", "parameter_servers: {}", "reduction_servers: {count: 1}"]
+)
+def test_several_machines_are_refused_for_what_runs_in_one_process(loaded, text, kind):
+    several = "epochs: 40                      # of the network\n  machines: {type: n1-standard-4, "
+    text = text.replace(f"{several}spot: true", several + kind)
+    with pytest.raises(FileError, match="has a function fit, which runs in one process"):
+        loaded(text.replace("  label: malignant\n", "  label: malignant\n  shards: 4\n"))
+
+
+def test_a_file_may_call_a_hyperparameter_as_another_model_does(loaded):
+    """What it declares is about itself alone."""
+    file = FILE.replace('"leaf"', '"units"').replace(
+        "hyperparameters.leaf", "hyperparameters.units"
+    )
+    experiment = loaded(FOREST.replace("leaf: ", "units:"), file)
+    catalog = catalog_of(experiment)
+    assert catalog.of_model("forest.py")["units"].schema["maximum"] == 50
+    assert catalog.of_model("dense")["units"].schema["maximum"] == 4096
+
+
+def test_nothing_of_networks_is_asked_of_a_file_with_fit(loaded):
+    """Neither a batch of at most the train split's examples, nor classes in its class_weights."""
+    file = FILE.replace('"leaf"', '"class_weights"')
+    experiment = loaded(FOREST.replace("leaf: ", "class_weights:"), file)
+    assert list(experiment.networks) == ["dense"]
+    assert unknown_classes(experiment, ["0", "1"]) is None

@@ -1,0 +1,203 @@
+"""A group's own file with `fit` and `load`, of any library, as an estimator.
+
+    def fit(data, hyperparameters, report):            # or with a fourth argument, `run`
+        forest = RandomForestClassifier(hyperparameters.trees).fit(
+            data.train.numpy(), data.train.labels
+        )
+        return Forest(forest)
+
+    def load(folder):                                  # in another process, on another machine
+        return Forest(pickle.loads((folder / "forest.pickle").read_bytes()))
+
+    class Forest:
+        def predict(self, batch):                      # scores, as trainer.training.protocol says
+            return self.forest.predict_proba(batch.numpy())
+
+        def save(self, folder):                        # an empty folder (pathlib.Path)
+            (folder / "forest.pickle").write_bytes(pickle.dumps(self.forest))
+
+data: trainer.estimators.data.Data. hyperparameters: an attribute for each that the file declares.
+report, run: trainer.estimators.report. batch: trainer.estimators.batch.Batch, the same in training
+and in serving. The file is executed with the job's rights, as trainer.models.own says, also by the
+server. No TensorFlow is imported here.
+"""
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer import storage
+from trainer.estimators.batch import Batch, of_stored
+from trainer.estimators.data import Data
+from trainer.estimators.report import Report, Run
+from trainer.metrics.decision import Threshold
+from trainer.models import ModelError
+from trainer.models.own import OwnModel
+from trainer.models.own import read as read_own
+from trainer.stored import StoredBatch
+from trainer.training import scores as scored
+from trainer.training.protocol import Fitted
+from trainer.training.settings import Settings
+from trellis_contracts import documents
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.documents import ContractError
+from trellis_contracts.saved_model import FILE_NAME, FOLDER, SavedModel
+
+# float32 probabilities over thousands of classes sum to 1 within this; logits do not.
+_SUM_TOLERANCE = 1e-3
+
+
+class FileEstimator:
+    """The estimator of one file."""
+
+    def __init__(self, own: OwnModel):
+        self._own = own
+
+    def fit(
+        self,
+        settings: Settings,
+        dataset: DatasetDescription,
+        finish: Callable[[Fitted], None],
+        at_end: Callable[[], None],
+    ) -> int:
+        """See trainer.training.protocol.Estimator."""
+        report = Report(settings)
+        predictor = self.learn(
+            settings, Data(settings.dataset, self._seen(dataset)), dataset, report
+        )
+        found = scored.of_split(predictor, settings.dataset, dataset, "validation")
+        history = report.end(found.figures(None))
+        finish(Fitted(predictor=predictor, history=history, best_epoch=len(history)))
+        at_end()
+        return 0
+
+    def _seen(self, dataset: DatasetDescription) -> DatasetDescription:
+        return dataset.only(self._own.declaration.inputs)
+
+    def learn(
+        self, settings: Settings, data: Data, dataset: DatasetDescription, report: Report
+    ) -> "FilePredictor":
+        """Call the file's `fit`. Raises ModelError if it fails, or returns no predictor."""
+        settings.places.checkpoints.mkdir(parents=True, exist_ok=True)
+        run = Run(settings.epochs, settings.seed, settings.metric, settings.places.checkpoints)
+        arguments = [data, settings.hyperparameters, report, run]
+        taken = self._own.guarded(lambda: inspect.signature(self._own.module.fit))
+        try:
+            taken.bind(*arguments)
+        except TypeError:
+            del arguments[-1]
+        found = self._own.call("fit", *arguments)
+        return FilePredictor(self._own, found, dataset, "fit")
+
+    def load(self, folder: Path, dataset: DatasetDescription) -> "FilePredictor":
+        """See trainer.training.protocol.Estimator."""
+        return load(folder)
+
+
+class FilePredictor:
+    """What `fit` or `load` returned. made_by: the one of them. dataset: that it was trained on.
+    threshold: by which it labels. features: those that it reads.
+    """
+
+    def __init__(self, own: OwnModel, predictor: Any, dataset: DatasetDescription, made_by: str):
+        for name in ("predict", "save"):
+            if not callable(getattr(predictor, name, None)):
+                raise ModelError(
+                    f"{own.name}: {made_by} returned {type(predictor).__name__}, which has no "
+                    f"method {name}: return a predictor with predict(batch) and save(folder)"
+                )
+        self._own, self._predictor = own, predictor
+        self.dataset = dataset
+        self.features = dataset.only(own.declaration.inputs).features
+        self.threshold: Threshold | None = None
+
+    def predict(self, batch: StoredBatch) -> np.ndarray:
+        """See trainer.training.protocol.Predictor."""
+        return self.scores(of_stored(batch, self.features))
+
+    def scores(self, batch: Batch) -> np.ndarray:
+        """Ask the file's predictor, and check what it answers. Raises ModelError."""
+        found = self._own.guarded(lambda: self._predictor.predict(batch))
+        try:
+            return _checked(found, len(batch), self.dataset)
+        except ValueError as error:
+            raise ModelError(f"{self._own.name}: predict returned {error}") from error
+
+    def save(self, folder: Path, threshold: Threshold | None) -> None:
+        """See trainer.training.protocol.Predictor."""
+        saved = SavedModel(
+            file=self._own.name,
+            sha256=self._own.sha256,
+            dataset=documents.parse("dataset", self.dataset.to_json(), FILE_NAME),
+            threshold=threshold.named(self.dataset.classes) if threshold else None,
+        )
+        with tempfile.TemporaryDirectory() as name:
+            made = Path(name)
+            (made / FOLDER).mkdir()
+            self._own.guarded(lambda: self._predictor.save(made / FOLDER))
+            if not any(path.is_file() for path in (made / FOLDER).rglob("*")):
+                raise ModelError(f"{self._own.name}: save(folder) left no file in its folder")
+            (made / self._own.name).write_bytes(self._own.text)
+            (made / FILE_NAME).write_text(saved.to_json(FILE_NAME))
+            storage.copy_folder(made, folder, last=FILE_NAME)
+
+
+def load(folder: Path) -> FilePredictor:
+    """The predictor that was saved in a folder. Raises ModelError."""
+    try:
+        saved = SavedModel.parse((folder / FILE_NAME).read_bytes(), str(folder / FILE_NAME))
+        documents.check("dataset", saved.dataset, str(folder / FILE_NAME))
+    except OSError as error:
+        raise ModelError(f"{folder / FILE_NAME} cannot be read: {error.strerror}") from error
+    except ContractError as error:
+        raise ModelError(str(error)) from error
+    dataset = DatasetDescription.from_document(saved.dataset)
+    own = read_own(str(folder / saved.file), saved.sha256)
+    predictor = FilePredictor(own, own.call("load", folder / FOLDER), dataset, "load")
+    if saved.threshold is not None:
+        predictor.threshold = Threshold.of(saved.threshold.to_document(), dataset.classes)
+    return predictor
+
+
+def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
+    """The scores as an array. Raises ValueError, whose message goes on from `predict returned`."""
+    try:
+        scores = np.asarray(found, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{type(found).__name__}, not an array of numbers") from None
+    if dataset.is_regression:
+        if scores.shape == (examples, 1):
+            scores = scores[:, 0]
+        expected: tuple[int, ...] = (examples,)
+        meaning = "a value for each example"
+    else:
+        expected = (examples, len(dataset.classes))
+        meaning = f"a probability for each of {', '.join(dataset.classes[:5])}"
+        meaning += ", ..." if len(dataset.classes) > 5 else ""
+    if scores.shape != expected:
+        raise ValueError(
+            f"an array {scores.shape} for {examples} examples; expected {expected}, {meaning}"
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{_first(~np.isfinite(scores), scores)}; expected finite numbers")
+    if dataset.is_regression:
+        return scores
+    if (wrong := (scores < 0) | (scores > 1 + _SUM_TOLERANCE)).any():
+        raise ValueError(f"{_first(wrong, scores)}; expected probabilities from 0 to 1")
+    sums = scores.sum(axis=1)
+    off = np.abs(sums - 1) > _SUM_TOLERANCE
+    if not dataset.is_multilabel and off.any():
+        raise ValueError(
+            f"probabilities that add up to {sums[off][0]:.4g} for example "
+            f"{np.flatnonzero(off)[0]} of a batch; expected 1"
+        )
+    return scores.astype(np.float32)
+
+
+def _first(wrong: np.ndarray, scores: np.ndarray) -> str:
+    place = tuple(np.argwhere(wrong)[0])
+    return f"{scores[place]:.4g} for example {place[0]} of a batch"

@@ -1,0 +1,106 @@
+"""What a group's own `fit` is given beside its data: `report`, and `run`."""
+
+import math
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer.models import ModelError
+from trainer.training.settings import Settings
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_RESERVED = ("epoch", "seconds")
+
+
+@dataclass(frozen=True)
+class Run:
+    """epochs: passes over the train split, of the experiment's `epochs`. seed: of all that is drawn
+    at random. metric: the one that decides, on the validation split. checkpoints: a folder that is
+    there again when a lost machine's work starts anew; empty at first.
+    """
+
+    epochs: int
+    seed: int
+    metric: str
+    checkpoints: Path
+
+
+class Report:
+    """Takes the figures of each epoch: `report(metric=0.93, epoch=3, loss=0.21)`.
+
+    metric: the one that decides, on the validation split. epoch: from 1, increasing; left out: the
+    next one. Others are Keras' names: loss is of the train split, val_loss of the validation split.
+    Each is a line of the log and a row of metrics.json, and goes to the tuner. To report nothing is
+    fine: what counts is measured at the end, on the predictor that fit returns.
+    """
+
+    def __init__(self, settings: Settings):
+        self._metric, self._epochs = settings.metric, settings.epochs
+        self._rows: list[dict[str, float]] = []
+        self._begun = time.monotonic()
+        self._tuner: Any = None
+        # Vertex AI sets the trial's id; local runs have no tuner to report to.
+        if os.environ.get("CLOUD_ML_TRIAL_ID"):
+            import hypertune
+
+            self._tuner = hypertune.HyperTune()
+
+    def __call__(
+        self, metric: float | None = None, epoch: int | None = None, **figures: float
+    ) -> None:
+        """Raises ModelError for what is no figure, or no later epoch."""
+        last = int(self._rows[-1]["epoch"]) if self._rows else 0
+        epoch = last + 1 if epoch is None else epoch
+        if isinstance(epoch, bool) or epoch != int(epoch) or epoch <= last:
+            raise ModelError(
+                f"report: got epoch {epoch!r} after epoch {last}; expected a later one"
+            )
+        for name in figures:
+            if not _NAME.fullmatch(name) or name in _RESERVED:
+                raise ModelError(f"report: {name!r} is no name of a figure: a to z, digits and _")
+        given = {} if metric is None else {f"val_{self._metric}": metric}
+        values = {name: _number(name, value) for name, value in {**figures, **given}.items()}
+        self._flush()
+        self._add({"epoch": int(epoch), **values})
+
+    def end(self, validation: dict[str, float]) -> list[dict[str, float]]:
+        """The rows of all epochs. validation: the predictor's figures, which become the last
+        epoch's.
+        """
+        if not self._rows:
+            self._add({"epoch": 1})
+        self._rows[-1] |= {f"val_{name}": value for name, value in validation.items()}
+        self._flush()
+        return self._rows
+
+    def _add(self, row: dict[str, float]) -> None:
+        now = time.monotonic()
+        self._rows.append({**row, "seconds": round(now - self._begun, 3)})
+        self._begun = now
+        figures = [f"{name} {value:.4g}" for name, value in row.items() if name != "epoch"]
+        print(f"epoch {row['epoch']}/{self._epochs}", *figures, flush=True)
+
+    def _flush(self) -> None:
+        """Report the last row to the tuner: once it is known whether it is the last of all, whose
+        metric is that of the predictor.
+        """
+        name = f"val_{self._metric}"
+        if self._tuner is not None and self._rows and name in self._rows[-1]:
+            self._tuner.report_hyperparameter_tuning_metric(
+                hyperparameter_metric_tag=self._metric,
+                metric_value=self._rows[-1][name],
+                global_step=int(self._rows[-1]["epoch"]),
+            )
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ModelError(f"report: {name} is {value!r}; expected a finite number")
+    return number

@@ -1,0 +1,76 @@
+"""Loads a model that a group's own file has saved (trainer.estimators.own_file). Imports no
+TensorFlow.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from trainer import models
+from trainer.estimators import own_file
+from trainer.estimators.batch import RawRows
+from trainer.estimators.own_file import FilePredictor
+from trainer.images import Scale
+from trainer.metrics.decision import decide
+from trainer.serving.explanations import Explainer
+from trainer.serving.images import ImageInput
+from trainer.serving.model import Model, ModelError
+from trainer.serving.row_explanations import RowExplainer
+from trainer.serving.rows import Field, RowReader
+from trainer.serving.single_image import SingleImageReader
+from trainer.training.ordinary_row import ordinary_row
+from trellis_contracts.dataset_features import IMAGE, SEQUENCE, Feature
+from trellis_contracts.predictions import DECIDED_ABOVE
+
+_UNEXPLAINED = (
+    "a model of images alone is explained by its gradient, which a file's own predictor does not "
+    "have"
+)
+
+
+def load(directory: Path) -> Model:
+    """Execute the file, and have it load what it saved. Raises ModelError."""
+    try:
+        predictor = own_file.load(directory)
+    except models.ModelError as error:
+        raise ModelError(str(error)) from error
+    dataset, serve = predictor.dataset, _Serve(predictor)
+    fields = [_field(feature) for feature in dataset.features]
+    threshold = predictor.threshold.to_json(dataset.classes) if predictor.threshold else None
+    rows = RowReader(fields)
+    explainer: Explainer | None = None
+    if dataset.kind == "image":
+        rows = SingleImageReader(fields[0])
+    else:
+        row = zip(dataset.features, ordinary_row(dataset), strict=True)
+        ordinary = {feature.name: np.array([value]) for feature, value in row}
+        explainer = RowExplainer(serve, rows, ordinary)
+    return Model(rows, serve, dataset.classes, dataset.family, threshold, explainer, _UNEXPLAINED)
+
+
+class _Serve:
+    """Answers raw columns by the features' names, as the signature of a SavedModel does."""
+
+    def __init__(self, predictor: FilePredictor):
+        self._predictor = predictor
+        self._rows = RawRows(predictor.features)
+        self._names = np.array([name.encode() for name in predictor.dataset.classes], dtype=object)
+
+    def __call__(self, **columns: np.ndarray) -> dict[str, np.ndarray]:
+        scores = self._predictor.scores(self._rows.batch(columns))
+        dataset = self._predictor.dataset
+        if dataset.is_regression:
+            return {"value": scores}
+        if dataset.is_multilabel:
+            return {"probabilities": scores, "decided": scores > DECIDED_ABOVE}
+        decided = decide(scores, self._predictor.threshold)
+        return {"probabilities": scores, "label": self._names[decided]}
+
+
+def _field(feature: Feature) -> Field:
+    limit = max(1, feature.longest) if feature.kind == SEQUENCE else 0
+    image = None
+    if feature.kind == IMAGE:
+        scale = Scale.parse(feature.scale) if feature.scale else None
+        image = ImageInput(feature.image_shape, feature.image_resize, scale)
+    return Field(feature.column or "", feature.kind, feature.name, limit, feature.name, image)

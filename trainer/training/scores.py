@@ -1,0 +1,57 @@
+"""Scores of a split, whatever the model: a Predictor's answers, with keys, labels and figures."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainer.metrics import classification, multilabel, regression
+from trainer.metrics.decision import Threshold
+from trainer.stored import batches
+from trainer.training import TrainingError
+from trainer.training.protocol import Predictor
+from trellis_contracts.dataset import DatasetDescription
+
+# Examples in one call of the model.
+_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A predictor's answers for all examples of a split.
+
+    keys: (n,) str. labels: (n,) as trainer.stored has them. answers: (n, classes) probabilities, or
+    (n,) values.
+    """
+
+    dataset: DatasetDescription
+    keys: np.ndarray
+    labels: np.ndarray
+    answers: np.ndarray
+
+    def figures(self, threshold: Threshold | None) -> dict[str, float]:
+        """The task's metrics. threshold: by which it labels; None: with the most probable class."""
+        if self.dataset.is_regression:
+            _, scale = self.dataset.label.number_statistics.standard
+            return regression.exact(self.labels, self.answers, scale)
+        if self.dataset.is_multilabel:
+            return multilabel.exact(self.labels, self.answers)
+        return classification.exact(self.labels, self.answers, threshold)
+
+
+def of_split(predictor: Predictor, address: str, dataset: DatasetDescription, split: str) -> Scores:
+    """Predict every example of a split once. address: of the dataset's folder.
+
+    Raises TrainingError if those are not as many as dataset.json says; StoredError.
+    """
+    keys, labels, answers = [], [], []
+    for batch in batches(address, dataset, split, _BATCH):
+        keys.append(batch.keys)
+        labels.append(batch.labels)
+        answers.append(predictor.predict(batch))
+    found, expected = sum(map(len, keys)), dataset.examples(split)
+    if found != expected:
+        raise TrainingError(
+            f"the {split} split has {expected} examples by its dataset.json, but {found} in its "
+            "files: export the dataset again"
+        )
+    return Scores(dataset, *map(np.concatenate, (keys, labels, answers)))
