@@ -1,5 +1,6 @@
 """`python -m trainer try`: a file on one batch."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,47 @@ def test_the_models_of_the_documentation(tmp_path):
     assert blocks[0] == blocks[1]
     (tmp_path / "residual.py").write_text(blocks[0])
     assert main([str(tmp_path / "residual.py"), "--task=regression"]) == 0
+
+
+def of_the_page(folder):
+    """The file in the page about any library."""
+    text = (ROOT / "docs/how-to/any-library.md").read_text()
+    path = folder / "forest.py"
+    path.write_text(text.split("```python\n")[1].partition("```")[0])
+    return path
+
+
+@pytest.mark.parametrize("more", [[], ["--classes=4"], ["--feature=age=numeric"]])
+def test_a_file_with_fit_is_loaded_in_a_new_process(tmp_path, capfd, more):
+    assert main([str(of_the_page(tmp_path)), "--trees=10", *more]) == 0
+    shown = capfd.readouterr().out
+    assert "settings   trees 10" in shown
+    assert "fitted     400 examples" in shown
+    assert "predicted  100 examples: " in shown
+    assert "loaded     in a new process, which predicts the same" in shown
+    assert shown.endswith("forest.py can be trained.\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("pickle.dumps(self.model)", "b''", "in a new process: .*line .*EOFError"),
+        (
+            "return self.model.predict_proba(batch.numpy())",
+            "share = os.getpid() % 9973 / 9973\n        return [[share, 1 - share]] * len(batch)",
+            "predicts something else, up to",
+        ),
+        ("predict_proba", "predict", r"predict returned an array \(100,\) for 100 examples"),
+        ("def save(self, folder):", "def store(self, folder):", "which has no method save"),
+    ],
+)
+def test_what_could_not_be_served_is_refused(tmp_path, capfd, old, new, problem):
+    path = of_the_page(tmp_path)
+    text = path.read_text()
+    assert old in text
+    path.write_text("import os\n" + text.replace(old, new))
+    assert main([str(path), "--trees=10"]) == 1
+    assert re.search(problem, capfd.readouterr().err, re.DOTALL)
 
 
 def test_what_a_training_would_stumble_over_is_refused(tmp_path, capsys):
