@@ -20,7 +20,7 @@ class FeatureWeight(Part):
 
 @dataclass(frozen=True)
 class Baseline(File):
-    """name: of its folder. kind: bqml or automl. status: succeeded or failed. reason: why it
+    """name: of its folder. kind: bqml, automl or file. status: succeeded or failed. reason: why it
     failed. model: the service's name of the model. options: what the service was asked to train,
     in its own words. features_left_out: that the service cannot take. cost_usd: at most.
     evaluation: the service's own metrics. None where unknown.

@@ -36,9 +36,7 @@ def with_baselines(run: Run, split: HeldOutSplit) -> Run:
 
 def _contender(name: str, run: Run, split: HeldOutSplit) -> Contender:
     uri = run.files.baseline(name)
-    contender = Contender(
-        name=f"baselines/{name}", kind="automl" if name.startswith("automl") else "bqml", uri=uri
-    )
+    contender = Contender(name=f"baselines/{name}", kind=name.partition("-")[0], uri=uri)
     try:
         found = read_file(Baseline, layout.baseline_file(uri))
     except RunError as error:

@@ -33,7 +33,7 @@ from trainer.comparison.scoreboard import Scoreboard, metric_named
 from trainer.metrics.outcome import ClassOutcome
 from trellis_contracts.leaderboard import Check, Estimate, Promotion, ServedModel
 
-BASELINES = ("bqml", "automl")
+BASELINES = ("bqml", "automl", "file")
 
 # Classes that a check names.
 _SHOWN = 5

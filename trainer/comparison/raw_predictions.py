@@ -1,4 +1,4 @@
-"""Converts the predictions that a baseline service wrote to the trainer's format.
+"""Converts the predictions that a baseline service, or anybody, wrote to the trainer's format.
 
 BigQuery's EXPORT DATA writes Parquet files with the columns
 
@@ -6,6 +6,15 @@ BigQuery's EXPORT DATA writes Parquet files with the columns
     probabilities  list<struct<label: string, prob: double>>  classification; a missing class has
                                                               probability 0
     prediction     double                                   regression
+
+A file of one's own (`baselines.files`) is a Parquet file like this, or with
+
+    key            string or whole number
+    CLASS          float or double, a column for each class: its probability
+    prediction     (or value) of a regression, in the label's unit
+
+or a predictions.parquet, as a training writes it (trellis_contracts.predictions); its labels are
+not read. Other columns are ignored.
 
 Vertex AI's batch prediction of images writes JSON Lines (predictions_00001.jsonl, errors_...):
 
@@ -26,24 +35,22 @@ import pyarrow.parquet as pq
 
 from trainer import storage
 from trainer.comparison.held_out_split import HeldOutSplit, listed, listed_classes
-from trainer.predictions import Predictions, PredictionsError, Values
+from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
 from trainer.storage import StorageError
 from trellis_contracts.withheld import quoted
 
 
-def read(folder: Path, split: HeldOutSplit) -> Predictions | Values:
+def read(folder: Path, split: HeldOutSplit) -> AnyPredictions:
     """The predictions in the files below `folder`, in the test split's order.
 
     Raises PredictionsError if there are none or their format is wrong, HeldOutSplitError if their
     keys are not exactly those of the test split.
     """
-    if split.multilabel:
-        raise PredictionsError("no service's predictions of several labels can be read")
     tables = sorted(folder.rglob("*.parquet"))
     lines = sorted(folder.rglob("*.jsonl"))
     if tables:
         keys, found = _from_tables(tables, split)
-    elif lines:
+    elif lines and not split.multilabel:
         keys, found = _from_lines(lines, split)
     else:
         raise PredictionsError(
@@ -53,6 +60,8 @@ def read(folder: Path, split: HeldOutSplit) -> Predictions | Values:
     order = split.order(keys)
     if split.is_regression:
         return Values(split.keys, split.labels, found[order])
+    if split.multilabel:
+        return LabelSets(split.keys, split.labels, found[order], split.classes)
     _refuse_sums(found, keys)
     return Predictions(split.keys, split.labels, found[order], split.classes)
 
@@ -64,8 +73,17 @@ def _from_tables(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray
         raise PredictionsError(f"raw Parquet files cannot be read: {error}") from error
     keys = _column(table, "key").cast(pa.string()).to_numpy(zero_copy_only=False)
     if split.is_regression:
-        values = _column(table, "prediction").cast(pa.float64())
-        return keys, values.to_numpy(zero_copy_only=False)
+        name = "prediction" if "prediction" in table.column_names else "value"
+        return keys, _numbers(table, name)
+    if "probabilities" not in table.column_names:
+        if missing := [name for name in split.classes if name not in table.column_names]:
+            raise PredictionsError(
+                f"there is no column of probabilities, and none for {listed_classes(missing)}: expected "
+                f"one for each class; there are {listed_classes(table.column_names)}"
+            )
+        return keys, np.stack([_numbers(table, name) for name in split.classes], axis=1)
+    if b"classes" in (table.schema.metadata or {}):
+        return keys, _of_training(table, split)
     rows = _plain_list(_column(table, "probabilities"))
     pairs = rows.flatten()
     try:
@@ -82,6 +100,32 @@ def _from_tables(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray
         shares.cast(pa.float64()).to_numpy(zero_copy_only=False),
         split.classes,
     )
+
+
+def _of_training(table: pa.Table, split: HeldOutSplit) -> np.ndarray:
+    """(n, c) probabilities of a predictions.parquet, in the split's order of the classes."""
+    names = [str(name) for name in json.loads(table.schema.metadata[b"classes"])]
+    if set(names) != set(split.classes):
+        raise PredictionsError(
+            f"predicts the classes {listed_classes(names)}; the dataset has "
+            f"{listed_classes(split.classes)}"
+        )
+    lists = _column(table, "probabilities")
+    if (pc.list_value_length(lists).to_numpy(zero_copy_only=False) != len(names)).any():
+        raise PredictionsError(f"not exactly {len(names)} probabilities, one per class")
+    flat = lists.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    order = [names.index(name) for name in split.classes]
+    found: np.ndarray = flat.reshape(-1, len(names))[:, order]
+    return found
+
+
+def _numbers(table: pa.Table, name: str) -> np.ndarray:
+    try:
+        numbers = _column(table, name).cast(pa.float64())
+    except pa.ArrowException as error:
+        raise PredictionsError(f"column {name!r} is not of numbers: {error}") from error
+    found: np.ndarray = numbers.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

@@ -1,12 +1,17 @@
 """Baselines in a run's folder: contenders like the trainings, or failed with a reason."""
 
+import re
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from trainer import predictions
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.run_folder import read_run
+from trainer.predictions import Predictions
 
 LABELS = np.arange(40) % 2
 
@@ -79,3 +84,49 @@ def test_a_damaged_description_is_a_reason(run):
     (run.path / "baselines/automl").mkdir(parents=True)
     (run.path / "baselines/automl/baseline.json").write_text("{")
     assert "baseline.json is not JSON" in baselines(run)["baselines/automl"].reason
+
+
+def wide(run, shares, **columns):
+    """A file of one's own: a column for each class, the rows in another order than the split's."""
+    by_class = {name: shares[:, i] for i, name in enumerate(run.classes)}
+    table = pa.table({"key": run.keys, **by_class, **columns})
+    return table.take(np.arange(len(run.keys))[::-1])
+
+
+def test_a_file_of_ones_own_is_a_contender(run, classifier):
+    shares = classifier(LABELS, 2, skill=3, seed=2)
+    run.baseline("file-lab_xgb", wide(run, shares, note=["any"] * len(run.keys)), evaluation={})
+    (contender,) = baselines(run).values()
+    assert (contender.name, contender.kind) == ("baselines/file-lab_xgb", "file")
+    assert contender.predictions.probabilities == pytest.approx(shares, abs=1e-6)
+
+
+def test_a_file_may_be_another_trainings(run, classifier, tmp_path):
+    """Its classes may be in another order, and its labels are not read."""
+    shares = classifier(LABELS, 2, skill=3, seed=2)
+    other = Predictions(run.keys, 1 - LABELS, shares[:, ::-1], ["true", "false"])
+    predictions.write(tmp_path / "other.parquet", other)
+    run.baseline("file-other", pq.read_table(tmp_path / "other.parquet"))
+    assert baselines(run)["baselines/file-other"].predictions.probabilities == pytest.approx(shares)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda table: table.slice(1), "scored 39 keys; the test split has 40; 1 missing"),
+        (lambda table: pa.concat_tables([table, table.slice(0, 1)]), "keys have several predic"),
+        (lambda table: table.drop_columns(["true"]), "none for 'true': expected one for each cl"),
+        (lambda table: table.drop_columns(["key"]), "have no column 'key'"),
+        (
+            lambda table: table.set_column(2, "true", pa.array([np.nan] * 40)),
+            "NaN or infinity|probabilities do not sum",
+        ),
+        (lambda table: table.set_column(2, "true", pa.array([0.9] * 40)), "do not sum to 1"),
+        (lambda table: table.set_column(2, "true", pa.array(["x"] * 40)), "'true' is not of num"),
+        (lambda table: table.set_column(2, "true", pa.array([None] * 40)), "'true' is NULL in 40"),
+    ],
+)
+def test_a_file_that_cannot_be_scored_says_why(run, classifier, change, reason):
+    table = wide(run, classifier(LABELS, 2, skill=3, seed=2))
+    run.baseline("file-lab", change(table))
+    assert re.search(reason, baselines(run)["baselines/file-lab"].reason)

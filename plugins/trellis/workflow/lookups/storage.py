@@ -44,12 +44,23 @@ def copy_folder(connection: str, source: str, target: str, leave: str, last: str
     found = {blob.name.removeprefix(prefix): blob for blob in blobs}
     names = [name for name in found if not re.search(leave, name)]
     for name in sorted(names, key=lambda name: (re.search(last, name) is not None, name)):
-        copied, token = client.bucket(to_bucket).blob(f"{to_prefix}{name}"), None
-        with contextlib.suppress(PreconditionFailed):
-            while True:  # a large object in parts
-                token, *_ = copied.rewrite(found[name], token=token, if_generation_match=0)
-                if token is None:
-                    break
+        _copy(found[name], client.bucket(to_bucket).blob(f"{to_prefix}{name}"))
+
+
+def copy(connection: str, source: str, target: str) -> None:
+    """Copy an object, gs://..., within Cloud Storage; what is there already stays. Raises NotFound
+    if there is no source.
+    """
+    _copy(_blob(connection, source), _blob(connection, target))
+
+
+def _copy(source: Blob, target: Blob) -> None:
+    token = None
+    with contextlib.suppress(PreconditionFailed):
+        while True:  # a large object in parts
+            token, *_ = target.rewrite(source, token=token, if_generation_match=0)
+            if token is None:
+                break
 
 
 def read_json(platform: Platform, uri: str) -> Any:

@@ -128,10 +128,15 @@ def assumptions(region: str) -> str:
     return text + (OTHERS.format(region=table.region) if known.region != table.region else "")
 
 
+FILE = "file-"
+"""What the name of a baseline begins with whose predictions were made elsewhere."""
+
+
 def baseline_names(experiment: Experiment) -> list[str]:
     """The baselines of a run, as plan.json and the leaderboard call them."""
     names = [f"bqml-{name}" for name in experiment.baselines.bqml]
-    return names + (["automl"] if experiment.baselines.automl else [])
+    names += ["automl"] if experiment.baselines.automl else []
+    return names + [f"{FILE}{name}" for name in experiment.baselines.files]
 
 
 def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:

@@ -15,7 +15,16 @@ from trellis.workflow.spec.deployment import Deploy
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
-from trellis.workflow.spec.quantities import USD, ClassName, Date, Duration, FlagValue, Form, Scalar
+from trellis.workflow.spec.quantities import (
+    USD,
+    ClassName,
+    Date,
+    Duration,
+    FlagValue,
+    Form,
+    Object,
+    Scalar,
+)
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, Source, TableSource
@@ -63,10 +72,20 @@ class Baselines(Section):
     bqml: list[str] = key("BigQuery ML models, by type, one baseline each", [])
     options: Options = key("options of CREATE MODEL, by type of `bqml`", {})
     automl: AutoML | None = key("one AutoML model", None)
+    files: dict[str, Object] = key(
+        "predictions that were made elsewhere, by a name of your own: a Parquet file with one for "
+        "each key of the test split",
+        {},
+    )
+
+    @property
+    def services(self) -> int:
+        """Number of models that BigQuery ML and AutoML train."""
+        return len(self.bqml) + (self.automl is not None)
 
     @property
     def count(self) -> int:
-        return len(self.bqml) + (self.automl is not None)
+        return self.services + len(self.files)
 
 
 class Experiment(Section):

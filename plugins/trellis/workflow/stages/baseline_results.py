@@ -11,6 +11,7 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
+from google.cloud.exceptions import NotFound
 
 from trellis.bigquery.outcome import message
 from trellis.bigquery.submission import Work
@@ -80,6 +81,19 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
         "feature_importance": attributed(attributions, plan),
         "evaluation": evaluation,
     }
+
+
+def of_file(plan: Plan, platform: Platform, name: str) -> dict[str, Any]:
+    """Copy a file of predictions to the run, where the comparison reads it: fields of
+    baseline.json. Raises BaselineFailedError if it is gone.
+    """
+    source = platform.uri(plan.experiment.baselines.files[name.removeprefix(cost.FILE)])
+    target = f"{plan.run.baseline(name)}raw/predictions.parquet"
+    try:
+        storage.copy(platform.connection, source, target)
+    except NotFound:
+        raise BaselineFailedError(f"there is no {source} any more") from None
+    return {"model": source, "cost_usd": 0.0}
 
 
 def importance(rows: Iterable[dict[str, Any]], plan: Plan) -> tuple[FeatureWeight, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl
@@ -61,11 +62,13 @@ def record(plan: Plan, platform: Platform, name: str, ti: Any) -> Baseline:
     baseline = Baseline(
         name=name,
         kind=name.partition("-")[0],
-        features_left_out=tuple(plan.table.left_out()) if plan.table else (),
+        features_left_out=_left_out(plan, name),
     )
     try:
         if name == automl.NAME:
             found = baseline_results.automl(plan, platform, ti)
+        elif name.startswith(cost.FILE):
+            found = baseline_results.of_file(plan, platform, name)
         else:
             found = baseline_results.bqml(plan, platform, name.removeprefix("bqml-"), ti)
     except baseline_results.BaselineFailedError as error:
@@ -74,6 +77,13 @@ def record(plan: Plan, platform: Platform, name: str, ti: Any) -> Baseline:
         why = f"it could not be looked at: {type(error).__name__}: {error}"
         return replace(baseline, reason=why)
     return replace(baseline, status="succeeded", **found)
+
+
+def _left_out(plan: Plan, name: str) -> tuple[str, ...]:
+    """Features that the service cannot take; what a file's model took, nobody knows."""
+    if plan.table is None or name.startswith(cost.FILE):
+        return ()
+    return tuple(plan.table.left_out())
 
 
 def _because(reason: str | None) -> str:
@@ -97,6 +107,7 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
     names = [f"BigQuery ML {name}" for name in experiment.baselines.bqml]
     if experiment.baselines.automl:
         names.append(f"AutoML, at most {experiment.baselines.automl.node_hours:g} node hours")
+    names += [f"the predictions {name}" for name in experiment.baselines.files]
     what = ", ".join(names)
     yield "baselines", f"{what}; if one fails, the leaderboard shows it and the run goes on"
 

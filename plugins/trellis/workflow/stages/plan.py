@@ -134,6 +134,7 @@ def decide(
         cost.within_budget(experiment, costs.at_most(stages, experiment, platform))
     storage.check_bucket(platform)
     pretrained.require(experiment, platform)
+    _require_predictions(experiment, platform)
     if experiment.source.kind == "image":
         found = _images(experiment, platform)
     else:
@@ -202,6 +203,18 @@ def describe(found: Found) -> str:
     return f"{rows}{which}, {len(found.table.features)} features, {found.bytes:,} bytes to read"
 
 
+def _require_predictions(experiment: Experiment, platform: Platform) -> None:
+    """Raises SourceError unless the files of predictions are there."""
+    from trellis.workflow.lookups import storage
+
+    for name, path in experiment.baselines.files.items():
+        address = platform.uri(path)
+        if not storage.exists(platform.connection, address):
+            raise SourceError(
+                f"baselines.files.{name}: there is no {address}: write it, or leave it out"
+            )
+
+
 def _dataset(experiment: Experiment, platform: Platform, found: Found) -> PlannedDataset:
     """The source's dataset, and whether it exists."""
     from trellis.workflow.lookups import records, storage
@@ -248,7 +261,7 @@ def _rows(
     from trellis.workflow.lookups import bigquery_source
 
     found = bigquery_source.inspect(experiment, platform, interval, days)
-    if cost.baseline_names(experiment) and not found.table.of_baselines():
+    if experiment.baselines.services and not found.table.of_baselines():
         raise SourceError(
             "the baselines read neither sequences nor text, and there are no other features; "
             "leave `baselines` out"

@@ -1,5 +1,6 @@
 """Validates an experiment: fields against one another, and against the trainer."""
 
+import re
 from collections.abc import Iterator
 
 from trellis.workflow.spec import bqml, bqml_options
@@ -22,6 +23,9 @@ from trellis_contracts import metrics
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.tasks import BINARY, MULTILABEL, REGRESSION, TASKS
+
+# Of a folder of the run.
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
@@ -202,6 +206,10 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             if name in baselines.bqml[:n]:
                 yield Problem((*where, n), f"'{name}' is listed twice")
     yield from _options(experiment)
+    for name in baselines.files:
+        if not _NAME.fullmatch(name):
+            message = f"got {name!r}; expected up to 40 lower-case letters, digits, _ and -"
+            yield Problem(("baselines", "files", name), message)
     where = ("baselines", "automl")
     if baselines.automl is not None and kind == "image" and regression:
         # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview

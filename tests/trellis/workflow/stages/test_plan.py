@@ -3,6 +3,7 @@
 import datetime
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,13 +13,14 @@ from airflow.utils.types import DagRunType
 from tests.airflow_side import ROOT
 from tests.trellis.workflow.plans import CREATED, conf_of, plan_run
 from trellis.workflow.assembly.chain import STAGES
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.lookups import image_manifest, records
 from trellis.workflow.pricing.cost import BudgetError
 from trellis.workflow.spec.platform import Limits, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages import tune
+from trellis.workflow.stages import baselines, tune
 from trellis.workflow.stages.job_messages import training_arguments
 from trellis.workflow.stages.plan import task
 from trellis.workflow.validation.file import load, with_changes
@@ -268,3 +270,30 @@ def test_weights_that_are_not_in_the_bucket_are_refused_with_a_remedy(bucket, ba
 def test_weights_elsewhere_are_looked_for_there(bucket, backbone, group):
     with pytest.raises(SourceError, match=r"there is no gs://trellis-local/w\.h5"):
         plan_run(backbone("gs://trellis-local/w.h5"), group, "demo")
+
+
+def test_a_file_of_predictions_is_there_before_the_run_and_copied_to_it(bucket, digits, group):
+    """Planned as a baseline; what is copied stays, even if the file becomes another."""
+    ours = with_changes(digits, {("baselines", "files"): {"lab_xgb": "lab/one.parquet"}})
+    with pytest.raises(SourceError, match=r"files\.lab_xgb: there is no gs://.*/lab/one\.parquet"):
+        plan_run(ours, group, "filed")
+    (bucket / "lab").mkdir()
+    (bucket / "lab/one.parquet").write_bytes(b"first")
+    made = plan_run(ours, group, "filed")
+    assert made.baselines == ("file-lab_xgb",)
+    found = baselines.record(made, group, "file-lab_xgb", ti=None)
+    assert (found.kind, found.status) == ("file", "succeeded")
+    assert found.model == f"gs://{group.bucket}/lab/one.parquet"
+    copied = bucket / "digits/runs/filed/baselines/file-lab_xgb/raw/predictions.parquet"
+    assert copied.read_bytes() == b"first"
+    (bucket / "lab/one.parquet").write_bytes(b"second")
+    assert baselines.record(made, group, "file-lab_xgb", ti=None).status == "succeeded"
+    assert copied.read_bytes() == b"first"
+    (bucket / "lab/one.parquet").unlink()
+    gone = baselines.record(plan_gone(made), group, "file-lab_xgb", ti=None)
+    assert (gone.status, gone.reason) == ("failed", f"there is no {found.model} any more")
+
+
+def plan_gone(made):
+    """The plan of another run, to which nothing has been copied."""
+    return replace(made, run=layout.Run(made.run.bucket, made.run.experiment, "gone"))
