@@ -32,6 +32,7 @@ Work on experiment files and their Google Cloud project.
   trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
+  trellis export-split digits/RUN --to folder its frozen rows, to train on them elsewhere
   trellis digest                              results and costs of the last week's runs
   trellis endpoints dags                      daily cost and use of endpoints
 
@@ -107,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     if options.command in ("new", "upload"):
         return new.run(options)
-    if options.command in ("runs", "compare", "digest"):
+    if options.command in ("runs", "compare", "export-split", "digest"):
         return results.run(options)
     if options.command == "endpoints":
         return endpoints.run(options)

@@ -1,4 +1,4 @@
-"""`trellis runs`, `trellis compare` and `trellis digest`."""
+"""`trellis runs`, `trellis compare`, `trellis export-split` and `trellis digest`."""
 
 import argparse
 import sys
@@ -44,9 +44,17 @@ def add(commands: Any) -> None:
         metavar="EXPERIMENT/RUN",
         help="by id or folder; EXPERIMENT alone is its newest run with a result",
     )
+    split = commands.add_parser(
+        "export-split", help="write a run's frozen rows to files, to train on them elsewhere"
+    )
+    split.add_argument("run", metavar="EXPERIMENT[/RUN]", help="as of compare")
+    split.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="an empty folder")
+    split.add_argument(
+        "--test-labels", action="store_true", help="with the labels of the test split, too"
+    )
     summary = commands.add_parser("digest", help="summarize the runs of the last days")
     summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
-    for command in (runs, compare, summary):
+    for command in (runs, compare, split, summary):
         command.add_argument(
             "--platform",
             type=Path,
@@ -66,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
         client = index.client_of(group)
         if options.command == "compare":
             lines = _compare(client, group.bucket, options.runs)
+        elif options.command == "export-split":
+            lines = _export_split(client, group.bucket, options)
         elif options.command == "digest":
             end = datetime.now(UTC)
             known = index.load_index(client, group.bucket)
@@ -83,6 +93,18 @@ def run(options: argparse.Namespace) -> int:
         return 1
     print("\n".join(lines))
     return 0
+
+
+def _export_split(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
+    # Arrow takes long to import.
+    from trellis.results import split
+
+    known = index.load_index(client, bucket, options.run.partition("/")[0]).runs
+    record = find(known, options.run)
+    files = load_files(client, Run(bucket, record.experiment, record.folder))
+    if files.plan is None:
+        raise NoRunError(f"{options.run}: {'; '.join(files.problems) or 'there is no plan.json'}")
+    return split.export(client, files.plan, options.to, answers=options.test_labels)
 
 
 def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:

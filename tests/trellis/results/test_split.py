@@ -1,0 +1,52 @@
+"""`trellis export-split`: a run's frozen rows, for whoever trains elsewhere."""
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from trellis.results import split
+from trellis.results.selection import NoRunError
+from trellis_contracts.plan import PlanFile
+
+
+@pytest.fixture
+def plan(run, client):
+    """The plan of a run on a table."""
+    bucket, _, folder = run.removeprefix("gs://").partition("/")
+    text = client.bucket(bucket).blob(f"{folder}plan.json").download_as_bytes()
+    return PlanFile.parse(text, "plan.json")
+
+
+def test_the_rows_are_under_their_names_in_the_source_the_test_split_without_labels(
+    plan, client, tmp_path
+):
+    lines = split.export(client, plan, tmp_path / "rows", answers=False)
+    found = {p.stem: pd.read_parquet(p) for p in (tmp_path / "rows").glob("*.parquet")}
+    assert list(found["train"]) == ["key", "age at visit", "site", "label"]
+    assert list(found["test"]) == ["key", "age at visit", "site"]
+    assert found["test"]["key"].tolist() == [f"k{n}" for n in range(6)]
+    assert found["test"]["age at visit"].isna().sum() == 1
+    assert found["train"]["key"].tolist() == ["other"]
+    assert len(found["validation"]) == 0
+    assert (tmp_path / "rows/dataset.json").exists()
+    assert lines[2].endswith("test.parquet: 6 rows, without labels")
+
+
+def test_labels_of_the_test_split_are_there_if_asked_for(plan, client, tmp_path):
+    split.export(client, plan, tmp_path, answers=True)
+    assert pq.read_schema(tmp_path / "test.parquet").names[-1] == "label"
+
+
+def test_nothing_is_overwritten(plan, client, tmp_path):
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(NoRunError, match="has files already"):
+        split.export(client, plan, tmp_path, answers=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_rows_that_are_gone_are_said_to_be(plan, client, bucket, tmp_path):
+    for blob in client.list_blobs(bucket, prefix="digits/datasets/3f2a/source/"):
+        blob.delete()
+    with pytest.raises(NoRunError, match="no longer in gs://"):
+        split.export(client, plan, tmp_path / "rows", answers=False)
+    assert not (tmp_path / "rows").exists()
