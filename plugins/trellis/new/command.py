@@ -233,7 +233,7 @@ def _within_budget(name: str, write: Callable[[str], str], group: Platform) -> s
 
 def _parsed(name: str, content: str) -> Experiment:
     document = parse(f"{name}.yaml", content)
-    found, problems = validate(name, document.comment, document.values, load_catalog(), {})
+    found, problems = validate(name, document.comment, document.values, load_catalog())
     if found is None:
         raise document.error(problems)
     return found

@@ -8,6 +8,7 @@ Everything that is wrong with a file is reported at once, with line, field and w
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from trellis.workflow.pricing import cost
@@ -190,7 +191,7 @@ def validate(
     about: str,
     values: Mapping[str, Any],
     catalog: Catalog,
-    own: Mapping[str, OwnModel],
+    own: Mapping[str, OwnModel] = MappingProxyType({}),
 ) -> tuple[Experiment | None, list[Problem]]:
     """The experiment, or None and all its problems (without lines). own: its models' files."""
     reserved = [Problem((k,), why) for k, why in _RESERVED.items() if k in values]

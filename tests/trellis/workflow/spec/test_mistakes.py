@@ -161,7 +161,7 @@ MISTAKES = [
     ("  top: 2", "  machines: {persistent: A}", 19, "train.machines.persistent", "matches ^[a-z]"),
     ("train:", "other_models: {dens: {}}\ntrain:", 18, "other_models.dens", "mean 'dense'?"),
     ("train:", "other_models: {dense: {}}\ntrain:", 18, "other_models.dense", "`model` already"),
-    ("train:", "other_models: {mine.py: {}}\ntrain:", 18, "other_models.mine.py", "`model` alone"),
+    ("train:", "other_models: {mine.py: {}}\ntrain:", 18, "other_models.mine.py", "cannot be read"),
     ("train:", "other_models: {recurrent: {}}\ntrain:", 18, "other_models.recurrent",
      "not for a source of images"),
     ("train:", "other_models: {residual: {unit: 9}}\ntrain:", 18, "other_models.residual.unit",
