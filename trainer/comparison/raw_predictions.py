@@ -78,8 +78,8 @@ def _from_tables(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray
     if "probabilities" not in table.column_names:
         if missing := [name for name in split.classes if name not in table.column_names]:
             raise PredictionsError(
-                f"there is no column of probabilities, and none for {listed_classes(missing)}: expected "
-                f"one for each class; there are {listed_classes(table.column_names)}"
+                f"there is no column of probabilities, and none for {listed_classes(missing)}: "
+                f"expected one for each class; there are {listed_classes(table.column_names)}"
             )
         return keys, np.stack([_numbers(table, name) for name in split.classes], axis=1)
     if b"classes" in (table.schema.metadata or {}):
@@ -120,19 +120,25 @@ def _of_training(table: pa.Table, split: HeldOutSplit) -> np.ndarray:
 
 
 def _numbers(table: pa.Table, name: str) -> np.ndarray:
-    try:
-        numbers = _column(table, name).cast(pa.float64())
-    except pa.ArrowException as error:
-        raise PredictionsError(f"column {name!r} is not of numbers: {error}") from error
-    found: np.ndarray = numbers.to_numpy(zero_copy_only=False)
+    """The column of a class, or of a regression's values."""
+    if name not in table.column_names:
+        _column(table, name)  # says so
+    column, named = table.column(name).combine_chunks(), quoted(repr(name), "of predictions")
+    if column.null_count:
+        raise PredictionsError(
+            f"column {named} is NULL in {column.null_count} of {len(column)} rows"
+        )
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise PredictionsError(f"column {named} is of {column.type}, not of numbers")
+    found: np.ndarray = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return found
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:
     if name not in table.column_names:
-        raise PredictionsError(
-            f"raw predictions have no column {name!r}, only {', '.join(table.column_names)}"
-        )
+        # A column may be called as a class.
+        others = quoted(", ".join(table.column_names), f"{len(table.column_names)} others")
+        raise PredictionsError(f"raw predictions have no column {name!r}, only {others}")
     column = table.column(name).combine_chunks()
     if column.null_count:
         raise PredictionsError(

@@ -176,8 +176,7 @@ def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarr
         meaning = "a value for each example"
     else:
         expected = (examples, len(dataset.classes))
-        meaning = f"a probability for each of {', '.join(dataset.classes[:5])}"
-        meaning += ", ..." if len(dataset.classes) > 5 else ""
+        meaning = "a probability for each class"
     if scores.shape != expected:
         raise ValueError(
             f"an array {scores.shape} for {examples} examples; expected {expected}, {meaning}"

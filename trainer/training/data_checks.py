@@ -164,3 +164,7 @@ def _absent(dataset: DatasetDescription) -> str | None:
         return None
     absent = next((name for name, count in of_class.items() if not count), None)
     return "example" if absent is None else quoted(absent, "example of a class")
+
+
+def _named(classes: Sequence[str]) -> str:
+    return quoted(f" ({some_of(classes, 'class', 'classes', 3)})", "")

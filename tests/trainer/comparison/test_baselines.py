@@ -122,7 +122,10 @@ def test_a_file_may_be_another_trainings(run, classifier, tmp_path):
             "NaN or infinity|probabilities do not sum",
         ),
         (lambda table: table.set_column(2, "true", pa.array([0.9] * 40)), "do not sum to 1"),
-        (lambda table: table.set_column(2, "true", pa.array(["x"] * 40)), "'true' is not of num"),
+        (
+            lambda table: table.set_column(2, "true", pa.array(["x"] * 40)),
+            "'true' is of string, not of num",
+        ),
         (lambda table: table.set_column(2, "true", pa.array([None] * 40)), "'true' is NULL in 40"),
     ],
 )
