@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,14 @@ from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation import class_names, platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
-from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 from trellis_contracts.withheld import shown
 
 DATASET = "data"
 """The dataset of BigQuery that a file goes to, unless another is named."""
 
 _LARGEST = "1000000 USD"
+_LEAST = 10
 _TASKS = ("binary_classification", "multiclass_classification", MULTILABEL, "regression")
 
 
@@ -188,8 +189,7 @@ def _of_rows(
     why = "" if not chosen.guessed else "; another one: --label COLUMN"
     print(f"{rows.address}: {rows.rows:,} rows, {len(rows.columns)} columns")
     print(f"label: {chosen.label.name} ({chosen.task}){why}")
-    if classes and (few := [f"{value} ({n})" for value, n in classes.items() if n < 10]):
-        print(f"few rows: {', '.join(few[:10])}; a class needs about 10 to be learned and judged")
+    _say_few("rows", classes)
     if chosen.label.nulls:
         count = f"{chosen.label.nulls:,} rows without a label"
         print(f"{count} {'are of no class' if chosen.task == MULTILABEL else 'are left out'}")
@@ -216,10 +216,23 @@ def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Cal
     several = found.several and task is None
     chosen = MULTILABEL if several else roles.task_of_labels(found.classes, task)
     print(f"{found.address}: {found.count:,} images, {len(found.classes):,} labels ({chosen})")
+    if chosen != REGRESSION:
+        _say_few("images", found.classes)
     for warning in class_names.doubts(found.classes):
         print(f"warning: {shown(warning)}")
     source = found.address.removeprefix(f"gs://{group.bucket}/")
     return lambda budget: text.of_images(found, chosen, source, owner, budget)
+
+
+def _say_few(examples: str, classes: Mapping[str, int]) -> None:
+    """Names the classes that have too few examples, rows or images."""
+    few = [f"{value} ({n})" for value, n in classes.items() if n < _LEAST]
+    if few:
+        more = ", ..." if few[10:] else ""
+        print(
+            f"few {examples}: {', '.join(few[:10])}{more}; a class needs about {_LEAST} to be "
+            "learned and judged"
+        )
 
 
 def _within_budget(name: str, write: Callable[[str], str], group: Platform) -> str:

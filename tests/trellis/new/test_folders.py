@@ -2,10 +2,13 @@
 
 import io
 import os
+import shutil
 
 import pytest
 from PIL import Image
 
+from tests.airflow_side import ROOT
+from trellis.__main__ import main
 from trellis.new import folders, images
 from trellis.new.described import DataError, lines
 from trellis.new.shapes import HEADER, shape_of
@@ -206,3 +209,18 @@ def test_a_tiff_whose_description_is_at_its_end(make):
     assert (found.size, found.channels) == (224, 1)
     assert "deeper than 8 bits: 2 of 2 images have 16 bits" in list(lines(found.notes))
     assert len(data) > HEADER
+
+
+def test_classes_of_few_images_and_names_of_no_label_are_said(make, tmp_path, capsys):
+    folder = make([f"ill/{n}.png" for n in range(12)])
+    make(["well/1.png", *(f"Unlabeled/{n}.png" for n in range(9))])
+    dags = tmp_path / "dags"
+    dags.mkdir()
+    shutil.copy(ROOT / "dags/platform.yaml", dags)
+    assert main(["new", "experiment", str(folder), "--folder", str(dags), "--name", "x"]) == 0
+    said = capsys.readouterr().out
+    (few,) = [line for line in said.splitlines() if line.startswith("few images: ")]
+    assert "well (1)" in few
+    assert "Unlabeled (9)" in few
+    assert "ill (" not in few
+    assert "'Unlabeled' may stand for a missing label" in said

@@ -1,5 +1,6 @@
 """Names of classes that raise a doubt: spellings of one name, and texts for a missing value."""
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
@@ -11,6 +12,13 @@ MISSING = (
     *("#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "1.#QNAN", "-1.#IND", "NaT"),
 )
 """Texts that stand for a missing value among numbers, dates and booleans."""
+
+UNLABELLED = (
+    *("unlabeled", "unlabelled", "not labeled", "not labelled", "no label", "unclassified"),
+    *("unknown", "not known", "undefined", "unassigned", "missing", "not available"),
+    *("unsorted", "to do", "todo", "tbd"),
+)
+"""Names, in small letters and with blanks between words, that examples without a label get."""
 
 _SHOWN = 5
 
@@ -33,11 +41,16 @@ def doubts(classes: Collection[str]) -> Iterator[str]:
             "classes differ in case, blanks or accents' encoding alone: "
             f"{quoted(_list(pairs), f'{len(pairs)} names')}; each spelling is a class of its own"
         )
-    if blank := [repr(n) for n in sorted(classes) if n in MISSING or (n and not n.strip())]:
+    if blank := [repr(n) for n in sorted(classes) if _says_nothing(n)]:
         yield (
             f"{quoted(_list(blank), 'a label')} may stand for a missing label, and counts as a "
             "class: if it is none, leave these examples out"
         )
+
+
+def _says_nothing(name: str) -> bool:
+    plain = folded(re.sub("[_-]", " ", name))
+    return name in MISSING or plain in UNLABELLED or bool(name and not name.strip())
 
 
 def _list(found: list[str]) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from trellis.workflow.validation.class_names import MISSING, doubts
+from trellis.workflow.validation.class_names import MISSING, UNLABELLED, doubts
 
 
 @pytest.mark.parametrize("classes", [[], ["ill", "well"], ["0", "00"], ["<50K", ">50K"]])
@@ -14,6 +14,13 @@ def test_spellings_of_one_name_are_named(other):
     assert repr(other) in doubt
     assert "'ill'" in doubt
     assert "well" not in doubt
+
+
+@pytest.mark.parametrize("name", UNLABELLED)
+@pytest.mark.parametrize("spelled", [str, str.title, str.upper, lambda n: n.replace(" ", "_")])
+def test_names_of_examples_without_a_label_are_named(name, spelled):
+    (doubt,) = doubts(["ill", "well", spelled(name)])
+    assert repr(spelled(name)) in doubt
 
 
 def test_an_accent_may_be_encoded_in_two_ways():
