@@ -115,7 +115,7 @@ def test_a_file_may_be_another_trainings(run, classifier, tmp_path):
     [
         (lambda table: table.slice(1), "scored 39 keys; the test split has 40; 1 missing"),
         (lambda table: pa.concat_tables([table, table.slice(0, 1)]), "keys have several predic"),
-        (lambda table: table.drop_columns(["true"]), "none for 'true': expected one for each cl"),
+        (lambda table: table.drop_columns(["true"]), "none for 1 class: expected one for each cl"),
         (lambda table: table.drop_columns(["key"]), "have no column 'key'"),
         (
             lambda table: table.set_column(2, "true", pa.array([np.nan] * 40)),
@@ -124,9 +124,12 @@ def test_a_file_may_be_another_trainings(run, classifier, tmp_path):
         (lambda table: table.set_column(2, "true", pa.array([0.9] * 40)), "do not sum to 1"),
         (
             lambda table: table.set_column(2, "true", pa.array(["x"] * 40)),
-            "'true' is of string, not of num",
+            "column of predictions is of string",
         ),
-        (lambda table: table.set_column(2, "true", pa.array([None] * 40)), "'true' is NULL in 40"),
+        (
+            lambda table: table.set_column(2, "true", pa.array([None] * 40)),
+            "predictions is NULL in 40",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_scored_says_why(run, classifier, change, reason):
