@@ -56,10 +56,19 @@ _ROUTES = {"AIP_HEALTH_ROUTE": "/health", "AIP_PREDICT_ROUTE": "/predict"}
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     settings = parse_flags(sys.argv[1:] if argv is None else argv)
+    if (user := os.environ.get("SERVE_USER")) and os.geteuid() == 0:
+        _become(int(user))
     # Takes a second to import: --help and a wrong flag must not wait for it.
     from trainer.serving import server
 
     return server.run(settings)
+
+
+def _become(user: int) -> None:
+    """Give up the rights of root: the image that trains runs as root, and its server must not."""
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
 
 
 def parse_flags(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:

@@ -116,3 +116,27 @@ def test_it_can_be_stopped_while_it_loads(tmp_path):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
+def test_it_serves_without_the_rights_of_root_where_the_image_says_so(tmp_path):
+    """The image that trains runs as root, and serves what only its libraries can load."""
+    program = (
+        "import os\n"
+        "from trainer import serve\n"
+        "from trainer.serving import server\n"
+        "server.run = lambda settings: print(os.getuid(), os.getgid(), os.getgroups()) or 0\n"
+        f"serve.main(['--model', {str(tmp_path)!r}])\n"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for variables in ({"SERVE_USER": "1000"}, {})
+    ]
+    assert found[0] == ["1000", "1000", "[]"]
+    assert found[1][0] == "0"

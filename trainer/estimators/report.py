@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tensorboard.summary import Writer
+
 from trainer.models import ModelError
 from trainer.training.settings import Settings
 
@@ -33,12 +35,15 @@ class Report:
 
     metric: the one that decides, on the validation split. epoch: from 1, increasing; left out: the
     next one. Others are Keras' names: loss is of the train split, val_loss of the validation split.
-    Each is a line of the log and a row of metrics.json, and goes to the tuner. To report nothing is
-    fine: what counts is measured at the end, on the predictor that fit returns.
+    Each is a line of the log and a row of metrics.json, and goes to the tuner and to TensorBoard.
+    To report nothing is fine: what counts is measured at the end, on the predictor that fit
+    returns.
     """
 
     def __init__(self, settings: Settings):
         self._metric, self._epochs = settings.metric, settings.epochs
+        self._logs = settings.places.logs
+        self._boards: dict[str, Writer] = {}
         self._rows: list[dict[str, float]] = []
         self._begun = time.monotonic()
         self._tuner: Any = None
@@ -74,6 +79,8 @@ class Report:
             self._add({"epoch": 1})
         self._rows[-1] |= {f"val_{name}": value for name, value in validation.items()}
         self._flush()
+        for board in self._boards.values():
+            board.close()
         return self._rows
 
     def _add(self, row: dict[str, float]) -> None:
@@ -84,16 +91,26 @@ class Report:
         print(f"epoch {row['epoch']}/{self._epochs}", *figures, flush=True)
 
     def _flush(self) -> None:
-        """Report the last row to the tuner: once it is known whether it is the last of all, whose
-        metric is that of the predictor.
+        """Report the last row to the tuner and to TensorBoard: once it is known whether it is the
+        last of all, whose metrics are those of the predictor.
         """
-        name = f"val_{self._metric}"
-        if self._tuner is not None and self._rows and name in self._rows[-1]:
+        if not self._rows:
+            return
+        name, row = f"val_{self._metric}", self._rows[-1]
+        if self._tuner is not None and name in row:
             self._tuner.report_hyperparameter_tuning_metric(
                 hyperparameter_metric_tag=self._metric,
-                metric_value=self._rows[-1][name],
-                global_step=int(self._rows[-1]["epoch"]),
+                metric_value=row[name],
+                global_step=int(row["epoch"]),
             )
+        # Folders, names and steps are those of Keras' callback, so that curves can be compared.
+        for name, value in row.items():
+            if name not in _RESERVED:
+                split = "validation" if name.startswith("val_") else "train"
+                if split not in self._boards:
+                    self._boards[split] = Writer(str(self._logs / split))
+                tag = f"epoch_{name.removeprefix('val_')}"
+                self._boards[split].add_scalar(tag, value, int(row["epoch"]) - 1)
 
 
 def _number(name: str, value: Any) -> float:

@@ -16,7 +16,7 @@ from trainer.serving.explanations import Explainer
 from trainer.serving.images import ImageInput
 from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
-from trainer.serving.rows import Field, RowReader
+from trainer.serving.rows import Field, Row, RowReader
 from trainer.serving.single_image import SingleImageReader
 from trainer.training.ordinary_row import ordinary_row
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, Feature
@@ -45,7 +45,17 @@ def load(directory: Path) -> Model:
         row = zip(dataset.features, ordinary_row(dataset), strict=True)
         ordinary = {feature.name: np.array([value]) for feature, value in row}
         explainer = RowExplainer(serve, rows, ordinary)
-    return Model(rows, serve, dataset.classes, dataset.family, threshold, explainer, _UNEXPLAINED)
+    return Model(
+        rows,
+        serve,
+        dataset.classes,
+        dataset.family,
+        threshold,
+        explainer,
+        _UNEXPLAINED,
+        # Whether it takes missing values is its own matter: there may have been none to learn from.
+        example=Row(tuple(ordinary_row(dataset))),
+    )
 
 
 class _Serve:

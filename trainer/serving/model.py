@@ -44,7 +44,8 @@ class Model:
     "probabilities" (n, classes) with "label" (n,) bytes, of a multi-label task "decided" (n,
     classes) bool. classes: names. family: of its task, one of trellis_contracts.dataset.FAMILIES.
     threshold: by which it labels (trainer.metrics.decision); None: with the most probable class.
-    explainer: None if there is none, and unexplained says why.
+    explainer: None if there is none, and unexplained says why. example: one that it must be able
+    to answer; None: a row of missing values.
     """
 
     def __init__(
@@ -56,10 +57,12 @@ class Model:
         threshold: dict[str, Any] | None,
         explainer: Explainer | None,
         unexplained: str = "",
+        example: Row | None = None,
     ):
         self.rows, self._serve = rows, serve
         self.classes, self.family, self.threshold = list(classes), family, threshold
         self.explainer, self.unexplained = explainer, unexplained
+        self._example = rows.nulls() if example is None else example
 
     @classmethod
     def load(cls, directory: Path) -> "Model":
@@ -75,9 +78,8 @@ class Model:
 
         Raises ModelError if the model fails.
         """
-        example = self.rows.nulls()
         for size in (1, batch):
-            for outcome in self.predict([example] * size):
+            for outcome in self.predict([self._example] * size):
                 if isinstance(outcome, Exception):
                     raise ModelError(f"the model fails on a blank example: {outcome}") from outcome
 

@@ -7,12 +7,16 @@ import sys
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.util.tensor_util import make_ndarray
 
 from testbed.tables import mixed_rows, write_table
 from testbed.trainings import ROOT, arguments
 from trainer import predictions, stored
 from trainer.comparison.raw_examples import time_text
 from trainer.estimators import batch, own_file, run
+from trainer.models import ModelError
+from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model
 from trainer.training import TrainingError
 from trainer.training.data_checks import checked_dataset
@@ -120,6 +124,29 @@ def test_a_request_is_answered_as_the_stored_example_is_predicted(train, rows):
         assert answer["label"] == dataset.classes[row.argmax()]
 
 
+def test_who_takes_no_missing_values_is_served_where_there_were_none(tmp_path, train, written):
+    """The server is ready, and a request with a missing value is one of those that fail."""
+    random = np.random.default_rng(0)
+    columns = {name: (NUMERIC, random.normal(size=60).tolist()) for name in "ab"}
+    labels = [int(value > 0) for value in columns["a"][1]]
+    files = {"train": [40], "validation": [10], "test": [10]}
+    address = write_table(tmp_path / "whole", columns, labels, files=files)
+    body = (
+        "    from sklearn.linear_model import LogisticRegression\n"
+        "    model = LogisticRegression().fit(data.train.numpy(), data.train.labels)\n"
+        "    return Whole(model)\n"
+        "class Whole(Constant):\n"
+        "    def predict(self, batch):\n"
+        "        return self.row.predict_proba(batch.numpy())\n"
+    )
+    settings = train(written(body), address)
+    model = Model.load(settings.places.model)
+    model.warm_up(MAX_BATCH)
+    request = json.dumps({"instances": [{"a": 1.0, "b": None}]}).encode()
+    with pytest.raises(ModelError, match=r"mine\.py, line \d+: ValueError: Input X contains NaN"):
+        model.predict(model.rows.read(request).instances)
+
+
 def test_no_tensorflow_is_imported(tmp_path, rows):
     """To train, to save, to load, and to serve."""
     argv = arguments(
@@ -184,6 +211,52 @@ def test_what_is_reported_is_the_history_whose_end_is_measured(train, written):
     assert metrics["history"][1]["loss"] == 0.5
     assert metrics["validation"]["auc"] == 0.5
     assert metrics["best_epoch"] == 3
+
+
+def test_what_is_reported_is_in_tensorboard_as_keras_has_it(train, written):
+    reports = "    report(0.9, loss=0.5)\n    report(0.8, loss=0.4)\n"
+    settings = train(written(f"{reports}    return Constant([0.5, 0.5])\n"))
+
+    def points(split, tag):
+        events = EventAccumulator(str(settings.places.logs / split)).Reload()
+        found = [(one.step, float(make_ndarray(one.tensor_proto))) for one in events.Tensors(tag)]
+        return [(step, pytest.approx(value)) for step, value in found]
+
+    assert points("train", "epoch_loss") == [(0, 0.5), (1, 0.4)]
+    # The last epoch's are the predictor's.
+    assert points("validation", "epoch_auc") == [(0, 0.9), (1, 0.5)]
+    assert points("validation", "epoch_accuracy")[0][0] == 1
+
+
+def test_the_tuner_gets_a_measurement_of_each_epoch(train, written, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLOUD_ML_TRIAL_ID", "3")
+    monkeypatch.setenv("CLOUD_ML_HP_METRIC_FILE", str(tmp_path / "metrics"))
+    train(
+        written("    report(0.9)\n    report(0.8)\n    return Constant([0.5, 0.5])\n"),
+        outputs="metrics",
+    )
+    lines = [json.loads(line) for line in (tmp_path / "metrics").read_text().splitlines()]
+    assert [(float(one["auc"]), int(one["global_step"])) for one in lines] == [(0.9, 1), (0.5, 2)]
+    assert {one["trial"] for one in lines} == {"3"}
+    assert not (tmp_path / "out/model").exists()
+
+
+def test_a_training_that_was_killed_goes_on_from_what_it_left(train, written):
+    body = (
+        "    place = run.checkpoints / 'round.txt'\n"
+        "    done = int(place.read_text()) if place.exists() else 0\n"
+        "    for epoch in range(done + 1, run.epochs + 1):\n"
+        "        report(epoch=epoch, done_before=done)\n"
+        "        place.write_text(str(epoch))\n"
+        "        if epoch == 2 and not done:\n"
+        "            raise KeyboardInterrupt\n"
+        "    return Constant([0.5, 0.5])\n"
+    )
+    path = written(body, START.replace("report):", "report, run):"))
+    with pytest.raises(KeyboardInterrupt):
+        train(path, epochs=4)
+    metrics = json.loads(train(path, epochs=4).places.metrics.read_text())
+    assert [(row["epoch"], row["done_before"]) for row in metrics["history"]] == [(3, 2), (4, 2)]
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "multi_worker", "parameter_server"])
