@@ -62,7 +62,7 @@ def test_a_file_may_declare_nothing():
     ],
 )
 def test_a_file_of_another_library_has_the_hyperparameters_that_it_declares_alone(fit):
-    """Its own may be called as one of every Keras model: nothing of Keras is there."""
+    """One may be called as one of every Keras model: nothing of Keras is there."""
     found = model_file.read(
         'HYPERPARAMETERS = {"learning_rate": {"default": 2, "minimum": 1, "maximum": 9, '
         f'"description": "shrinkage"}}}}\n{fit}{LOAD}def loss(x): ...\n',

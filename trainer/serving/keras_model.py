@@ -73,8 +73,8 @@ class _Serve(Packed):
 
 
 def _explainer(tensorflow: Any, known: Any, rows: RowReader, serve: Signature) -> Explainer | None:
-    """None if there are no signatures for it, as of a model that was trained before there were
-    explanations.
+    """Explain by the model's signatures; None if there are none for it, as in a model that was
+    trained before there were explanations.
     """
     pixels = []
     if rows.images:

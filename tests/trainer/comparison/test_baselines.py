@@ -102,7 +102,7 @@ def test_a_file_of_ones_own_is_a_contender(run, classifier):
 
 
 def test_a_file_may_be_another_trainings(run, classifier, tmp_path):
-    """Its classes may be in another order, and its labels are not read."""
+    """Classes may be in another order, and labels are not read."""
     shares = classifier(LABELS, 2, skill=3, seed=2)
     other = Predictions(run.keys, 1 - LABELS, shares[:, ::-1], ["true", "false"])
     predictions.write(tmp_path / "other.parquet", other)
