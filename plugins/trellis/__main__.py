@@ -8,6 +8,7 @@ from trellis import endpoints, prices, try_model
 from trellis.doctor import command
 from trellis.new import command as new
 from trellis.results import command as results
+from trellis.retention import command as retention
 from trellis.workflow.assembly import chain
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.pricing import prediction as prediction_cost
@@ -35,6 +36,7 @@ Work on experiment files and their Google Cloud project.
   trellis export-split digits/RUN --to folder its frozen rows, to train on them elsewhere
   trellis digest                              results and costs of the last week's runs
   trellis endpoints dags                      daily cost and use of endpoints
+  trellis clean dags                          data and models that nobody needs any more
 
 docs/what-trellis-does-not-do.md: survival, segmentation, detection, ..., and what to do instead.
 
@@ -99,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     renew.add_argument("--write", action="store_true", help="change the table")
     results.add(commands)
     endpoints.add(commands)
+    retention.add(commands)
     new.add(commands)
     options, more = parser.parse_known_args(arguments)
     if options.command == "try":
@@ -112,6 +115,8 @@ def main(arguments: list[str] | None = None) -> int:
         return results.run(options)
     if options.command == "endpoints":
         return endpoints.run(options)
+    if options.command == "clean":
+        return retention.run(options)
     if options.command == "prices":
         return prices.run(options.folder, options.write)
     if options.command == "doctor":

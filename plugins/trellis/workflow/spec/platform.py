@@ -108,6 +108,18 @@ class IdleEndpoints(Section):
     undeploy: bool = key("undeploy their models, rather than only name them", False)
 
 
+class Retention(Section):
+    """Days for which data and models are kept that nobody needs; `trellis clean` removes others.
+
+    Kept in any case: the runs from which a version of a model came, the newest result of each
+    experiment, the datasets of kept runs, and the index of all runs.
+    """
+
+    runs: int = key("days after its end that a run is kept, with the models of its baselines", ge=7)
+    predictions: int = key("days that files of predictions are kept", 90, ge=1)
+    temporary: int = key("days that temporary files of exports are kept", 7, ge=2)
+
+
 class Watch(Section):
     """The look for new data and champions that experiments wait for: the DAG `watch`."""
 
@@ -170,6 +182,9 @@ class Platform(Section):
     )
     idle_endpoints: IdleEndpoints | None = key(
         "a regular search for deployed endpoints without requests", None
+    )
+    retention: Retention | None = key(
+        "how long data and models are kept; without it, `trellis clean` removes nothing", None
     )
     watch: Watch = key(
         "schedule of the look for new data and champions that experiments wait for",

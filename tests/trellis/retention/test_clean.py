@@ -1,0 +1,112 @@
+"""`trellis clean` against a real local_gcp: what it lists, removes and keeps."""
+
+import argparse
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from google.cloud import aiplatform_v1 as api
+from google.cloud import bigquery, storage
+
+from tests.airflow_side import ROOT
+from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
+from trellis.retention import command
+
+REGION = "europe-west4"
+BUCKET = "clean-tests"
+DATASET = "clean_tests"
+OPTIONS = {"api_endpoint": f"{REGION}-aiplatform.googleapis.com"}
+
+
+@pytest.fixture
+def tables(google):
+    """BigQuery, with a snapshot of each of two datasets and a view of one for AutoML."""
+    client = bigquery.Client(project="local-gcp", location="US")
+    client.delete_dataset(DATASET, delete_contents=True, not_found_ok=True)
+    client.create_dataset(DATASET)
+    for fingerprint in ("aaaa", "bbbb"):
+        client.query_and_wait(f"CREATE TABLE {DATASET}.snapshot_{fingerprint} AS SELECT 1 AS x")
+    client.query_and_wait(
+        f"CREATE VIEW {DATASET}.automl_bbbb AS SELECT * FROM {DATASET}.snapshot_bbbb"
+    )
+    return client
+
+
+@pytest.fixture
+def project(google, tables, digits):
+    """Two runs: a model's version came from the first, and the newest result is of the third."""
+    bucket = google.buckets / BUCKET
+    bucket.mkdir(exist_ok=True)
+    client = storage.Client(project="local-gcp")
+    for folder, fingerprint in (("one", "aaaa"), ("two", "bbbb"), ("three", "aaaa")):
+        plan = a_plan_of(digits, folder, bucket=BUCKET)
+        write_files(google.buckets, plan, board=a_board())
+        record = a_run(digits, folder, board=a_board(), bucket=BUCKET)
+        ended = {"one": "2026-01-01", "two": "2026-01-02", "three": "2026-01-03"}[folder]
+        result = record.result.model_copy(update={"ended": f"{ended}T00:00:00+00:00"})
+        record = record.model_copy(update={"dataset": fingerprint, "result": result})
+        record.upload(client.bucket(BUCKET).blob(f"_index/digits/runs/{folder}.json"))
+        dataset = bucket / "digits/datasets" / fingerprint
+        dataset.mkdir(parents=True, exist_ok=True)
+        (dataset / "dataset.json").write_text("{}")
+    (bucket / "dataflow/tmp").mkdir(parents=True)
+    (bucket / "dataflow/tmp/x").write_text("x")
+    model = {
+        "display_name": "digits",
+        "artifact_uri": f"gs://{BUCKET}/digits/runs/one/",
+        "container_spec": {"image_uri": "example.com/test/serve:1"},
+        "labels": {"trellis-experiment": "digits"},
+        "version_description": json.dumps({"run": f"gs://{BUCKET}/digits/runs/one/"}),
+    }
+    models = api.ModelServiceClient(client_options=OPTIONS)
+    parent = f"projects/local-gcp/locations/{REGION}"
+    models.upload_model(parent=parent, model=model).result(timeout=60)
+    return bucket
+
+
+@pytest.fixture
+def clean(project, tmp_path, capsys):
+    """clean(YES): exit code and output, a year after the runs."""
+    text = (ROOT / "dags/platform.yaml").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith(("bucket:", "dataset:"))]
+    own = [f"bucket: {BUCKET}", f"dataset: {DATASET}", "retention: {runs: 30}"]
+    text = "\n".join([*lines, *own]).replace("us-central1", REGION)
+    (tmp_path / "platform.yaml").write_text(text + "\n")
+
+    def run(yes=False, days=400):
+        options = argparse.Namespace(folder=tmp_path, yes=yes, kept=True)
+        code = command.run(options, datetime.now(UTC) + timedelta(days=days))
+        return code, capsys.readouterr().out
+
+    return run
+
+
+def test_what_nobody_needs_is_named_then_removed(clean, project, tables):
+    code, listed = clean()
+    assert code == 0
+    assert f"Would remove gs://{BUCKET}/digits/runs/two/" in listed
+    assert f"Would remove gs://{BUCKET}/digits/datasets/bbbb/" in listed
+    assert f"Would remove BigQuery table local-gcp.{DATASET}.snapshot_bbbb" in listed
+    assert f"Would remove BigQuery table local-gcp.{DATASET}.automl_bbbb" in listed
+    assert f"Would remove gs://{BUCKET}/dataflow/tmp/" in listed
+    assert "Nothing was removed" in listed
+    assert "models/" in next(line for line in listed.splitlines() if "/runs/one/" in line)
+    for kept in ("runs/one/", "runs/three/", "datasets/aaaa", "snapshot_aaaa", "_index"):
+        assert not [n for n in listed.splitlines() if n.startswith("Would") and kept in n]
+    assert (project / "digits/runs/two/plan.json").exists()
+
+    code, _ = clean(yes=True)
+    assert code == 0
+    assert not (project / "digits/runs/two/plan.json").exists()
+    assert (project / "digits/runs/one/plan.json").exists()
+    assert (project / "digits/runs/three/leaderboard/report.html").exists()
+    assert (project / "digits/datasets/aaaa/dataset.json").exists()
+    assert (project / "_index/digits/runs/two.json").exists()
+    assert [table.table_id for table in tables.list_tables(DATASET)] == ["snapshot_aaaa"]
+    assert clean()[1].splitlines()[-1].startswith("0 items")
+
+
+def test_an_unreadable_record_stops_it(clean, project):
+    (project / "_index/digits/runs/broken.json").write_text("{}")
+    assert clean(yes=True)[0] == 1
+    assert (project / "digits/runs/two/plan.json").exists()
