@@ -1,0 +1,3 @@
+from tests.trellis.workflow.conftest import digits
+
+__all__ = ["digits"]
