@@ -37,6 +37,7 @@ Work on experiment files and their Google Cloud project.
   trellis digest                              results and costs of the last week's runs
   trellis endpoints dags                      daily cost and use of endpoints
   trellis clean dags                          data and models that nobody needs any more
+  trellis erase --group patient_17            rows of one group, and the models trained on them
 
 docs/what-trellis-does-not-do.md: survival, segmentation, detection, ..., and what to do instead.
 
@@ -115,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
         return results.run(options)
     if options.command == "endpoints":
         return endpoints.run(options)
-    if options.command == "clean":
+    if options.command in ("clean", "erase"):
         return retention.run(options)
     if options.command == "prices":
         return prices.run(options.folder, options.write)

@@ -1,18 +1,20 @@
-"""`trellis clean`: names what nobody needs any more; with --yes it is removed."""
+"""`trellis clean` and `trellis erase`: name what is to go; with --yes it is removed."""
 
 import argparse
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trellis.google_api import SIGN_IN, CredentialsError
 from trellis.results.index import load_index
 from trellis.retention import needs
-from trellis.retention.inventory import Item, Services, removable
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.problems import FileError
+
+if TYPE_CHECKING:
+    from trellis.retention.inventory import Item
 
 
 def add(commands: Any) -> None:
@@ -30,50 +32,99 @@ def add(commands: Any) -> None:
     )
     clean.add_argument("--yes", action="store_true", help="remove what is listed")
     clean.add_argument("--kept", action="store_true", help="also list the kept runs, and why")
+    erase = commands.add_parser(
+        "erase", help="find the rows of a patient or another group in what runs have made"
+    )
+    erase.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path("dags"),
+        metavar="FOLDER",
+        help="folder of platform.yaml (default: dags)",
+    )
+    erase.add_argument(
+        "--group",
+        required=True,
+        metavar="KEY",
+        help="a value of the column that `split: {by: ...}` names, or of the source's key",
+    )
+    erase.add_argument("--yes", action="store_true", help="remove what is listed")
 
 
 def run(options: argparse.Namespace, now: datetime | None = None) -> int:
-    """List, and with --yes remove; returns the exit code."""
+    """Run one of them; returns the exit code."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError
 
-    now = now or datetime.now(UTC)
     try:
-        group = platform.load(options.folder)
-        if group.retention is None:
-            print(
-                f"{options.folder / platform.FILE} has no section `retention`: nothing says what "
-                "is kept. `trellis reference` has its keys.",
-                file=sys.stderr,
-            )
-            return 1
-        services = Services(group)
-        index = load_index(services.storage, group.bucket)
-        if index.unreadable:
-            print(
-                f"{len(index.unreadable)} records of runs cannot be read, such as "
-                f"{index.unreadable[0]}: what they need is not known, so nothing is removed. "
-                "Restore or delete them.",
-                file=sys.stderr,
-            )
-            return 1
-        found = needs.of(index.runs, services.versions(), group.retention.runs, now)
-        if options.kept:
-            for folder, why in found.reasons.items():
-                print(f"Kept: {folder}: {why}")
-        return _each(removable(services, found, now), options.yes)
+        if options.command == "erase":
+            return _erase(options)
+        return _clean(options, now or datetime.now(UTC))
     except (FileError, CredentialsError) as error:
         print(error, file=sys.stderr)
-        return 1
     except GoogleAPICallError as error:
         print(f"Google refuses: {error.message}", file=sys.stderr)
-        return 1
     except GoogleAuthError as error:
         print(f"{error}\n{SIGN_IN}", file=sys.stderr)
+    return 1
+
+
+def _clean(options: argparse.Namespace, now: datetime) -> int:
+    from trellis.retention.inventory import Services, removable
+
+    group = platform.load(options.folder)
+    if group.retention is None:
+        print(
+            f"{options.folder / platform.FILE} has no section `retention`: nothing says what is "
+            "kept. `trellis reference` has its keys.",
+            file=sys.stderr,
+        )
         return 1
+    services = Services(group)
+    index = load_index(services.storage, group.bucket)
+    if index.unreadable:
+        print(
+            f"{len(index.unreadable)} records of runs cannot be read, such as "
+            f"{index.unreadable[0]}: what they need is not known, so nothing is removed. Restore "
+            "or delete them.",
+            file=sys.stderr,
+        )
+        return 1
+    found = needs.of(index.runs, services.versions(), group.retention.runs, now)
+    if options.kept:
+        for folder, why in found.reasons.items():
+            print(f"Kept: {folder}: {why}")
+    return _each(removable(services, found, now), options.yes)
 
 
-def _each(items: Iterable[Item], yes: bool) -> int:
+def _erase(options: argparse.Namespace) -> int:
+    from trellis.retention import erasure
+    from trellis.retention.inventory import Services
+
+    group = platform.load(options.folder)
+    services = Services(group)
+    index = load_index(services.storage, group.bucket)
+    found = erasure.find(services, options.group, index.runs, services.versions())
+    for fingerprint, count in found.datasets.items():
+        print(f"Dataset {fingerprint}: {count} rows")
+    for run_ in found.runs:
+        print(f"Trained on them: {run_.uri}")
+    code = _each(erasure.removable(services, found), options.yes)
+    for version in found.versions:
+        print(
+            f"To be retrained without these rows: {version.name}, by {version.run}. Once another "
+            "version serves, delete this one, and run the command again"
+        )
+    print(
+        "Remove the rows from the source, too, or the next run has them again. Not searched: "
+        "datasets made of a manifest of images, tables outside "
+        f"{group.project}.{group.dataset}, copies that people have made."
+    )
+    return code
+
+
+def _each(items: Iterable["Item"], yes: bool) -> int:
     count = size = 0
     for item in items:
         if yes:

@@ -17,8 +17,8 @@ from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.spec import bqml
 from trellis.workflow.spec.platform import Platform
 
-_SNAPSHOT = "snapshot_"
-_DATASET_TABLES = (_SNAPSHOT + "{}", "automl_{}", "automl_{}_test")
+SNAPSHOT = "snapshot_"
+_DATASET_TABLES = (SNAPSHOT + "{}", "automl_{}", "automl_{}_test")
 """Tables and views of a dataset, by its fingerprint: of the stages snapshot and automl."""
 
 _TEMPORARY = "dataflow/"
@@ -84,17 +84,17 @@ def removable(services: Services, needs: Needs, now: datetime) -> Iterator[Item]
     retention = services.group.retention
     assert retention is not None
     for run in needs.expired:
-        yield from _of_run(services, run, f"{run.experiment}/{run.folder} has expired")
+        yield from of_run(services, run, f"{run.experiment}/{run.folder} has expired")
     yield from _datasets(services, needs, now - timedelta(days=retention.runs))
     yield from _predictions(services, now - timedelta(days=retention.predictions))
     yield from _temporary(services, now - timedelta(days=retention.temporary))
 
 
-def _of_run(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
+def of_run(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
     """Files of a run, models of its baselines, and what AutoML made for it."""
     group = services.group
     folder = run.uri.removeprefix(f"gs://{group.bucket}/")
-    yield from _folder(services, folder, why)
+    yield from folder_of(services, folder, why)
     label = label_value(run.folder)
     for type_ in bqml.TYPES:
         # As stages/bqml.py names them.
@@ -133,32 +133,40 @@ def _automl(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
 
 def _datasets(services: Services, needs: Needs, before: datetime) -> Iterator[Item]:
     """Datasets that no kept run has trained on, and their tables in BigQuery."""
-    bucket, group = services.group.bucket, services.group
+    group = services.group
     # Experiments may share a snapshot.
     needed = {fingerprint for _, fingerprint in needs.datasets}
     unneeded: set[str] = set()
-    for experiment in folders(services.storage, bucket):
-        if experiment.startswith("_"):
-            continue
-        for folder in folders(services.storage, bucket, f"{experiment}datasets/"):
-            fingerprint = folder.rstrip("/").rpartition("/")[2]
-            if needs.has(experiment.rstrip("/"), fingerprint):
-                needed.add(fingerprint)
-                continue
-            if _newest(services, folder) < before:
-                unneeded.add(fingerprint)
-                yield from _folder(services, folder, "no kept run has trained on it")
+    for experiment, fingerprint, folder in dataset_folders(services):
+        if needs.has(experiment, fingerprint):
+            needed.add(fingerprint)
+        elif _newest(services, folder) < before:
+            unneeded.add(fingerprint)
+            yield from folder_of(services, folder, "no kept run has trained on it")
     # A snapshot whose dataset was refused, or is gone, has no folder.
     place = f"{group.project}.{group.dataset}"
     for table in _found(lambda: list(services.bigquery.list_tables(place))) or ():
-        fingerprint = table.table_id.removeprefix(_SNAPSHOT)
-        old = table.table_id.startswith(_SNAPSHOT) and table.created < before
+        fingerprint = table.table_id.removeprefix(SNAPSHOT)
+        old = table.table_id.startswith(SNAPSHOT) and table.created < before
         if old and fingerprint not in needed:
             unneeded.add(fingerprint)
     for fingerprint in sorted(unneeded - needed):
-        for name in _DATASET_TABLES:
-            why = "no kept run has trained on it"
-            yield from _table(services, group.own_table(name.format(fingerprint)), why)
+        yield from tables_of(services, fingerprint, "no kept run has trained on it")
+
+
+def tables_of(services: Services, fingerprint: str, why: str) -> Iterator[Item]:
+    """The snapshot of a dataset, and its views."""
+    for name in _DATASET_TABLES:
+        yield from _table(services, services.group.own_table(name.format(fingerprint)), why)
+
+
+def dataset_folders(services: Services) -> Iterator[tuple[str, str, str]]:
+    """(experiment, fingerprint, folder in the bucket) of each dataset."""
+    for experiment in folders(services.storage, services.group.bucket):
+        if experiment.startswith("_"):
+            continue
+        for folder in folders(services.storage, services.group.bucket, f"{experiment}datasets/"):
+            yield experiment.rstrip("/"), folder.rstrip("/").rpartition("/")[2], folder
 
 
 def _predictions(services: Services, before: datetime) -> Iterator[Item]:
@@ -167,17 +175,18 @@ def _predictions(services: Services, before: datetime) -> Iterator[Item]:
     for experiment in folders(services.storage, bucket):
         for folder in folders(services.storage, bucket, f"{experiment}predictions/"):
             if _newest(services, folder) < before:
-                yield from _folder(services, folder, "the predictions have expired")
+                yield from folder_of(services, folder, "the predictions have expired")
 
 
 def _temporary(services: Services, before: datetime) -> Iterator[Item]:
     """Temporary files of Dataflow's jobs."""
     for folder in folders(services.storage, services.group.bucket, _TEMPORARY):
         if _newest(services, folder) < before:
-            yield from _folder(services, folder, "temporary")
+            yield from folder_of(services, folder, "temporary")
 
 
-def _folder(services: Services, prefix: str, why: str) -> Iterator[Item]:
+def folder_of(services: Services, prefix: str, why: str) -> Iterator[Item]:
+    """All objects below a prefix of the group's bucket, as one item; none if there are none."""
     bucket = services.group.bucket
     blobs = list(services.storage.list_blobs(bucket, prefix=prefix, fields=_FIELDS))
     if blobs:

@@ -74,7 +74,7 @@ def clean(project, tmp_path, capsys):
     (tmp_path / "platform.yaml").write_text(text + "\n")
 
     def run(yes=False, days=400):
-        options = argparse.Namespace(folder=tmp_path, yes=yes, kept=True)
+        options = argparse.Namespace(command="clean", folder=tmp_path, yes=yes, kept=True)
         code = command.run(options, datetime.now(UTC) + timedelta(days=days))
         return code, capsys.readouterr().out
 

@@ -1,0 +1,134 @@
+"""The rows of one group (a patient, a site) in everything that runs have made of a table."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.api_core.exceptions import NotFound
+from google.cloud import bigquery
+
+from trellis.retention.inventory import (
+    SNAPSHOT,
+    Item,
+    Services,
+    dataset_folders,
+    folder_of,
+    of_run,
+    tables_of,
+)
+from trellis.retention.needs import Made
+from trellis.workflow import sql
+from trellis.workflow.contracts.record import RunRecord
+
+
+@dataclass(frozen=True)
+class Found:
+    """What has rows of a group. datasets: rows by fingerprint. predictions: rows by table. runs:
+    those that trained on such a dataset. versions: models that came from them.
+    """
+
+    keys: frozenset[str]
+    datasets: dict[str, int]
+    predictions: dict[str, int]
+    runs: tuple[RunRecord, ...]
+    versions: tuple[Made, ...]
+
+
+def find(
+    services: Services, group: str, runs: Sequence[RunRecord], versions: Collection[Made]
+) -> Found:
+    """Look for the rows in every snapshot and table of predictions; the queries are billed.
+
+    group: a value of the column that `split.by` names, or of the key. Datasets made of a manifest
+    of images have no snapshot, and are not searched.
+    """
+    grouped = set(_grouped(services))
+    datasets: dict[str, int] = {}
+    keys: set[str] = set()
+    others: list[Any] = []
+    place = f"{services.group.project}.{services.group.dataset}"
+    for listed in services.bigquery.list_tables(place):
+        if listed.table_type != "TABLE":
+            continue
+        table = services.bigquery.get_table(listed.reference)
+        columns = {field.name for field in table.schema}
+        if "key" not in columns:
+            continue
+        if not listed.table_id.startswith(SNAPSHOT):
+            others.append(table)
+            continue
+        fingerprint = listed.table_id.removeprefix(SNAPSHOT)
+        # Of another rule, split_by is no group: a day, or a class.
+        by_group = "split_by" in columns and fingerprint in grouped
+        condition = "key = @value" + (" OR split_by = @value" if by_group else "")
+        found = _keys(services, str(table.reference), condition, group)
+        if found:
+            datasets[fingerprint] = len(found)
+            keys.update(found)
+    keys.add(group)
+    predictions = {
+        str(table.reference): count
+        for table in others
+        if (count := _count(services, str(table.reference), keys))
+    }
+    trained = tuple(run for run in runs if run.dataset in datasets)
+    folders = {run.uri for run in trained}
+    made = tuple(version for version in versions if version.run in folders)
+    return Found(frozenset(keys), datasets, predictions, trained, made)
+
+
+def removable(services: Services, found: Found) -> Iterator[Item]:
+    """What can be removed now: rows of predictions, datasets, and runs without a model in the
+    registry.
+    """
+    why = "has rows of the group"
+    for table, count in found.predictions.items():
+        yield Item(
+            f"{count} rows of BigQuery table {table}", why, _deletion(services, table, found.keys)
+        )
+    for _, fingerprint, folder in dataset_folders(services):
+        if fingerprint in found.datasets:
+            yield from folder_of(services, folder, why)
+    for fingerprint in found.datasets:
+        yield from tables_of(services, fingerprint, why)
+    kept = {version.run for version in found.versions}
+    for run in found.runs:
+        if run.uri not in kept:
+            yield from of_run(services, run, "trained on rows of the group")
+
+
+def _grouped(services: Services) -> Iterator[str]:
+    """Fingerprints of the datasets that keep groups together, by their columns.json."""
+    bucket = services.storage.bucket(services.group.bucket)
+    for _, fingerprint, folder in dataset_folders(services):
+        try:
+            columns = json.loads(bucket.blob(f"{folder}source/columns.json").download_as_bytes())
+        except NotFound:
+            continue
+        if columns["split"].get("by"):
+            yield fingerprint
+
+
+def _keys(services: Services, table: str, condition: str, value: str) -> list[str]:
+    statement = f"SELECT DISTINCT key FROM {sql.identifier(table)} WHERE {condition}"
+    one = bigquery.ScalarQueryParameter("value", "STRING", value)
+    config = bigquery.QueryJobConfig(query_parameters=[one])
+    return [row["key"] for row in services.bigquery.query_and_wait(statement, job_config=config)]
+
+
+def _count(services: Services, table: str, keys: Collection[str]) -> int:
+    name = sql.identifier(table)
+    statement = f"SELECT COUNT(*) AS found FROM {name} WHERE CAST(key AS STRING) IN UNNEST(@keys)"
+    (row,) = services.bigquery.query_and_wait(statement, job_config=_with(keys))
+    return int(row["found"])
+
+
+def _deletion(services: Services, table: str, keys: Collection[str]) -> Any:
+    statement = f"DELETE FROM {sql.identifier(table)} WHERE CAST(key AS STRING) IN UNNEST(@keys)"
+    return lambda: services.bigquery.query_and_wait(statement, job_config=_with(keys))
+
+
+def _with(keys: Collection[str]) -> bigquery.QueryJobConfig:
+    several = bigquery.ArrayQueryParameter("keys", "STRING", sorted(keys))
+    return bigquery.QueryJobConfig(query_parameters=[several])

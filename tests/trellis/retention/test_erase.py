@@ -1,0 +1,117 @@
+"""`trellis erase` against a real local_gcp: rows of one patient in all that was made of a table."""
+
+import argparse
+import json
+
+import pytest
+from google.cloud import aiplatform_v1 as api
+from google.cloud import bigquery, storage
+
+from tests.airflow_side import ROOT
+from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
+from trellis.retention import command
+
+REGION = "europe-west1"
+BUCKET = "erase-tests"
+DATASET = "erase_tests"
+OPTIONS = {"api_endpoint": f"{REGION}-aiplatform.googleapis.com"}
+ROWS = """
+    SELECT CONCAT('visit-', CAST(n AS STRING)) AS key, CONCAT('patient_', CAST(MOD(n, 5) AS STRING))
+      AS split_by, 'train' AS split
+    FROM UNNEST(GENERATE_ARRAY(1, 20)) AS n
+"""
+
+
+@pytest.fixture
+def tables(google):
+    """BigQuery: a snapshot with groups, one whose split_by is a class, and predictions."""
+    client = bigquery.Client(project="local-gcp", location="US")
+    client.delete_dataset(DATASET, delete_contents=True, not_found_ok=True)
+    client.create_dataset(DATASET)
+    for name in ("snapshot_aaaa", "snapshot_cccc"):
+        client.query_and_wait(f"CREATE TABLE {DATASET}.{name} AS {ROWS}")
+    client.query_and_wait(
+        f"CREATE TABLE {DATASET}.predictions_cells_r AS "
+        f"SELECT key, 'ill' AS label FROM {DATASET}.snapshot_aaaa"
+    )
+    client.query_and_wait(f"CREATE TABLE {DATASET}.other AS SELECT 'patient_3' AS name")
+    return client
+
+
+@pytest.fixture
+def project(google, tables, digits):
+    """Runs `served`, whose model is registered, and `tried`, both on that snapshot."""
+    bucket = google.buckets / BUCKET
+    client = storage.Client(project="local-gcp")
+    bucket.mkdir(exist_ok=True)
+    for folder in ("served", "tried"):
+        plan = a_plan_of(digits, folder, bucket=BUCKET)
+        write_files(google.buckets, plan, board=a_board())
+        record = a_run(digits, folder, board=a_board(), bucket=BUCKET)
+        record = record.model_copy(update={"dataset": "aaaa"})
+        record.upload(client.bucket(BUCKET).blob(f"_index/digits/runs/{folder}.json"))
+    for fingerprint, split in (("aaaa", {"by": "patient"}), ("cccc", {})):
+        source = bucket / "digits/datasets" / fingerprint / "source"
+        source.mkdir(parents=True, exist_ok=True)
+        (source / "columns.json").write_text(json.dumps({"split": {"rule": "x", **split}}))
+    model = {
+        "display_name": "digits",
+        "artifact_uri": f"gs://{BUCKET}/digits/runs/served/",
+        "container_spec": {"image_uri": "example.com/test/serve:1"},
+        "labels": {"trellis-experiment": "digits"},
+        "version_description": json.dumps({"run": f"gs://{BUCKET}/digits/runs/served/"}),
+    }
+    models = api.ModelServiceClient(client_options=OPTIONS)
+    parent = f"projects/local-gcp/locations/{REGION}"
+    models.upload_model(parent=parent, model=model).result(timeout=60)
+    return bucket
+
+
+@pytest.fixture
+def erase(project, tmp_path, capsys):
+    """erase(GROUP, YES): exit code and output."""
+    text = (ROOT / "dags/platform.yaml").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith(("bucket:", "dataset:"))]
+    text = "\n".join([*lines, f"bucket: {BUCKET}", f"dataset: {DATASET}"])
+    (tmp_path / "platform.yaml").write_text(text.replace("us-central1", REGION) + "\n")
+
+    def run(group, yes=False):
+        options = argparse.Namespace(command="erase", folder=tmp_path, group=group, yes=yes)
+        return command.run(options), capsys.readouterr().out
+
+    return run
+
+
+def rows(tables, name, where="TRUE"):
+    (row,) = tables.query_and_wait(f"SELECT COUNT(*) AS n FROM {DATASET}.{name} WHERE {where}")
+    return row["n"]
+
+
+def test_all_that_holds_a_patients_rows_is_found_and_removed(erase, project, tables):
+    code, listed = erase("patient_3")
+    assert code == 0
+    assert "Dataset aaaa: 4 rows" in listed
+    assert (
+        f"Would remove 4 rows of BigQuery table local-gcp.{DATASET}.predictions_cells_r" in listed
+    )
+    assert f"Would remove gs://{BUCKET}/digits/datasets/aaaa/" in listed
+    assert f"Would remove gs://{BUCKET}/digits/runs/tried/" in listed
+    assert "To be retrained without these rows: projects/" in listed
+    # There the column decides the split, and is no group.
+    assert "cccc" not in listed
+    assert rows(tables, "predictions_cells_r") == 20
+
+    assert erase("patient_3", yes=True)[0] == 0
+    assert rows(tables, "predictions_cells_r") == 16
+    names = {table.table_id for table in tables.list_tables(DATASET)}
+    assert names == {"snapshot_cccc", "predictions_cells_r", "other"}
+    assert not (project / "digits/runs/tried/plan.json").exists()
+    # Its model is in the registry: it must be retrained first.
+    assert (project / "digits/runs/served/plan.json").exists()
+    assert not (project / "digits/datasets/aaaa/source/columns.json").exists()
+
+
+def test_a_group_that_is_nowhere(erase):
+    code, listed = erase("patient_99")
+    assert code == 0
+    assert "0 items" in listed
