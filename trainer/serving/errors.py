@@ -11,6 +11,7 @@ An error response has the format of https://cloud.google.com/apis/design/errors:
 `details` is present only if fields of the request are wrong.
 """
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -122,6 +123,13 @@ class InvalidInstanceError(ValueError):
     def __init__(self, errors: Sequence[InvalidFieldError]):
         super().__init__("; ".join(f"{error.path}: {error}" for error in errors))
         self.errors = errors
+
+
+def trace(error: Exception) -> str:
+    """The kind of an unexpected error and where it was raised, for the log. Its message, which
+    only the caller gets, may quote the instance: a model's own operations may say anything.
+    """
+    return f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"
 
 
 def short(name: str) -> str:

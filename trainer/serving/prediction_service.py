@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from trainer.images import ImageError
-from trainer.serving import explaining, instances
+from trainer.serving import errors, explaining, instances
 from trainer.serving.batching import Batcher, Bound
 from trainer.serving.errors import (
     InvalidFieldError,
@@ -132,7 +132,7 @@ class PredictionService:
                         raise
                     return {"error": str(error).replace("instances[0].", "")}
                 except Exception as error:
-                    _log.exception("the model fails on an instance")
+                    _log.error("the model fails on an instance: %s", errors.trace(error))
                     return {"error": f"the model fails on this instance: {error}"}
             return prediction
 
@@ -213,7 +213,8 @@ class PredictionService:
         except Exception as error:
             if len(rows) == 1:
                 return [error]
-            _log.warning("a batch of %d failed, retrying one by one: %s", len(rows), error)
+            kind = type(error).__name__
+            _log.warning("a batch of %d failed, retrying one by one: %s", len(rows), kind)
         return [self._run([row])[0] for row in rows]
 
     def _decoded(
