@@ -99,8 +99,7 @@ def of_run(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
     for type_ in bqml.TYPES:
         # As stages/bqml.py names them.
         name = group.own_table(f"{run.experiment}_{type_}_{label}".replace("-", "_"))
-        with_model = _found(lambda name=name: services.bigquery.get_model(name))
-        if with_model is not None:
+        if _found(_bound(services.bigquery.get_model, name)) is not None:
             delete = _bound(services.bigquery.delete_model, name, not_found_ok=True)
             yield Item(f"BigQuery ML model {name}", why, delete)
     yield from _automl(services, run, why)
@@ -119,7 +118,7 @@ def _automl(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
 
     for pipeline in own(services.pipelines.list_training_pipelines(request=request, **REPEATABLE)):
         name = pipeline.model_to_upload.name.partition("@")[0]
-        if name and _found(lambda name=name: services.models.get_model(name=name)) is not None:
+        if name and _found(_bound(services.models.get_model, name=name)) is not None:
             yield Item(f"AutoML model {name}", why, _bound(_delete_model, services.models, name))
     for dataset in own(services.datasets.list_datasets(request=request, **REPEATABLE)):
         delete = _bound(_delete_dataset, services.datasets, dataset.name)
