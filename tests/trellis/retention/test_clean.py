@@ -49,7 +49,7 @@ def project(google, tables, digits):
         dataset = bucket / "digits/datasets" / fingerprint
         dataset.mkdir(parents=True, exist_ok=True)
         (dataset / "dataset.json").write_text("{}")
-    (bucket / "dataflow/tmp").mkdir(parents=True)
+    (bucket / "dataflow/tmp").mkdir(parents=True, exist_ok=True)
     (bucket / "dataflow/tmp/x").write_text("x")
     model = {
         "display_name": "digits",
