@@ -56,13 +56,13 @@ def test_nothing_is_released_before_it_was_tested(build):
         return waits[step].union(*map(after, waits[step]))
 
     for step in ("images", "wheel", "packages", "dags"):
-        assert {"check", "test", "terraform"} <= after(step)
+        assert {"check", "test", "experiments", "terraform"} <= after(step)
     assert {"images", "wheel", "packages"} <= after("dags")
 
 
 def test_every_script_that_a_step_runs_is_there(build):
     scripts = [word for step in build.steps for word in step.args if word.endswith(".sh")]
-    assert len(scripts) == 6
+    assert len(scripts) == 7
     for script in scripts:
         assert (terraform.ROOT / script).is_file(), script
 

@@ -59,6 +59,23 @@ GCLOUD = (
     + """\
 case "$*" in
     *describe*) cat "$INSTALLED" ;;
+    *"storage ls"*)
+        if [ -f "$REGISTRY/there" ]; then
+            cat "$REGISTRY/there"
+        else
+            echo "ERROR: One or more URLs matched no objects." >&2
+            exit 1
+        fi ;;
+    *list-runs*)
+        set -- $(echo "$*" | sed 's/.* -- //')
+        if [ -f "$REGISTRY/$1.$3" ]; then
+            cat "$REGISTRY/$1.$3"
+        elif [ -f "$REGISTRY/$1" ]; then
+            echo "No data found"
+        else
+            echo "Dag id $1 not found" >&2
+            exit 1
+        fi ;;
 esac
 """
 )
@@ -249,7 +266,7 @@ def test_tags_that_stand_alone_get_their_digest(checkout):
     arguments = re.findall(r"^ARG (?:PYTHON|BEAM|LAUNCHER)=(.*)$", dockerfile, re.M)
     steps = re.findall(r"name: (.*)", (checkout.folder / "infra/cloudbuild.yaml").read_text())
     named = [name for name in arguments + steps if name != "gcr.io/cloud-builders/docker"]
-    assert len(named) == 9
+    assert len(named) == 10
     assert all(re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", name) for name in named), named
     beam = f"apache/beam_python3.11_sdk:{arguments[1].split('@')[0]}"
     assert hashlib.sha256(f"{beam}\n".encode()).hexdigest() in arguments[1]
@@ -311,9 +328,65 @@ def test_the_wheel_is_uploaded_and_the_token_stays_off_the_command_line(checkout
 
 def test_dags_go_into_a_folder_of_their_own(checkout):
     checkout.run("dags.sh")
-    (command,) = checkout.asked
+    *_, command = checkout.asked
+    assert "rsync" in command
     assert command.endswith("dags gs://us-central1-trellis-0123abcd-bucket/dags/trellis")
     assert "--delete-unmatched-destination-objects" in command
     exclude = re.search(r"--exclude=(\S+)", command)[1]
     assert re.match(exclude, "__pycache__/a.pyc")
     assert not re.match(exclude, "experiments/digits.yaml")
+
+
+def there(checkout, *names):
+    """Put experiments where the environment has its DAG files."""
+    folder = "gs://us-central1-trellis-0123abcd-bucket/dags/trellis/experiments"
+    text = "".join(f"{folder}/{name}.yaml\n" for name in names)
+    (checkout.registry / "there").write_text(text)
+
+
+@pytest.mark.parametrize("state", ["running", "queued"])
+@pytest.mark.parametrize("dag", ["gone", "gone-predict"])
+def test_an_experiment_with_a_run_in_flight_is_not_removed(checkout, dag, state):
+    there(checkout, "digits", "gone")
+    (checkout.registry / "gone").touch()
+    (checkout.registry / f"{dag}.{state}").write_text('[{"dag_id": "x", "run_id": "manual__1"}]')
+    result = checkout.run("dags.sh")
+    assert result.returncode == 1
+    assert f"a run of the DAG {dag} is {state}" in result.stderr
+    assert not any("rsync" in command for command in checkout.asked)
+
+
+def test_an_experiment_whose_runs_have_ended_is_removed(checkout):
+    there(checkout, "digits", "gone")
+    (checkout.registry / "gone").touch()
+    # It stays, so it may run.
+    (checkout.registry / "digits.running").write_text('[{"run_id": "manual__1"}]')
+    assert checkout.run("dags.sh").returncode == 0
+    assert "rsync" in checkout.asked[-1]
+    assert not any("digits" in command for command in checkout.asked)
+
+
+def test_the_prefix_of_the_groups_dags_is_asked_for(checkout):
+    there(checkout, "gone")
+    (checkout.folder / "dags/platform.yaml").write_text(f"{PLATFORM}dag_prefix: lab-\n")
+    (checkout.registry / "lab-gone.running").write_text('[{"run_id": "manual__1"}]')
+    assert checkout.run("removed.sh").returncode == 1
+
+
+def test_runs_that_are_not_known_stop_the_release(checkout):
+    there(checkout, "gone")
+    refusing = GCLOUD.replace("Dag id $1 not found", "permission denied")
+    checkout.program("bin/gcloud", refusing)
+    result = checkout.run("removed.sh")
+    assert result.returncode == 1
+    assert "permission denied" in result.stderr
+
+
+def test_files_with_a_problem_are_not_released(checkout):
+    program = "#!/bin/sh\necho $TRELLIS_PLATFORM $* >>$RECORD\nexit 1\n"
+    checkout.program(".venv/airflow/bin/trellis", program)
+    result = checkout.run("experiments.sh", PLATFORM="platform.yaml")
+    assert result.returncode == 1
+    (asked,) = checkout.asked
+    assert asked.startswith("platform.yaml check dags/platform.yaml dags/experiments/")
+    assert "Nothing was released" in result.stderr
