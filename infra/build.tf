@@ -16,6 +16,7 @@ resource "google_project_iam_custom_role" "release" {
   title       = "Trellis: release into Composer"
   description = "See and update Composer environments; no creating, no deleting."
   permissions = [
+    "composer.environments.executeAirflowCommand", # to ask for runs of an experiment that is removed
     "composer.environments.get",
     "composer.environments.update",
     "composer.operations.get",

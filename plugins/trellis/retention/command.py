@@ -125,10 +125,16 @@ def _erase(options: argparse.Namespace) -> int:
 
 
 def _each(items: Iterable["Item"], yes: bool) -> int:
+    from trellis.retention.inventory import NeededAgainError
+
     count = size = 0
     for item in items:
-        if yes:
-            item.remove()
+        try:
+            if yes:
+                item.remove()
+        except NeededAgainError as error:
+            print(f"Kept: {error}")
+            continue
         print(f"{'Removed' if yes else 'Would remove'} {item.name}: {item.why}")
         count, size = count + 1, size + item.bytes
     what = f"{count} items, {size / 1e9:.2f} GB"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,7 @@ from google.api_core.exceptions import NotFound
 
 from trellis.google_api import GoogleApi
 from trellis.identity import EXPERIMENT_LABEL, label_value
-from trellis.results.index import client_of, folders
+from trellis.results.index import client_of, folders, load_index
 from trellis.retention.needs import Made, Needs
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.workflow.contracts.record import RunRecord
@@ -34,6 +34,10 @@ class Item:
     why: str
     remove: Callable[[], Any]
     bytes: int = 0
+
+
+class NeededAgainError(Exception):
+    """A run was planned meanwhile that uses it."""
 
 
 class Services:
@@ -141,7 +145,8 @@ def _datasets(services: Services, needs: Needs, before: datetime) -> Iterator[It
             needed.add(fingerprint)
         elif _newest(services, folder) < before:
             unneeded.add(fingerprint)
-            yield from folder_of(services, folder, "no kept run has trained on it")
+            for item in folder_of(services, folder, "no kept run has trained on it"):
+                yield _unless_planned(services, needs, fingerprint, item)
     # A snapshot whose dataset was refused, or is gone, has no folder.
     place = f"{group.project}.{group.dataset}"
     for table in _found(lambda: list(services.bigquery.list_tables(place))) or ():
@@ -150,7 +155,21 @@ def _datasets(services: Services, needs: Needs, before: datetime) -> Iterator[It
         if old and fingerprint not in needed:
             unneeded.add(fingerprint)
     for fingerprint in sorted(unneeded - needed):
-        yield from tables_of(services, fingerprint, "no kept run has trained on it")
+        for item in tables_of(services, fingerprint, "no kept run has trained on it"):
+            yield _unless_planned(services, needs, fingerprint, item)
+
+
+def _unless_planned(services: Services, needs: Needs, fingerprint: str, item: Item) -> Item:
+    """The item, which stays if a run on this dataset was planned since it was listed."""
+    known = {run.uri for run in needs.expired}
+
+    def remove() -> None:
+        runs = load_index(services.storage, services.group.bucket).runs
+        if any(run.dataset == fingerprint and run.uri not in known for run in runs):
+            raise NeededAgainError(f"{item.name} is needed by a run that was just planned")
+        item.remove()
+
+    return replace(item, remove=remove)
 
 
 def tables_of(services: Services, fingerprint: str, why: str) -> Iterator[Item]:
