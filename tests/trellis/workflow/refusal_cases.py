@@ -109,7 +109,7 @@ MANIFESTS = {
     ),
     "one class": (lines(classes=1), {}, "all 300 labelled lines are of one class"),
     "more than two classes": (
-        lines(), {("task",): "binary_classification"}, "3 classes (c0, c1, c2, ...)",
+        lines(), {("task",): "binary_classification"}, "3 classes ('c0', 'c1', 'c2')",
     ),
     "too many labels": (
         lines(600, 70), {("task",): "multilabel_classification"}, "70 different labels",

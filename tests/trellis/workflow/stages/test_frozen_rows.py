@@ -16,6 +16,7 @@ from trellis.workflow.stages import (
     snapshot,
     weight_checks,
 )
+from trellis_contracts.withheld import shown
 
 __all__ = ["client", "plan"]
 
@@ -26,7 +27,8 @@ def checked(frozen_row):
 
     def checked(query, **changes):
         planned, row = frozen_row(query, **changes)
-        return check.judge(row, planned.table, TASK, planned.experiment.source.split)
+        found = check.judge(row, planned.table, TASK, planned.experiment.source.split)
+        return tuple(list(map(shown, texts)) for texts in found)
 
     return checked
 
