@@ -147,7 +147,7 @@ def weighed(plan, client, group, weight):
         statement = job["query"].pop("query")
         config = QueryJobConfig.from_api_repr(job)
         rows = list(client.query_and_wait(statement, job_config=config))
-    return planned, weight_checks.judge(rows[0], planned.table, automl=True)
+    return planned, list(map(shown, weight_checks.judge(rows[0], planned.table, automl=True)))
 
 
 VISITS = "CAST(n AS STRING) AS sample_id, MOD(n, 2) = 0 AS malignant, CAST(n AS FLOAT64) AS x"
