@@ -2,6 +2,7 @@
 TensorFlow.
 """
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -59,15 +60,20 @@ def load(directory: Path) -> Model:
 
 
 class _Serve:
-    """Answers raw columns by the features' names, as the signature of a SavedModel does."""
+    """Answers raw columns by the features' names, as the signature of a SavedModel does; one call
+    at a time, as predictions and explanations have a thread each, and a library may not.
+    """
 
     def __init__(self, predictor: FilePredictor):
+        self._lock = threading.Lock()
         self._predictor = predictor
         self._rows = RawRows(predictor.features)
         self._names = np.array([name.encode() for name in predictor.dataset.classes], dtype=object)
 
     def __call__(self, **columns: np.ndarray) -> dict[str, np.ndarray]:
-        scores = self._predictor.scores(self._rows.batch(columns))
+        batch = self._rows.batch(columns)
+        with self._lock:
+            scores = self._predictor.scores(batch)
         dataset = self._predictor.dataset
         if dataset.is_regression:
             return {"value": scores}

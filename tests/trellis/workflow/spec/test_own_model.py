@@ -118,3 +118,38 @@ def test_a_wrong_file_is_told_with_its_own_lines(write):
 def test_a_model_of_rows_is_not_for_images(write):
     text = MODEL.replace("def build", 'INPUTS = ["table"]\n\ndef build')
     assert "line 8, model: towers.py is not for a source of images" in problems(write(model=text))
+
+
+FIT = "def fit(data, hyperparameters, report): ...\ndef load(folder): ...\n"
+BESIDE = GOOD.replace("model: dense\n", "model: dense\nother_models: {towers.py: {}}\n")
+
+
+def test_a_file_among_the_other_models_is_in_the_plan_and_in_its_own_jobs(write):
+    experiment = load(write(BESIDE, FIT))
+    plan = a_plan(experiment, RUN)
+    content = plan.file().to_document()
+    documents.check("plan", content, "plan.json")
+    again = from_file(PlanFile.from_document(content), RUN)
+    assert again.experiment.own_models == experiment.own_models
+    digest = hashlib.sha256(FIT.encode()).hexdigest()
+    address = f"gs://lab/mine/models/{digest}/towers.py"
+    assert content["model_files"]["towers.py"]["uri"] == address
+    own = job_messages.training_arguments(again.of("towers.py"), 3, "all", {})
+    assert {f"--model={address}", f"--model_sha256={digest}"} < set(own)
+    first = job_messages.training_arguments(again.of(None), 3, "all", {})
+    assert "--model=dense" in first
+    assert not any(flag.startswith("--model_sha256") for flag in first)
+
+
+def test_a_plan_of_before_there_were_several_files_is_read(write):
+    plan = a_plan(load(write()), RUN)
+    content = plan.file().to_document()
+    (own,) = content.pop("model_files").values()
+    content["model_file"] = own
+    documents.check("plan", content, "plan.json")
+    again = from_file(PlanFile.from_document(content), RUN)
+    assert again.experiment.own_model == plan.experiment.own_model
+    content["model_file"] = None
+    content["configuration"]["model"] = "dense"
+    content["configuration"]["tune"]["search"] = {"units": {"choose": [8, 16]}}
+    assert from_file(PlanFile.from_document(content), RUN).experiment.own_models == {}
