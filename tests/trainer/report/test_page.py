@@ -138,6 +138,44 @@ def test_the_balance_of_the_classes_by_split(run_folder, classifier):
     assert "240 75.0% 30 75.0% 30 75.0% 300" in Page(report(run)).text
 
 
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("mine.py", "--model gs://lab/models/1/mine.py \\ --model_sha256 " + "1" * 64),
+        ("other.py", "--model gs://lab/models/2/other.py \\ --model_sha256 " + "2" * 64),
+        ("dense", "--model dense \\ --task"),
+    ],
+)
+def test_the_command_names_the_file_of_the_contenders_own_model(
+    run_folder, classifier, model, expected
+):
+    """A run has several models, each of a file of its own or the trainer's."""
+    labels = np.arange(60) % 2
+    run = run_folder(labels, 2)
+    declaration = {
+        "description": "",
+        "inputs": ["table"],
+        "hyperparameters": {},
+        "loss": False,
+        "metrics": False,
+    }
+    run.plan(
+        {
+            "model_files": {
+                name: {
+                    "name": name,
+                    "sha256": digit * 64,
+                    "uri": f"gs://lab/models/{digit}/{name}",
+                    "declaration": declaration,
+                }
+                for name, digit in (("mine.py", "1"), ("other.py", "2"))
+            }
+        }
+    )
+    run.contender(1, classifier(labels, 2, skill=1, seed=1), model=model)
+    assert expected in " ".join(Page(report(run)).text.split())
+
+
 def test_the_command_repeats_every_digit(digits, classifier):
     labels = digits.labels
     exact = {"learning_rate": 0.0031234567890123, "units": 4096, "augment": True, "layers": 2.0}
