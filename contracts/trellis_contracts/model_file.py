@@ -4,7 +4,7 @@
         "width": {"default": 64, "minimum": 8, "maximum": 512, "description": "units of a layer"},
         "gate":  {"default": "relu", "enum": ["relu", "gelu"], "description": "activation"},
     }
-    INPUTS = ["table"]                       # optional: "image", "table"; left out: either
+    INPUTS = ["table"]                       # optional: of images or columns alone; else of all
 
     def build(dataset, hyperparameters): ...             # returns a Keras model
     def loss(labels, outputs, hyperparameters): ...      # optional
@@ -29,7 +29,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from trellis_contracts import model_imports
+from trellis_contracts import model_functions, model_imports
 
 KINDS = ("image", "table")
 
@@ -54,8 +54,8 @@ _LARGEST = 1e300
 _LOWER, _UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
 _WORDS = ("type", "default", "description", "unit", "enum", *_LOWER, *_UPPER)
 _INPUTS = (
-    'expected ["image"], ["table"], or ["image", "table"] for a file that learns from either; no '
-    "dataset has both an image and a table"
+    'expected ["image"] or ["table"], if it learns from images or columns alone; left out, it '
+    "learns from all that a dataset has"
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _OF_KERAS = {
@@ -64,6 +64,7 @@ _OF_KERAS = {
     "metrics": ("labels", "outputs", "hyperparameters"),
 }
 _OF_ESTIMATOR = {"fit": ("data", "hyperparameters", "report"), "load": ("folder",)}
+_FUNCTIONS = (*_OF_KERAS, *_OF_ESTIMATOR)
 _MORE = {"fit": 1}
 """Arguments that a function may take beyond those: `run`."""
 
@@ -125,7 +126,8 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
         line = getattr(error, "lineno", None) or 1
         message = getattr(error, "msg", None) or str(error)
         raise ModelFileError([Mistake(line, f"not Python: {message}")]) from None
-    mistakes: list[Mistake] = [Mistake(line, text) for line, text in model_imports.failing(tree)]
+    wrong = [*model_imports.failing(tree), *model_functions.repeated(tree, _FUNCTIONS)]
+    mistakes = [Mistake(line, text) for line, text in wrong]
     defined = {function.name: function for function in tree.body if _is_function(function)}
     estimator = "fit" in defined
     mistakes += _functions(defined)
@@ -145,6 +147,9 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
             inputs = tuple(value)
         elif value is not None:
             mistakes.append(Mistake(node.lineno, f"INPUTS: {_INPUTS}"))
+    if not mistakes:
+        known = {*common, *hyperparameters}
+        mistakes = [Mistake(*found) for found in model_functions.unknown(defined, known)]
     if mistakes:
         raise ModelFileError(mistakes)
     about = (ast.get_docstring(tree) or "").partition("\n")[0]

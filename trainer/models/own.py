@@ -146,8 +146,8 @@ class OwnModel:
         module = types.ModuleType(_MODULE)
         # pickle finds the file's classes by the module's name.
         sys.modules[_MODULE] = module
-        module.__file__ = self.name
-        # For tracebacks, and for TensorFlow, which reads the source of what it compiles.
+        # For tracebacks, and for TensorFlow, which reads the source of what it compiles. With a
+        # __file__, which is not here, TensorFlow would read that file again, and lose these lines.
         lines = self.text.decode("utf-8").splitlines(keepends=True)
         linecache.cache[self.name] = (len(self.text), None, lines, self.name)
         exec(compile(self.text, self.name, "exec"), module.__dict__)
@@ -165,7 +165,7 @@ class OwnModel:
             return run()
         except ModelError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             lines = [
                 frame.lineno
                 for frame in traceback.extract_tb(error.__traceback__)

@@ -15,6 +15,7 @@ from trellis.new.shapes import HEADER, Shape, is_image, shape_of
 from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import image_manifest
+from trellis.workflow.spec.problems import GUIDE
 from trellis.workflow.spec.split import GroupSplit
 from trellis_contracts.withheld import shown
 
@@ -47,9 +48,9 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
     client: google.cloud.storage.Client. several: whether a line may have any number of labels; true
     in any case if lines differ in how many they have.
     """
-    text = _blob_text(client, address)
+    content = _content(client, address)
     try:
-        lines = list(image_manifest.lines(address, io.StringIO(text, newline="")))
+        lines = list(image_manifest.lines_of(address, content))
         several = several or len({len(line.fields) - (line.place or 0) for line in lines}) > 1
         contents = image_manifest.count(address, lines, several=several)
     except SourceError as error:
@@ -64,17 +65,26 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
             contents = image_manifest.count(address, lines, GroupSplit(by="group"))
         except SourceError:  # too few groups
             grouped = False
+    left_out = [
+        Note("left out", f"{len(numbers):,} lines: {why}, as line {numbers[0]}")
+        for why, numbers in contents.rejected.items()
+    ]
+    classes = dict(sorted(contents.classes.items()))
+    if not contents.images or (len(classes) < 2 and not several):
+        why = "; ".join(note.of for note in left_out)
+        one = f"all {contents.examples:,} images are of one class" if classes else why
+        raise DataError(f"{address} has nothing to learn: {one} ({GUIDE})")
     splits = all(line.ml_use for line in lines)
     uris = [fields[place] for fields, place in named]
     notes, found = _seen(client, address, sampled(uris))
     return Images(
         address,
-        dict(sorted(contents.classes.items())),
+        classes,
         grouped=grouped,
         frozen=splits,
         several=several,
-        count=contents.examples,
-        notes=tuple(notes),
+        count=len(contents.images),
+        notes=(*left_out, *notes),
         **found,
     )
 
@@ -152,12 +162,13 @@ def of_folder(folder: Path, address: str) -> Images:
     )
 
 
-def _blob_text(client: Any, address: str) -> str:
+def _content(client: Any, address: str) -> bytes:
     from google.api_core.exceptions import GoogleAPICallError
 
     try:
-        return blob(client, address).download_as_bytes().decode("utf-8-sig")
-    except (GoogleAPICallError, UnicodeDecodeError, ValueError) as error:
+        content: bytes = blob(client, address).download_as_bytes()
+        return content
+    except (GoogleAPICallError, ValueError) as error:
         raise DataError(f"{address} cannot be read: {error}") from None
 
 

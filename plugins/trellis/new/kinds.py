@@ -109,7 +109,7 @@ def check_inner(path: Path, name: str) -> None:
 
 
 def _other(name: str) -> tuple[str, str] | None:
-    """What a file of this name is, and the way to a table; None for a name that says nothing."""
+    """Describe a file of this name, and the way to a table; None for a name that says nothing."""
     return next((words for ends, words in _OTHERS.items() if name.endswith(ends)), None)
 
 

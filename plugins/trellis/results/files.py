@@ -61,9 +61,9 @@ def load_files(client: Any, run: Run) -> RunFiles:
         plan = pool.submit(load, PlanFile, run.plan)
         leaderboard = pool.submit(load, Leaderboard, run.leaderboard)
         deployment = pool.submit(load, Deployment, run.deployment)
-        dataset = plan.result().dataset.uri if plan.result() else None
-        exported = dataset is not None and _any_blob(client, dataset)
-    found = plan.result(), leaderboard.result(), deployment.result()
+        planned = plan.result()
+        exported = planned is not None and _any_blob(client, planned.dataset.uri)
+    found = planned, leaderboard.result(), deployment.result()
     return RunFiles(run, *found, tuple(problems), exported, logged.result())
 
 

@@ -61,7 +61,8 @@ def test_only_the_planned_content_is_executed(tmp_path):
     ("end", "problem"),
     [
         ("    return x / nothing\n", "mine.py, line 9: NameError: name 'nothing' is not defined"),
-        ("    return hyperparameters.layers\n", "line 9: AttributeError: .* has no attribute 'lay"),
+        ("    return dataset.layers\n", "line 9: AttributeError: .* has no attribute 'layers'"),
+        ("    raise SystemExit(3)\n", "mine.py, line 9: SystemExit: 3"),
         ("    return 3\n", "mine.py: build returned int, not a Keras model"),
         (
             "    return keras.Model(row.inputs, layers.Dense(5)(x))\n",

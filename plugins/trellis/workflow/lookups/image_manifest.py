@@ -47,6 +47,10 @@ ML_USES = {
 AutoML Vision's (https://cloud.google.com/vision/automl/docs/prepare), which public manifests have.
 The export has the same (trainer/exporting/images/manifest.py)."""
 
+# A line after a line break within quotes: without an image of its own, it would be lost unseen.
+_SWALLOWED = re.compile(r"[\r\n](?:[^\r\n,]*,)?\s*\"?gs://")
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
 _SHOWN = 3
 
 _FORMAT = "expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
@@ -117,6 +121,11 @@ def lines(address: str, text: Iterable[str]) -> Iterator[Line]:
     try:
         for record in reader:
             fields = [value.strip() for value in record]
+            if any(_SWALLOWED.search(value) for value in fields):
+                raise SourceError(
+                    f"{address}: line {number} opens quotes that are not closed before the next "
+                    'image: close them, or write a quote inside a field twice ("")'
+                )
             if any(fields):
                 first = enumerate(fields[:2])
                 place = next((n for n, value in first if _IMAGE.fullmatch(value)), None)
@@ -131,7 +140,8 @@ def lines_of(address: str, content: bytes) -> Iterator[Line]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{address} is no CSV file in UTF-8: {error}; {_FORMAT}") from None
+        place = f"byte 0x{content[error.start]:02X} in line {content.count(10, 0, error.start) + 1}"
+        raise SourceError(f"{address} is no text in UTF-8 ({place}): save it as UTF-8") from None
     return lines(address, io.StringIO(text, newline=""))
 
 
@@ -233,6 +243,10 @@ def _checked(address: str, lines: Iterable[Line]) -> list[Line]:
     found = list(lines)
     if without := next((line for line in found if line.place is None), None):
         raise SourceError(f"{address}: {_named([without])} names no image; {_FORMAT}")
+    alone = [line.fields[0] for line in found if len(line.fields) == 1]
+    for mark, name in _SEPARATORS.items():
+        if alone and len(alone) == len(found) and all(mark in text for text in alone):
+            raise SourceError(f"{address}: its fields are separated by {name}; {_FORMAT}")
     if unknown := [line for line in found if line.ml_use is None]:
         words = ", ".join(word.upper() for word in ML_USES if word)
         raise SourceError(

@@ -85,7 +85,7 @@ def test_a_file_may_call_a_hyperparameter_as_another_model_does(loaded):
 
 def test_nothing_of_networks_is_asked_of_a_file_with_fit(loaded):
     """Neither a batch of at most the train split's examples, nor classes in its class_weights."""
-    file = FILE.replace('"leaf"', '"class_weights"')
+    file = FILE.replace('"leaf"', '"class_weights"').replace(".leaf", ".class_weights")
     experiment = loaded(FOREST.replace("leaf: ", "class_weights:"), file)
     assert list(experiment.networks) == ["dense"]
     assert unknown_classes(experiment, ["0", "1"]) is None
