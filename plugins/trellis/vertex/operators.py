@@ -8,7 +8,6 @@ form, every field templated, in place of the parameters that describe a part of 
 """
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -28,7 +27,7 @@ from airflow.providers.google.cloud.operators.vertex_ai.hyperparameter_tuning_jo
 from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.aiplatform_v1.types import JobState
 
-from trellis import attempts, console
+from trellis import console
 from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels
 from trellis.verdict import JobFailedForGood
 from trellis.vertex.base import PLACE, VertexTask, filled
@@ -79,9 +78,7 @@ class OneJobPerTask(VertexTask):
             raise AirflowSkipException("This run does not need it.")
         self._labels = job_labels(context["ti"], self.generation)
         message = message_of(self.kind, described, self._labels)
-        if self.limit is not None:
-            attempts.left(self.limit, self._used(), self.kind.title)
-        job = find_or_create(self._jobs, message, self.log)
+        job = find_or_create(self._jobs, message, self.log, self.limit)
         self.log.info("Console: %s", console.vertex(job.name))
         ConsoleLink.remember(context, job.name)
         if state_of(job) in FINISHED:
@@ -119,16 +116,13 @@ class OneJobPerTask(VertexTask):
             self.log.info("The task was killed: cancelling its %s %s", self.kind.title, job.name)
             self._jobs.cancel(job.name)
 
-    def _used(self, before: datetime.datetime | None = None) -> float:
-        assert self._labels is not None
-        key, round_ = self._labels[KEY_LABEL], self._labels[ROUND_LABEL]
-        return seconds_used(self._jobs, key, round_, before)
-
     def _limit(self, job: Any) -> float | None:
         """Seconds that the job may take: what the attempts before have left of the limit."""
         if self.limit is None:
             return None
-        return max(1.0, self.limit - self._used(job.create_time))
+        assert self._labels is not None
+        key, round_ = self._labels[KEY_LABEL], self._labels[ROUND_LABEL]
+        return max(1.0, self.limit - seconds_used(self._jobs, key, round_, job.create_time))
 
     def _raise_if_overstayed(self, job: Any) -> None:
         """Raise JobFailedForGood for a job that was stopped as it took too long."""

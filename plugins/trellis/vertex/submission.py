@@ -43,19 +43,20 @@ TRY_AGAIN = (
 _NEVER = (exceptions.InvalidArgument, exceptions.PermissionDenied, exceptions.NotFound)
 
 
-def find_or_create(jobs: Jobs, message: Any, log: Any) -> Any:
+def find_or_create(jobs: Jobs, message: Any, log: Any, limit: float | None = None) -> Any:
     """The job of the task that labelled `message`: adopted if it is there, else created.
 
     Adopts a job that succeeded, runs or waits. A job that failed by its own fault in this round (no
     one has cleared the task since) fails this attempt at once, as it failed the previous one. In
-    all other cases (cancelled, Google's fault, an earlier round's failure) it creates a new job.
+    all other cases (cancelled, Google's fault, an earlier round's failure) it creates a new job,
+    with the time that those before have left (`within_plan`).
 
     Raises JobFailed when Vertex refuses for two minutes, with the quota's name if it is one;
     JobFailedForGood as above, and for errors that waiting does not fix: permissions, a
     malformed job.
     """
     try:
-        return retrying(log)(_find_or_create_once)(jobs, message, log)
+        return retrying(log)(_find_or_create_once)(jobs, message, log, limit)
     except _NEVER as error:
         raise JobFailedForGood(
             f"Vertex AI refuses this {jobs.kind.title}: {reason(error)}"
@@ -99,15 +100,19 @@ def find(jobs: Jobs, key: str, round_: str) -> Any | None:
     return None
 
 
-def within_plan(jobs: Jobs, message: Any) -> Any:
+def within_plan(jobs: Jobs, message: Any, limit: float | None = None) -> Any:
     """The next job of a task, with the time that those before have left of its limit.
 
-    Of a tuning job, the limit is that of each trial. Raises JobFailedForGood if nothing is left. A
-    pipeline of AutoML has no time limit, and one that fails is not billed:
+    limit: seconds, of a kind of job whose message has none; the caller enforces it. Of a tuning
+    job, the limit is that of each trial. Raises JobFailedForGood if nothing is left. A pipeline of
+    AutoML has no time limit, and one that fails is not billed:
     https://cloud.google.com/vertex-ai/pricing#automl_models
     """
     kind = jobs.kind
     if not kind.spec:
+        if limit is not None:
+            key, round_ = message.labels[KEY_LABEL], message.labels[ROUND_LABEL]
+            attempts.left(limit, seconds_used(jobs, key, round_), kind.title)
         return message
     scheduling = getattr(message, kind.spec).scheduling
     allowed = scheduling.timeout.total_seconds()
@@ -156,11 +161,11 @@ def reason(error: Any) -> str:
     return f"{text} (quota: {', '.join(missing)})" if missing else text
 
 
-def _find_or_create_once(jobs: Jobs, message: Any, log: Any) -> Any:
+def _find_or_create_once(jobs: Jobs, message: Any, log: Any, limit: float | None) -> Any:
     round_ = message.labels[ROUND_LABEL]
     found = find(jobs, message.labels[KEY_LABEL], round_)
     if found is None:
-        message = within_plan(jobs, message)
+        message = within_plan(jobs, message, limit)
         try:
             created = jobs.create(message)
         except exceptions.ResourceExhausted:

@@ -5,13 +5,18 @@ import logging
 
 import pytest
 from google.api_core import exceptions
-from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
+from google.cloud.aiplatform_v1.types import (
+    BatchPredictionJob,
+    CustomJob,
+    HyperparameterTuningJob,
+    JobState,
+)
 from google.rpc import code_pb2, error_details_pb2
 
 from trellis.identity import KEY_LABEL, ROUND_LABEL
 from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex import submission
-from trellis.vertex.jobs import CUSTOM, TUNING
+from trellis.vertex.jobs import BATCH, CUSTOM, TUNING
 from trellis.vertex.submission import find_or_create
 
 LOG = logging.getLogger(__name__)
@@ -196,3 +201,28 @@ def test_trials_of_a_repeated_search_share_what_is_left():
 def test_a_job_that_got_no_machines_leaves_all_of_the_time():
     job = past("FAILED", code=code_pb2.RESOURCE_EXHAUSTED)
     assert next_job(Jobs(job)) == 10
+
+
+class Batches(Jobs):
+    kind = BATCH
+
+
+def batch(state, minutes):
+    start = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+    return BatchPredictionJob(
+        name="projects/1/locations/r/batchPredictionJobs/old",
+        state=JobState[f"JOB_STATE_{state}"],
+        error={"code": code_pb2.INTERNAL if state == "FAILED" else 0},
+        labels={KEY_LABEL: "k", ROUND_LABEL: "0"},
+        create_time=start,
+        start_time=start,
+        end_time=start + datetime.timedelta(minutes=minutes),
+    )
+
+
+def test_a_job_that_ended_just_before_its_limit_is_adopted():
+    message = BatchPredictionJob(labels={KEY_LABEL: "k", ROUND_LABEL: "0"})
+    found = find_or_create(Batches(batch("SUCCEEDED", 59.9)), message, LOG, 3600)
+    assert found.name.endswith("/old")
+    with pytest.raises(JobFailedForGood, match="its plan has"):
+        find_or_create(Batches(batch("FAILED", 59.9)), message, LOG, 3600)
