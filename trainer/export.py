@@ -1,31 +1,17 @@
-"""Export a dataset: labelled images, or the rows of a table -> TFRecord files and dataset.json.
+"""Export a dataset: rows, with images or without -> TFRecord files and dataset.json.
 
-Every image is decoded, turned upright, resized and written, with its key and class index, to a
-TFRecord file of its split; every row is encoded as trellis_contracts.dataset describes, with the
-images at the addresses in its columns. The split is a pure function of the key, and so the same in
-every export, unless a manifest of images names it. Files:
+Every row is encoded as trellis_contracts.dataset describes, with its key and its label, into a
+TFRecord file of its split; every image at an address in its columns is decoded, turned upright and
+resized. Files:
 
   OUTPUT/{train,validation,test}-00000-of-000NN.tfrecord   tf.train.Example: key, features, label
-  OUTPUT/rejected.jsonl         manifest lines and rows without an example, with the reason
+  OUTPUT/rejected.jsonl         rows without an example, with the reason
   OUTPUT/dataset.json           describes the files; written last: its presence commits the dataset
-  OUTPUT/partial/               temporary files during the export of a table
+  OUTPUT/partial/               temporary files during the export
 
-A manifest is Vertex AI's image import CSV: one image per line, no header:
-
-  gs://bucket/flowers/0001.jpg,daisy
-  training,gs://bucket/flowers/0001.jpg,daisy       with the split, on every line or on none
-  gs://bucket/scans/0001.png,malignant,patient 7    with the group, for --split_by
-  gs://bucket/scans/0001.png,malignant,2024-03-01   with the day, for --split_by and --split_days
-  gs://bucket/scans/0002.png,effusion,mass          several labels, or none: --task
-                                                    multilabel_classification
-
-A table is a columns.json (trellis_contracts.columns) with rows-*.parquet in the same
-folder. A source whose name ends in .json is a table, any other a manifest.
+The source is a columns.json (trellis_contracts.columns) with rows-*.parquet in the same folder.
 
 Examples:
-  python -m trainer.export --source gs://bucket/flowers/manifest.csv \\
-      --output gs://bucket/flowers/datasets/3f2a/ --fingerprint 3f2a --image_size 128
-  ... --image_size 8 --channels 1 --encoding png --shards 4     small grey drawings, lossless
   python -m trainer.export --source gs://bucket/cells/datasets/77ab/source/columns.json \\
       --output gs://bucket/cells/datasets/77ab/ --fingerprint 77ab --shards 8
   ... --dry-run                                                 splits, bytes and time, no dataset
@@ -47,9 +33,8 @@ from typing import TYPE_CHECKING
 from trainer import storage
 from trainer.exporting import ExportError
 from trainer.exporting.flags import parse_flags
-from trainer.exporting.settings import ExportSettings, ImageExportSettings
+from trainer.exporting.settings import ExportSettings
 from trellis_contracts.dataset import FILE_NAME, SPLITS, DatasetDescription, DatasetError
-from trellis_contracts.tasks import REGRESSION
 
 if TYPE_CHECKING:
     from trainer.exporting.objects import Objects
@@ -84,10 +69,7 @@ def export(settings: ExportSettings, beam_flags: Sequence[str] = ()) -> None:
     for address in (settings.source, settings.output):
         objects.require_bucket(address)
     with without_rows(settings, objects):
-        if isinstance(settings, ImageExportSettings):
-            sha256 = _check_manifest(settings, objects)
-        else:
-            sha256 = _check_table(settings, objects)
+        sha256 = _check_source(settings, objects)
     if settings.dry_run:
         from trainer.exporting.dry_run import estimate
 
@@ -124,14 +106,16 @@ def _find_dataset(settings: ExportSettings, objects: "Objects") -> DatasetDescri
     return dataset
 
 
-def _check_table(settings: ExportSettings, objects: "Objects") -> str:
-    """Run all checks that need no row; returns the SHA-256 of columns.json.
+def _check_source(settings: ExportSettings, objects: "Objects") -> str:
+    """Run all checks that need only a few rows; returns the SHA-256 of columns.json.
 
     Raises ExportError.
     """
+    from trainer.exporting.tables.probe import probe
     from trainer.exporting.tables.steps import read_source
 
     source = read_source(settings, objects)
+    probe(source, objects)
     files = len({work.uri for work in source.work})
     print(
         f"{settings.source}: {source.rows} rows in {files} Parquet files, "
@@ -145,38 +129,7 @@ def _remove_partial_files(settings: ExportSettings, objects: "Objects") -> None:
     """Clean up after a failure. The next export overwrites and removes what a killed one leaves."""
     from trainer.exporting.tables.layout import PARTIAL_FOLDER
 
-    if not isinstance(settings, ImageExportSettings):
-        objects.remove_folder(storage.join(settings.output, PARTIAL_FOLDER))
-
-
-def _check_manifest(settings: ImageExportSettings, objects: "Objects") -> str:
-    """Run all checks that need no image; returns the SHA-256 of the manifest.
-
-    Raises ExportError.
-    """
-    from trainer.exporting.images.assignment import make_plan
-    from trainer.exporting.images.commit import check_rejected_share
-    from trainer.exporting.images.manifest import parse
-    from trainer.exporting.images.probe import refuse_deep
-
-    try:
-        content = objects.read(settings.source)
-    except FileNotFoundError as error:
-        raise ExportError(f"there is no manifest at {settings.source}") from error
-    manifest = parse(content, settings.source, settings.split_by, settings.task, settings.days)
-    check_rejected_share(manifest.rejected, manifest.lines, settings)
-    plan = make_plan(manifest, settings)
-    for bucket in sorted({row.uri.split("/", 3)[2] for row in manifest.rows if "://" in row.uri}):
-        objects.require_bucket(f"gs://{bucket}/")
-    refuse_deep(manifest.rows, settings.image, objects.read)
-    sizes = ", ".join(f"{plan.examples(split)} {split}" for split in SPLITS)
-    what = "a number each" if settings.task == REGRESSION else f"{len(plan.classes)} classes"
-    print(
-        f"{settings.source}: {manifest.lines} lines, {len(manifest.rejected)} rejected, "
-        f"{what}; by {plan.split.rule} {sizes}; {len(plan.work)} shards",
-        flush=True,
-    )
-    return manifest.sha256
+    objects.remove_folder(storage.join(settings.output, PARTIAL_FOLDER))
 
 
 def _print_summary(settings: ExportSettings, dataset: DatasetDescription, seconds: float) -> None:

@@ -25,7 +25,8 @@ The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STR
 validation or test), `label` (STRING, of a multi-label task as tasks.classes_in reads it; FLOAT64
 for a regression), one column per feature, and `split_by` (STRING), the group of each row, if groups
 decide the split, and `example_weight` (FLOAT64), if rows have weights. The column of an image
-feature holds the images' addresses, gs://BUCKET/OBJECT.
+feature holds the images' addresses, gs://BUCKET/OBJECT. The lines of a manifest of images are such
+rows, with one feature, and have the column `rejected` (STRING): why a line is no example.
 """
 
 from collections.abc import Mapping
@@ -44,6 +45,9 @@ SPLIT_BY = "split_by"
 
 WEIGHT = "example_weight"
 """Column of each row's weight, where rows have weights."""
+
+REJECTED = "rejected"
+"""Column of why a manifest's line is no example; NULL of all others."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,10 @@ class TableFeature:
         of = "" if self.column == self.name else f" (column {self.column})"
         return f"feature {self.name!r}{of}"
 
-    def described(self) -> Feature:
-        """An image feature as dataset.json describes it. Raises TypeError for another kind."""
+    def described(self, alone: bool = False) -> Feature:
+        """An image feature as dataset.json describes it. alone: the only feature of a manifest's
+        records. Raises TypeError for another kind.
+        """
         if self.image is None:
             raise TypeError(f"{self.title} is {self.kind}, not an image")
         form = self.image
@@ -90,7 +96,7 @@ class TableFeature:
             dtype="uint8" if form.scale is None else "uint16",
             encoding=form.encoding,
             shape=(*form.size, form.channels),
-            column=self.column,
+            column=None if alone else self.column,
             resize=form.resize,
             scale=form.scale,
         )
@@ -137,6 +143,17 @@ class Columns:
         """The features of these kinds, in order."""
         return [feature for feature in self.features if feature.kind in kinds]
 
+    def images(self) -> dict[TableFeature, Feature]:
+        """The images, and how dataset.json describes them."""
+        return {feature: feature.described(self.of_manifest) for feature in self.of(IMAGE)}
+
+    @property
+    def of_manifest(self) -> bool:
+        """True if the rows are the lines of a manifest: the column REJECTED has the reasons why
+        some of them are no examples.
+        """
+        return "manifest" in self.source
+
     @property
     def is_regression(self) -> bool:
         """True if the label is a number to predict."""
@@ -170,6 +187,7 @@ class Columns:
             "label": "FLOAT64" if self.is_regression else "STRING",
             **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
             **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
+            **({REJECTED: "STRING"} if self.of_manifest else {}),
         }
 
     def to_document(self) -> dict[str, Any]:

@@ -4,9 +4,8 @@ it.
 A dataset is a folder gs://BUCKET/EXPERIMENT/datasets/FINGERPRINT/ with
 
     train-00000-of-00004.tfrecord ...   validation-..., test-...: uncompressed TFRecords
-    rejected.jsonl    {"line": 12, "uri": "gs://...", "label": "3", "reason": "..."} for each line
-                      of an image manifest that became no example; of a table {"key", "feature",
-                      "uri", "label", "reason", "split"} for each row with an unusable image
+    rejected.jsonl    {"key", "feature", "uri", "label", "reason", "split"} for each row with an
+                      unusable image, and each line of a manifest that is no example (split "")
     dataset.json      this description; written last, without it there is no dataset
 
 dataset_features.py describes the records. dataset.json, schema 2 (the values are examples):
@@ -14,8 +13,7 @@ dataset_features.py describes the records. dataset.json, schema 2 (the values ar
     {"schema": 2,
      "fingerprint": "3f2a...",
      "task":     null,                      of images of one class each; else one of TASKS
-     "source":   {"manifest": "gs://b/manifest.csv", "sha256": "...", "lines": 1797},   of images
-                 {"columns": "gs://b/columns.json", "sha256": "...",  of a table; the rest stands
+     "source":   {"columns": "gs://b/columns.json", "sha256": "...",  the rest stands
                   "table": "p.d.t", "query": null, "partition": ...,  in columns.json as the
                   "snapshot": "p.d.snapshot_3f2a", "rows": 569},      dataset's `source`
      "split":    {"rule": "FARM_FINGERPRINT(key) mod 100",    or "column ML_USE", without ranges

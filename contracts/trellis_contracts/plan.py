@@ -16,7 +16,7 @@ class PlannedDataset(Part):
     """The dataset that a run trains on.
 
     uri: of its folder; fingerprint: the folder's name. exists: whether an earlier run created it.
-    source: the manifest, table or query. statement: the SQL that freezes the rows; None for images.
+    source: the manifest, files, table or query. statement: the SQL that freezes the rows.
     partition: {"column", "from", "to"}; None for images, and for the rows of all times. examples,
     classes: None where only reading would tell, or there are none. previous: the folder of the
     newest dataset before this one that a run of the experiment has trained on; None if there is
@@ -27,7 +27,7 @@ class PlannedDataset(Part):
     fingerprint: str
     exists: bool
     source: str
-    statement: str | None
+    statement: str
     partition: Mapping[str, str] | None
     examples: int | None
     classes: Mapping[str, int] | None
@@ -96,7 +96,7 @@ class PlanFile(Planned, File):
 
     run: folder of the run. configuration: the experiment file with its defaults filled in and the
     run's parameters applied. model_files: those among the experiment's models, by name.
-    table: the columns of the dataset; None for images.
+    table: the columns of the dataset.
     """
 
     CONTRACT: ClassVar[str] = "plan"
@@ -106,7 +106,7 @@ class PlanFile(Planned, File):
     run: str
     configuration: Mapping[str, Any]
     model_files: Mapping[str, Mapping[str, Any]]
-    table: Mapping[str, Any] | None
+    table: Mapping[str, Any]
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:

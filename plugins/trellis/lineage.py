@@ -96,8 +96,15 @@ def note_read(uri: str) -> None:
 
 
 def note_written(uri: str) -> None:
-    """Tell that a Python task has written an object of Cloud Storage."""
+    """Tell that a Python task has written an object of Cloud Storage, or bigquery://P/D/T."""
     _collector().add_output_asset(_NOTED, uri=uri)
+
+
+def note_loaded(uris: Iterable[str], table: str) -> None:
+    """Tell that a Python task has loaded objects of Cloud Storage into a table, P.D.T."""
+    for uri in uris:
+        note_read(uri)
+    note_written(f"bigquery://{table.replace('.', '/')}")
 
 
 _NOTED = object()

@@ -132,12 +132,14 @@ def test_openlineage_events_lead_from_the_manifest_to_the_endpoint(airflow):
         event for event in events if event["job"]["name"].startswith("digits.")
     )
     assert not failed
-    (reached,) = {start for start, end in edges if end == ("export",)}
-    assert reached[1].endswith("digits/manifest.csv")
-    for task in ("export", "train", "deploy.register", "deploy.canary_10"):
-        assert (reached, (task,)) in edges
-        reached = max(end for start, end in edges if start == (task,))
-    assert reached == ("vertex_ai", "endpoint:local-gcp.us-central1.digits")
+    (manifest,) = {start for start, _ in edges if start[-1].endswith("digits/manifest.csv")}
+    reached = {manifest}
+    for _ in edges:
+        reached |= {end for start, end in edges if start in reached}
+    chain = ("plan", "snapshot", "extract", "export", "train", "deploy.register")
+    assert {(task,) for task in (*chain, "deploy.canary_10")} <= reached
+    assert ("vertex_ai", "endpoint:local-gcp.us-central1.digits") in reached
+    assert {end for start, end in edges if start == manifest} == {("plan",)}
 
 
 def test_each_change_of_the_data_is_one_run(airflow, local_gcp):

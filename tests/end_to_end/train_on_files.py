@@ -4,7 +4,7 @@
 
 Runs in the trainer's environment. COUNT files are the test split, a few more train and validation.
 With SCALE, as of trainer.export, deep files are among them.
-Leaves below the folder: manifest.csv and files/, datasets/1/, training/ with model/, and
+Leaves below the folder: files/, datasets/1/, training/ with model/, and
 
     offline.json    {"gs://BUCKET/FOLDER/files/00001.jpg": {"kind": "jpeg",
                      "probabilities": {"china": 0.2, ...}}, ...}
@@ -12,7 +12,10 @@ Leaves below the folder: manifest.csv and files/, datasets/1/, training/ with mo
 
 import json
 import sys
+import tempfile
+from pathlib import Path
 
+from testbed.manifests import export_flags
 from testbed.trainings import arguments
 from tests.trainer.image_files import image_files
 from trainer import export, predictions, storage
@@ -25,7 +28,7 @@ OTHERS = {"training": 120, "validation": 30}
 
 
 def write_files(uri, count, deep):
-    """Files and manifest; returns the kind of each file of the test split by its address."""
+    """Files; returns a manifest's lines, and the kind of each file of the test split by address."""
     lines, kinds = [], {}
     others = [split for split, size in OTHERS.items() for _ in range(size)]
     for number, file in enumerate(image_files(count + len(others), deep)):
@@ -35,17 +38,19 @@ def write_files(uri, count, deep):
         lines.append(f"{split},{address},{file.label}\n")
         if split == "test":
             kinds[address] = file.kind
-    storage.write_text(f"{uri}/manifest.csv", "".join(lines))
-    return kinds
+    return lines, kinds
 
 
 def main(uri, count, scale=None):
     """Write, export, train, tell."""
-    kinds = write_files(uri, int(count), deep=scale is not None)
-    flags = ["--fingerprint=1", f"--image_size={SIDE}", "--channels=3", "--max_rejected=0"]
-    flags += [f"--scale={scale}"] if scale else []
-    source, dataset = f"{uri}/manifest.csv", f"{uri}/datasets/1/"
-    assert export.main([f"--source={source}", f"--output={dataset}", *flags, "--shards=1"]) == 0
+    lines, kinds = write_files(uri, int(count), deep=scale is not None)
+    form = {"image_size": SIDE, "max_rejected": 0.0, "scale": scale}
+    dataset = f"{uri}/datasets/1/"
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = Path(folder, "manifest.csv")
+        manifest.write_text("".join(lines))
+        flags = export_flags(manifest, Path(folder, "dataset"), "1", shards=1, **form)
+        assert export.main([*flags, f"--output={dataset}"]) == 0
     output = f"{uri}/training/"
     argv = arguments(dataset, output=output, model="dense", epochs=8)
     settings = parse_flags(argv, "")

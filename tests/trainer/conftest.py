@@ -23,6 +23,21 @@ hypothesis.settings.load_profile("trainer")
 
 EPOCHS = 6
 
+_TEXT = {"type": "STRING"}
+_IMAGE = {"name": "image", "column": "image", "type": "STRING", "kind": "image", "image": {}}
+OF_MANIFEST = {
+    "key": {"name": "key"} | _TEXT,
+    "label": {"name": "label"} | _TEXT,
+    "rejected": {"name": "rejected"} | _TEXT,
+    "partition": None,
+    "features": [_IMAGE],
+    "regression": False,
+    "split_by": None,
+    "weight": None,
+    "kept": [],
+}
+"""A plan's table of images that a manifest lists."""
+
 
 def write_tfrecord(path, keys, images, labels, files):
     """Write examples of a test split as the export does, and the files that they are made of."""
@@ -132,13 +147,13 @@ class RunFolder:
                 "fingerprint": "f00d",
                 "exists": False,
                 "source": "gs://research/digits/manifest.csv",
-                "statement": None,
+                "statement": "SELECT 1",
                 "partition": None,
                 "examples": None,
                 "classes": None,
                 "previous": None,
             },
-            "table": None,
+            "table": OF_MANIFEST,
             "baselines": [],
             "rates": {"training": 0.44, "trial": 0.22},
             "jobs": {"dataflow": 1, "tuning": 1, "custom": 3, "automl": 0, "batch": 0},

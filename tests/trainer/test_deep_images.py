@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tifffile
 
+from testbed.manifests import export_flags
 from testbed.trainings import arguments
 from tests.trainer.serving.images import image_input, of_file, seen
 from trainer import dataset_description, export, images, predictions
@@ -54,16 +55,10 @@ def write(folder):
 
 
 def exported(folder, **changed):
-    flags = {
-        "source": folder / "manifest.csv",
-        "output": folder / "dataset",
-        "fingerprint": "f00d",
-        "image_size": SIDE,
-        "channels": 1,
-        "shards": 2,
-        "split_fractions": "60,20,20",
-    }
-    return export.main([f"--{name}={value}" for name, value in (flags | changed).items()])
+    form = {"image_size": SIDE, "channels": 1, "shards": 2, "split_fractions": (60, 20, 20)}
+    form |= {"task": "binary_classification"} | changed
+    source, output = folder / "manifest.csv", folder / "dataset"
+    return export.main(export_flags(source, output, "f00d", **form))
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +130,8 @@ def test_without_a_scale_the_export_is_refused(tmp_path, capsys):
     write(tmp_path)
     assert exported(tmp_path) == 1
     assert "source.scale" in capsys.readouterr().err
-    assert not (tmp_path / "dataset").exists()  # not even begun
+    # Not even begun: there is only what the refusal says of rows.
+    assert [path.name for path in (tmp_path / "dataset").iterdir()] == ["examples"]
 
 
 def test_a_model_of_8_bits_refuses_a_deep_file(tmp_path):

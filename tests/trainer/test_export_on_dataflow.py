@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
+from testbed.manifests import export_flags
 from tests.trainer.exporting.tables.helpers import feature, write_table
 from trainer import dataset_description, export
 from trellis_contracts.dataset import SPLITS
@@ -28,6 +29,7 @@ def bucket(local_gcp, monkeypatch):
         (folder / f"digits/{number}.png").write_bytes(cv2.imencode(".png", pixels)[1].tobytes())
         lines.append(f"gs://{BUCKET}/digits/{number}.png,{number % 2}\n")
     (folder / "digits/manifest.csv").write_text("".join(lines))
+    export_flags(folder / "digits/manifest.csv", folder / "digits/rows", "f", image_size=4)
     template = json.loads((ROOT / "docker/export_template.json").read_text(encoding="utf-8"))
     template["image"] = "us-central1-docker.pkg.dev/project/trellis/export:1"
     (folder / "templates/export.json").write_text(json.dumps(template))
@@ -63,7 +65,7 @@ print(job.current_state.name)
 """
 
 
-IMAGES = {"source": f"gs://{BUCKET}/digits/manifest.csv", "image_size": "4"}
+IMAGES = {"source": f"gs://{BUCKET}/digits/rows-source/columns.json"}
 TABLE = {"source": f"gs://{BUCKET}/cells/columns.json"}
 
 
@@ -133,5 +135,5 @@ def test_a_refused_export_is_a_failed_job_that_says_why(local_gcp, bucket, tmp_p
 
 
 def test_a_wrong_parameter_is_refused_at_the_launch(local_gcp, bucket, tmp_path):
-    with pytest.raises(AssertionError, match=r"image_size: .*'0' does not match"):
-        launch(local_gcp, tmp_path, image_size="0")
+    with pytest.raises(AssertionError, match=r"shards: .*'0' does not match"):
+        launch(local_gcp, tmp_path, shards="0")

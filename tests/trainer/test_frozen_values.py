@@ -8,12 +8,14 @@ together with a version that is part of the fingerprint (DATASET_VERSION, IMAGE_
 import hashlib
 import itertools
 import json
+from pathlib import Path
 
 import cv2
 import pyarrow as pa
 import pytest
 
 from demo import breast_cancer_data, digits_data, heartbeats_data, patients_data
+from testbed.manifests import export_flags
 from tests.trainer.exporting.tables.helpers import feature, run, write_table
 from trainer import dataset_description, export
 from trainer.exporting.splits import assign
@@ -147,19 +149,12 @@ def test_of_images(tmp_path, monkeypatch):
         cv2.imwrite(f"images/{name}.png", pixels)
         lines.append(f"images/{name}.png,{label}\n")
     (tmp_path / "manifest.csv").write_text("".join(lines))
-    flags = {
-        "source": "manifest.csv",
-        "output": "dataset",
-        "fingerprint": "f",
-        "image_size": 8,
-        "channels": 1,
-        "encoding": "png",
-        "shards": 4,
-    }
-    assert export.main([f"--{name}={value}" for name, value in flags.items()]) == 0
+    form = {"image_size": 8, "channels": 1, "encoding": "png", "shards": 4}
+    source, output = Path("manifest.csv"), Path("dataset")
+    assert export.main(export_flags(source, output, "f", **form)) == 0
     assert written(tmp_path / "dataset") == {
         "train": (315, "c9341924e0179547"),
         "validation": (43, "b086ce084259e92c"),
         "test": (42, "178d8893aabd8d40"),
-        "dataset.json": "0dcf35e3edfb137d",
+        "dataset.json": "f298221b279c614a",
     }

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeCV
 
+from testbed.manifests import export_flags
 from testbed.trainings import arguments
 from tests.trainer import discs
 from tests.trainer.conftest import RunFolder
@@ -37,17 +38,10 @@ def train(dataset, output, **flags):
 
 def exported(folder, **changed):
     """The address of the dataset of the manifest in a folder."""
-    flags = {
-        "source": folder / "manifest.csv",
-        "output": folder / "dataset",
-        "fingerprint": "f00d",
-        "image_size": discs.SIDE,
-        "channels": 1,
-        "encoding": "png",
-        "shards": 2,
-        "task": "regression",
-    }
-    assert export.main([f"--{name}={value}" for name, value in (flags | changed).items()]) == 0
+    form = {"image_size": discs.SIDE, "channels": 1, "encoding": "png", "shards": 2}
+    form |= {"task": "regression"} | changed
+    source, output = folder / "manifest.csv", folder / "dataset"
+    assert export.main(export_flags(source, output, "f00d", **form)) == 0
     return str(folder / "dataset")
 
 

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 
 from demo import chest_xrays_data as xrays
+from testbed.manifests import export_flags
 from testbed.trainings import arguments
 from tests.trainer.conftest import RunFolder
 from tests.trainer.serving.images import of_file, seen
@@ -48,18 +49,18 @@ def pictures(tmp_path_factory):
         *findings, _ = after.split(",")
         found[f"{name}.png"] = pixels, set(findings)
     (folder / "manifest.csv").write_text("".join(lines))
-    flags = {
-        "source": folder / "manifest.csv",
-        "output": folder / "dataset",
-        "fingerprint": "f00d",
-        "image_size": xrays.SIDE,
-        "channels": 1,
-        "encoding": "png",
-        "shards": 2,
-        "split_by": "patient",
-        "task": TASK,
-    }
-    assert export.main([f"--{name}={value}" for name, value in flags.items()]) == 0
+    flags = export_flags(
+        folder / "manifest.csv",
+        folder / "dataset",
+        "f00d",
+        image_size=xrays.SIDE,
+        channels=1,
+        encoding="png",
+        shards=2,
+        split_by="patient",
+        task=TASK,
+    )
+    assert export.main(flags) == 0
     return str(folder / "dataset"), found
 
 

@@ -1,4 +1,4 @@
-"""Runs the Beam pipeline of images or of a table, on Dataflow or another of Beam's runners."""
+"""Runs the Beam pipeline of an export, on Dataflow or another of Beam's runners."""
 
 import logging
 from collections.abc import Sequence
@@ -9,9 +9,8 @@ from apache_beam.io.gcp.gcsio import create_storage_client
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
 from trainer.exporting import ExportError
-from trainer.exporting.images import pipeline as images
 from trainer.exporting.objects import Objects
-from trainer.exporting.settings import ExportSettings, ImageExportSettings
+from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import pipeline as tables
 
 _DATAFLOW_RUNNER = "DataflowRunner"
@@ -47,10 +46,7 @@ class Beam:
         pipeline = beam.Pipeline(options=self._options)
         # Each worker makes its own. Beam repeats the step of a client that gives up.
         objects = partial(_objects, self._flags)
-        if isinstance(settings, ImageExportSettings):
-            images.build(pipeline, settings, objects, sha256)
-        else:
-            tables.build(pipeline, settings, objects, sha256)
+        tables.build(pipeline, settings, objects, sha256)
         beam_log = logging.getLogger("apache_beam.runners.common")
         beam_log.addFilter(_tells_no_export_error)
         try:

@@ -14,17 +14,15 @@ from functools import partial
 
 from trainer import dataset_description
 from trainer.exporting import ExportError
-from trainer.exporting.images.steps import Steps as ImageSteps
 from trainer.exporting.objects import Objects
-from trainer.exporting.settings import ExportSettings, ImageExportSettings
+from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import local as tables
 from trainer.exporting.tables.parquet import RowGroups
-from trainer.exporting.tables.steps import Steps as TableSteps
+from trainer.exporting.tables.steps import Steps
 from trainer.exporting.workers import Workers
 from trellis_contracts.dataset import SPLITS
 
 # Enough for a rate within some percent, in seconds.
-_IMAGES = 500
 _ROWS = 200_000
 
 
@@ -60,36 +58,11 @@ def estimate(settings: ExportSettings, sha256: str, objects: Objects) -> Estimat
         # Its progress is of temporary files.
         contextlib.redirect_stdout(io.StringIO()),
     ):
-        sampled = dataclasses.replace(settings, output=folder)
-        if isinstance(sampled, ImageExportSettings):
-            return _of_images(sampled, sha256, objects)
-        return _of_rows(sampled, sha256, objects)
-
-
-def _of_images(settings: ImageExportSettings, sha256: str, objects: Objects) -> Estimate:
-    with contextlib.closing(ImageSteps(settings, objects)) as steps:
-        _, plan = steps.plan(sha256)
-        first = plan.work[0]
-        work = dataclasses.replace(first, rows=first.rows[:_IMAGES], labels=first.labels[:_IMAGES])
-        start = time.monotonic()
-        result = steps.write_shard(work)
-        seconds = time.monotonic() - start
-    if not result.shard.examples:
-        reasons = sorted({rejection.reason for rejection in result.rejected})
-        raise ExportError(f"none of {len(work.rows)} images could be read: {', '.join(reasons)}")
-    examples = {split: plan.examples(split) for split in SPLITS}
-    total = sum(examples.values())
-    return Estimate(
-        examples,
-        exact=True,
-        sample=result.shard.examples,
-        bytes=result.shard.bytes * total // result.shard.examples,
-        seconds=seconds * total / len(work.rows),
-    )
+        return _of_rows(dataclasses.replace(settings, output=folder), sha256, objects)
 
 
 def _of_rows(settings: ExportSettings, sha256: str, objects: Objects) -> Estimate:
-    steps = TableSteps(settings, objects)
+    steps = Steps(settings, objects)
     with Workers(partial(tables.steps_of, settings), steps, processes=1) as workers:
         source = steps.list_row_groups(sha256)
         work = tuple(_first(source.work))

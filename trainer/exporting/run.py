@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trainer.exporting import ExportError
-from trainer.exporting.images import local as images
 from trainer.exporting.objects import Objects
-from trainer.exporting.settings import ExportSettings, ImageExportSettings
+from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import local as tables
 
 # Beam's own name for this machine. Its runner would try to download another program, Prism, and
@@ -62,8 +61,5 @@ class _ThisMachine:
         return Objects()
 
     def run(self, settings: ExportSettings, sha256: str) -> bool:
-        if isinstance(settings, ImageExportSettings):
-            images.run(settings, sha256)
-        else:
-            tables.run(settings, sha256, processes=len(os.sched_getaffinity(0)))
+        tables.run(settings, sha256, processes=len(os.sched_getaffinity(0)))
         return True

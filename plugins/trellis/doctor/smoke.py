@@ -4,6 +4,8 @@ Both run with the group's images, account, network and key. Only a job can prove
 pulled, the machine starts, and the account can read and write the bucket.
 """
 
+import io
+import json
 import secrets
 import struct
 import time
@@ -17,17 +19,20 @@ from trellis.doctor.findings import Finding
 from trellis.doctor.report import text
 from trellis.doctor.target import Target
 from trellis_contracts import job_image
+from trellis_contracts.columns import Columns, ImageForm, TableFeature
+from trellis_contracts.dataset import Split
+from trellis_contracts.dataset_features import IMAGE
 
 MINUTES = 30
 """Timeout, after which the jobs are cancelled; they take 5 to 10 minutes."""
 
 _DATAFLOW = "https://dataflow.googleapis.com/v1b3/projects/{project}/locations/{region}"
 # The smallest dataset that an export accepts: two training classes, one image in each other split.
-_LINES = (("training", "a"), ("training", "b"), ("validation", "a"), ("test", "b"))
+_ROWS = (("train", "a"), ("train", "b"), ("validation", "a"), ("test", "b"))
 _COPY = (
     "import os, pathlib, sys; "
     "folder = pathlib.Path(os.environ.get('GCS_ROOT') or '/gcs', sys.argv[1]); "
-    "(folder / 'copy.csv').write_text((folder / 'manifest.csv').read_text())"
+    "(folder / 'copy.json').write_text((folder / 'columns.json').read_text())"
 )
 
 
@@ -112,13 +117,10 @@ class Export:
         group = target.platform
         source = f"gs://{group.bucket}/{folder}"
         flags = {
-            "source": f"{source}/manifest.csv",
+            "source": f"{source}/columns.json",
             "output": f"{source}/dataset/",
             "fingerprint": "doctor",
             "shards": "1",
-            "image_size": "8x8",
-            "channels": "1",
-            "encoding": "png",
         }
         self._api = target.api
         self._jobs = _DATAFLOW.format(project=group.project, region=group.region)
@@ -184,7 +186,7 @@ class CustomJob:
             parent=parent, custom_job=aiplatform_v1.CustomJob(job)
         ).name
         self.link = console.vertex(self._job)
-        self.result = f"{folder}/copy.csv"
+        self.result = f"{folder}/copy.json"
 
     def ended(self) -> Ended | None:
         """Return how the job ended, by its state; None while it runs."""
@@ -210,12 +212,36 @@ def _failed(name: str, problem: str, how: str, target: Target) -> Finding:
 
 
 def _write_source(bucket: Any, folder: str) -> None:
-    lines = []
-    for number, (split, label) in enumerate(_LINES):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = []
+    for number, (split, label) in enumerate(_ROWS):
         name = f"{folder}/{number}.png"
         bucket.blob(name).upload_from_string(_png(60 * number), content_type="image/png")
-        lines.append(f"{split},gs://{bucket.name}/{name},{label}\n")
-    bucket.blob(f"{folder}/manifest.csv").upload_from_string("".join(lines), "text/csv")
+        address = f"gs://{bucket.name}/{name}"
+        rows.append({"key": name, "split": split, "label": label, "image": address})
+    columns = Columns(
+        task="binary_classification",
+        split=Split("named"),
+        key="key",
+        label="label",
+        features=(
+            TableFeature("image", "image", "STRING", IMAGE, ImageForm((8, 8), 1, "png", "stretch")),
+        ),
+        vocabulary=1,
+        source={
+            "table": None,
+            "query": None,
+            "partition": None,
+            "snapshot": "doctor",
+            "rows": len(rows),
+        },
+    )
+    content = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows), content)
+    bucket.blob(f"{folder}/rows-0.parquet").upload_from_string(content.getvalue())
+    bucket.blob(f"{folder}/columns.json").upload_from_string(json.dumps(columns.to_document()))
 
 
 def _png(grey: int) -> bytes:

@@ -9,15 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trellis.new import folders
+from trellis.new import folders, manifests
 from trellis.new.described import DataError, Images, Note, sampled
 from trellis.new.shapes import HEADER, Shape, is_image, shape_of
 from trellis.results.files import blob
-from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.problems import GUIDE
-from trellis.workflow.spec.split import GroupSplit
-from trellis_contracts.withheld import shown
 
 MANIFEST = "manifest.csv"
 
@@ -48,23 +44,11 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
     client: google.cloud.storage.Client. several: whether a line may have any number of labels; true
     in any case if lines differ in how many they have.
     """
-    content = _content(client, address)
-    try:
-        lines = list(image_manifest.lines_of(address, content))
-        several = several or len({len(line.fields) - (line.place or 0) for line in lines}) > 1
-        contents = image_manifest.count(address, lines, several=several)
-    except SourceError as error:
-        # Whoever runs the command has the rows.
-        raise DataError(shown(error.text)) from None
-    named = [(fields, place) for _, fields, place in lines if place is not None]
-    grouped = not several and all(
-        len(fields) > 2 and fields[2] and not place for fields, place in named
-    )
-    if grouped:
-        try:
-            contents = image_manifest.count(address, lines, GroupSplit(by="group"))
-        except SourceError:  # too few groups
-            grouped = False
+    lines = list(manifests.lines_of(address, _content(client, address)))
+    manifests.check(address, lines)
+    several = several or len({len(line.after) for line in lines}) > 1
+    grouped = not several and manifests.are_grouped(lines)
+    contents = manifests.count(lines, several, grouped)
     left_out = [
         Note("left out", f"{len(numbers):,} lines: {why}, as line {numbers[0]}")
         for why, numbers in contents.rejected.items()
@@ -75,7 +59,7 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
         one = f"all {contents.examples:,} images are of one class" if classes else why
         raise DataError(f"{address} has nothing to learn: {one} ({GUIDE})")
     splits = all(line.ml_use for line in lines)
-    uris = [fields[place] for fields, place in named]
+    uris = [line.fields[line.place or 0] for line in lines]
     notes, found = _seen(client, address, sampled(uris))
     return Images(
         address,

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trellis.new import signs
+from trellis.new import manifests, signs
 from trellis.new.described import Column, DataError, Rows, listed
 from trellis.workflow.contracts import table
-from trellis.workflow.lookups import image_manifest
 from trellis.workflow.spec.problems import GUIDE, did_you_mean
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
@@ -156,7 +155,7 @@ def task_of_labels(labels: Mapping[str, int], task: str | None = None) -> str:
     """The task that learns the labels of images. labels: images by label. task: what the author
     said. Raises DataError.
     """
-    words = [label for label in labels if not image_manifest.is_number(label)]
+    words = [label for label in labels if not manifests.is_number(label)]
     if words and task == "regression":
         raise DataError(f"a regression learns numbers, and '{words[0]}' is a label (--task)")
     if task is not None:

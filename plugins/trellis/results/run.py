@@ -13,7 +13,6 @@ Needs neither Airflow nor TensorFlow; docs/how-to/results.md has the packages. F
 the bucket when they are asked for.
 """
 
-import hashlib
 import json
 import re
 import tempfile
@@ -32,9 +31,8 @@ from trellis.results.files import RunFiles, each_blob, load_files, read, read_fi
 from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
-from trellis.workflow.lookups import image_manifest
 from trellis_contracts import saved_model
-from trellis_contracts.columns import WEIGHT
+from trellis_contracts.columns import REJECTED, WEIGHT
 from trellis_contracts.documents import ContractError, check
 from trellis_contracts.files import F
 from trellis_contracts.layout import metrics, predictions, trained_model
@@ -277,12 +275,9 @@ class LoadedRun:
         """Source rows of a split's examples, by key.
 
         Of a table, its features, weights and the columns of `source.keep` under their own names, as
-        they were frozen for this dataset; an image is its address. Of a manifest's images, `uri`:
-        of all splits, and only while the manifest is the one that was exported.
+        they were frozen for this dataset; an image is its address. Of a manifest, `uri`.
         """
         features = self.dataset["features"]
-        if all(f["kind"] == "image" and not f.get("column") for f in features):
-            return self._images()
         folder = f"{self._plan.dataset.uri}source/"
         tables = [
             pq.read_table(pa.BufferReader(found.download_as_bytes()))
@@ -292,10 +287,13 @@ class LoadedRun:
             raise NoRunError(f"the rows of this dataset are no longer in {folder}")
         frame = pa.concat_tables(tables).to_pandas()
         frame = frame[frame["split"] == split].set_index("key").sort_index()
-        names = {f["column"]: f["name"] for f in features}
+        if REJECTED in frame:
+            frame = frame[frame[REJECTED].isna()]
+        # Of a manifest, the only feature is its images.
+        names = {f["column"]: f["name"] for f in features if "column" in f} or {"image": "uri"}
         if weight := self.dataset.get("weight"):
             names[WEIGHT] = weight["column"]
-        names |= {one["column"]: one["name"] for one in (self._plan.table or {})["kept"]}
+        names |= {one["column"]: one["name"] for one in self._plan.table["kept"]}
         return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
     def model(self, contender: str | None = None, folder: str | Path | None = None) -> LoadedModel:
@@ -337,16 +335,6 @@ class LoadedRun:
             path.parent.mkdir(parents=True, exist_ok=True)
             one.download_to_filename(str(path))
         return target
-
-    def _images(self) -> pd.DataFrame:
-        source = self.dataset["source"]
-        text = read(self._client, source["manifest"])
-        if text is None or hashlib.sha256(text).hexdigest() != source["sha256"]:
-            raise NoRunError(f"{source['manifest']} is no longer the manifest of this dataset")
-        lines = image_manifest.lines_of(source["manifest"], text)
-        addresses = {fields[place]: None for _, fields, place in lines if place is not None}
-        index = pd.Index(image_manifest.keys(addresses).values(), name="key")
-        return pd.DataFrame({"uri": list(addresses)}, index=index)
 
     def _file(self, uri: str) -> bytes:
         """An object that a frame names. Raises OSError if there is none."""

@@ -1,5 +1,6 @@
 """A plan.json in memory, of which tests look at the dataset alone."""
 
+from tests.trainer.conftest import OF_MANIFEST
 from trellis_contracts.plan import PlanFile, PlannedDataset, Reuse
 
 
@@ -13,8 +14,8 @@ def plan_of(dataset_uri):
         data_interval={"start": None, "end": None},
         configuration={"tune": {"search": {}}, "train": {"epochs": 3}},
         model_files={},
-        dataset=PlannedDataset(dataset_uri, "f00d", False, "", None, None, None, None, None),
-        table=None,
+        dataset=PlannedDataset(dataset_uri, "f00d", False, "", "SELECT 1", None, None, None, None),
+        table=OF_MANIFEST,
         baselines=[],
         jobs={},
         rates={"training": 0.44},

@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
+from testbed.manifests import export_flags
 from trainer import dataset_description
 from trainer.exporting.objects import Objects
 from trellis_contracts.dataset import SPLITS
@@ -100,21 +101,25 @@ for call in (
 
 
 @pytest.fixture
-def manifest(gcp):
-    """Address of a manifest of 100 images in gs://data."""
-    folder = Path(gcp["GCS_ROOT"], "data/digits")
-    folder.mkdir(exist_ok=True)
-    lines = []
+def rows(gcp):
+    """Makes rows with 100 images in gs://data; returns the address of their columns.json."""
+    root = Path(gcp["GCS_ROOT"], "data/digits")
+    root.mkdir(exist_ok=True)
     for number in range(100):
         pixels = np.full((4, 4), number, np.uint8)
-        (folder / f"{number}.png").write_bytes(cv2.imencode(".png", pixels)[1].tobytes())
-        lines.append(f"gs://data/digits/{number}.png,{number % 2}\n")
-    (folder / "manifest.csv").write_text("".join(lines))
-    return "gs://data/digits/manifest.csv"
+        (root / f"{number}.png").write_bytes(cv2.imencode(".png", pixels)[1].tobytes())
+
+    def rows(bucket="data"):
+        lines = (f"gs://{bucket}/digits/{n}.png,{n % 2}\n" for n in range(100))
+        (root / "manifest.csv").write_text("".join(lines))
+        export_flags(root / "manifest.csv", root / "rows", "f", image_size=4)
+        return "gs://data/digits/rows-source/columns.json"
+
+    return rows
 
 
 def export(gcp, source, output):
-    flags = {"source": source, "output": output, "fingerprint": "f", "image_size": 4, "shards": 2}
+    flags = {"source": source, "output": output, "fingerprint": "f", "shards": 2}
     return subprocess.run(
         [sys.executable, "-m", "trainer.export", *(f"--{k}={v}" for k, v in flags.items())],
         env=gcp,
@@ -125,36 +130,32 @@ def export(gcp, source, output):
     )
 
 
-def test_an_export_from_bucket_to_bucket(gcp, manifest, monkeypatch):
-    ended = export(gcp, manifest, "gs://data/digits/datasets/f/")
+def test_an_export_from_bucket_to_bucket(gcp, rows, monkeypatch):
+    ended = export(gcp, rows(), "gs://data/digits/datasets/f/")
     assert ended.returncode == 0, ended.stderr
     monkeypatch.setenv("GCS_ROOT", gcp["GCS_ROOT"])
     description = dataset_description.load("gs://data/digits/datasets/f/")
     assert sum(description.examples(split) for split in SPLITS) == 100
-    assert description.source["manifest"] == manifest
 
 
 @pytest.mark.parametrize(
     ("source", "output", "message"),
     [
-        ("gs://no-bucket/manifest.csv", "gs://data/x/", "bucket gs://no-bucket does not exist"),
-        ("gs://data/none.csv", "gs://data/x/", "there is no manifest at gs://data/none.csv"),
+        ("gs://no-bucket/columns.json", "gs://data/x/", "bucket gs://no-bucket does not exist"),
+        ("gs://data/none.json", "gs://data/x/", "there is no columns.json at gs://data/none.json"),
         (None, "gs://no-bucket/x/", "bucket gs://no-bucket does not exist"),
     ],
 )
-def test_missing_buckets_and_manifests_are_refused(gcp, manifest, source, output, message):
-    ended = export(gcp, source or manifest, output)
+def test_missing_buckets_and_sources_are_refused(gcp, rows, source, output, message):
+    ended = export(gcp, source or rows(), output)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("export refused: ")
     assert message in ended.stderr
     assert not Path(gcp["GCS_ROOT"], "data/x").exists()
 
 
-def test_a_missing_bucket_of_images_is_refused_before_anything_is_written(gcp, manifest):
-    listed = Path(gcp["GCS_ROOT"], "data/digits/elsewhere.csv")
-    lines = Path(gcp["GCS_ROOT"], "data/digits/manifest.csv").read_text()
-    listed.write_text(lines.replace("gs://data/digits/7", "gs://gone/digits/7"))
-    ended = export(gcp, "gs://data/digits/elsewhere.csv", "gs://data/x/")
+def test_a_missing_bucket_of_images_is_refused_before_anything_is_written(gcp, rows):
+    ended = export(gcp, rows(bucket="gone"), "gs://data/x/")
     assert ended.returncode == 1
     assert "bucket gs://gone does not exist" in ended.stderr
     assert not Path(gcp["GCS_ROOT"], "data/x").exists()

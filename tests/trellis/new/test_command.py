@@ -426,7 +426,7 @@ def test_a_column_of_addresses_becomes_images_beside_the_others(trellis, google,
     assert trellis("new", "experiment", "lesions.csv", "--upload") == 0
 
     experiment = load(dags / "experiments" / "lesions.yaml")
-    source = experiment.row_source
+    source = experiment.source
     assert (experiment.model, source.key_, source.label) == ("convolutional", "lesion", "malignant")
     photo = source.image_columns["photo"]
     assert (photo.size, photo.channels, photo.resize) == ((30, 30), 1, "stretch")
@@ -437,7 +437,7 @@ def test_a_column_of_addresses_becomes_images_beside_the_others(trellis, google,
     ]
     # The table in BigQuery says the same.
     assert trellis("new", "experiment", "data.lesions", "--name", "again") == 0
-    assert load(dags / "experiments" / "again.yaml").row_source.image_columns == {"photo": photo}
+    assert load(dags / "experiments" / "again.yaml").source.image_columns == {"photo": photo}
 
 
 def test_addresses_of_images_that_are_not_there_are_refused(trellis, google, tmp_path, capsys):

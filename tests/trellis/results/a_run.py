@@ -109,4 +109,5 @@ TABLE = {
     "split_by": None,
     "weight": None,
     "kept": [],
+    "rejected": None,
 }

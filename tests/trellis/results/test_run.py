@@ -1,6 +1,5 @@
 """A run's files as frames, read from a real Cloud Storage."""
 
-import hashlib
 import io
 import json
 
@@ -170,17 +169,17 @@ def test_rows_have_the_columns_that_the_file_keeps(run, client, put, digits, buc
     assert set(found["Geschlecht (m/w)"]) == {"m", "w"}
 
 
-def test_images_have_their_addresses_while_the_manifest_is_the_same(run, client, put, bucket):
-    manifest = "\ufeff" + "".join(f'training,  "gs://images/{key}" , a\r\n' for key in KEYS)
-    address = f"gs://{bucket}/manifest.csv"
-    source = {"manifest": address, "sha256": hashlib.sha256(manifest.encode()).hexdigest()}
-    put("manifest.csv", manifest)
-    put("digits/datasets/3f2a/dataset.json", dataset(IMAGE) | {"source": source})
+def test_images_have_their_addresses(run, client, put):
+    put("digits/datasets/3f2a/dataset.json", dataset(IMAGE))
+    frozen = pd.DataFrame({"key": KEYS, "split": "test", "label": "a", "rejected": None})
+    frozen = frozen.assign(image=[f"gs://images/{key}" for key in KEYS])
+    unusable = frozen.tail(1).assign(key="k9", image="gs://images/k9", rejected="no label")
+    sink = io.BytesIO()
+    pd.concat([frozen, unusable]).to_parquet(sink)
+    put("digits/datasets/3f2a/source/rows-000000000000.parquet", sink.getvalue())
     loaded = trellis.load_run(run, client)
+    assert loaded.rows()["uri"].to_dict() == {key: f"gs://images/{key}" for key in KEYS}
     assert loaded.predictions().join(loaded.rows()).loc["k3", "uri"] == "gs://images/k3"
-    put("manifest.csv", manifest.replace("k3", "k9"))
-    with pytest.raises(NoRunError, match="no longer the manifest of this dataset"):
-        loaded.rows()
 
 
 def test_a_run_says_what_it_is(run, client, bucket):
@@ -189,20 +188,6 @@ def test_a_run_says_what_it_is(run, client, bucket):
         assert part in told
     client.bucket(bucket).blob("digits/runs/r/leaderboard/leaderboard.json").delete()
     assert "has not ended" in repr(trellis.load_run(run, client))
-
-
-def test_images_of_several_buckets_are_joined_by_bucket_and_name(run, client, put, bucket):
-    manifest = "training, gs://images/1.png, a\ntraining, gs://site/1.png, b\n"
-    source = {
-        "manifest": f"gs://{bucket}/manifest.csv",
-        "sha256": hashlib.sha256(manifest.encode()).hexdigest(),
-    }
-    put("manifest.csv", manifest)
-    put("digits/datasets/3f2a/dataset.json", dataset(IMAGE) | {"source": source})
-    assert trellis.load_run(run, client).rows()["uri"].to_dict() == {
-        "images/1.png": "gs://images/1.png",
-        "site/1.png": "gs://site/1.png",
-    }
 
 
 def test_a_model_is_copied_whole(run, client, tmp_path):

@@ -5,6 +5,7 @@ import datetime
 from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.run_params import run_params
+from trellis.workflow.contracts.table import Column, resolve
 from trellis.workflow.pricing import cost
 from trellis.workflow.stages import plan
 from trellis_contracts.plan import PlannedDataset
@@ -25,18 +26,25 @@ def plan_run(experiment, platform, run_id, interval=(None, None), **conf):
     )
 
 
+def of_manifest(experiment):
+    """The table of an experiment on images."""
+    names = ("key", "image", "label", "rejected", experiment.source.split.decided_by or "ml_use")
+    return resolve(experiment, "a manifest", [Column(name, "STRING") for name in names])
+
+
 def a_plan(experiment, run, table=None):
-    """The plan of a run at these addresses; table: None for images."""
-    fingerprint = "3f2a"
+    """The plan of a run at these addresses; table: None for the experiment's images."""
+    fingerprint, of_images = "3f2a", table is None
+    table = table or of_manifest(experiment)
     dataset = PlannedDataset(
         uri=f"gs://{run.bucket}/{run.experiment}/datasets/{fingerprint}/",
         fingerprint=fingerprint,
         exists=False,
         source="the source",
-        statement="SELECT 1" if table else None,
+        statement="SELECT 1",
         partition=None,
         examples=100,
-        classes=None if table else {"0": 50, "1": 50},
+        classes={"0": 50, "1": 50} if of_images else None,
         previous=None,
     )
     return Plan(

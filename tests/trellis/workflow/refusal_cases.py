@@ -84,48 +84,48 @@ def last(text):
     return [f"{line}{text}" for line in lines()]
 
 
-# Lines of a manifest, changes of the file, and a part of plan's refusal.
+# Lines of a manifest, changes of the file, and a part of plan's or the check stage's refusal.
 MANIFESTS = {
-    "a header": (["image,label", *lines()], {}, "line 1 ('image,label') names no image"),
-    "no image": (["cat,dog,b.png", *lines()], {}, "names no image"),
-    "JSON Lines": (['{"image": "gs://bkt/1.png"}'], {}, "names no image"),
+    "a header": (["image,label", *lines()], {}, "name no image: 'image,label'"),
+    "no image": (["cat,dog,b.png", *lines()], {}, "name no image"),
+    "JSON Lines": (['{"image": "gs://bkt/1.png"}'], {}, "name no image"),
     "nothing": ([], {}, "is empty"),
-    "not UTF-8": ([*lines(), "TEST,gs://bkt/x.png,\udce4"], {}, "no CSV file in UTF-8"),
-    "no CSV": ([*lines(), 'TEST,gs://bkt/x.png,"a' + "b" * 140_000], {}, "no CSV file"),
+    "not UTF-8": ([*lines(), "TEST,gs://bkt/x.png,\udce4"], {}, "utf-8"),
+    "no CSV": (last(',"'), {}, "300: a quotation mark is not closed"),
     "unknown ML_USE": (
         [line.replace("TRAIN", "HOLDOUT") for line in lines()], {}, "an ML_USE that is none of",
     ),
     "ML_USE on some": (["gs://bkt/x.png,c0", *lines()], {}, "name a split (ML_USE)"),
-    "ML_USE and groups": (last(",g1"), {("source", "split"): {"by": "g"}}, "decides it too"),
+    "ML_USE and groups": (last(",g1"), {("source", "split"): {"by": "g"}}, "decides them too"),
     "no groups": (
         [line.partition(",")[2] for line in lines()], {("source", "split"): {"by": "g"}},
         "0 groups (g) after the labels",
     ),
     "no labels": (["TEST,gs://bkt/1.png", "TRAIN,gs://bkt/2.png"], {}, "no line has a label"),
-    "too many rejected": ([*lines(), *lines()], {}, "repeats an image: 300, as line 301"),
+    "too many rejected": ([*lines(), *lines()], {}, "300: the image stands on another line, too"),
     "contradictions": (
         [*lines(), *(line[:-1] + "9" for line in lines())], {},
-        "contradicts another line of its image: 600",
+        "600: contradictory labels for one image",
     ),
-    "one class": (lines(classes=1), {}, "all 300 labelled lines are of one class"),
+    "one class": (lines(classes=1), {}, "is constant"),
     "more than two classes": (
-        lines(), {("task",): "binary_classification"}, "3 classes ('c0', 'c1', 'c2')",
+        lines(), {("task",): "binary_classification"}, "has 3 classes ('c0', 'c1', 'c2')",
     ),
     "too many labels": (
-        lines(600, 70), {("task",): "multilabel_classification"}, "70 different labels",
+        lines(600, 70), {("task",): "multilabel_classification"}, "has 70 classes",
     ),
     "numbers that are none": (
         lines(), {("task",): "regression", ("deploy",): None, ("tune", "maximize"): None,
-                  ("tune", "minimize"): "rmse"}, "have a label that is no number",
+                  ("tune", "minimize"): "rmse"}, "300: the label is no number",
     ),
     "one number in train": (
         [line.rpartition(",")[0] + (",1" if line[:2] == "TR" else ",2") for line in lines()],
         {("task",): "regression", ("deploy",): None, ("tune", "maximize"): None,
-         ("tune", "minimize"): "rmse"}, "all labels of the train split are one number",
+         ("tune", "minimize"): "rmse"}, "is 1 in every row of the train split",
     ),
-    "an empty split": (lines(use=("TRAIN", "TEST")), {}, "the validation split has no image"),
+    "an empty split": (lines(use=("TRAIN", "TEST")), {}, "the validation split is empty"),
     "a class without train": (
-        [*lines(), "TEST,gs://bkt/x.png,rare"], {}, "no image of 'rare' is in the train split",
+        [*lines(), "TEST,gs://bkt/x.png,rare"], {}, "no example of 'rare' is in the train split",
     ),
     "shards beyond train": (lines(30), {("source", "shards"): 20}, "20 files cannot be filled"),
     "a batch beyond train": (lines(100), {}, "batch_size: up to 32, in the section `train`"),

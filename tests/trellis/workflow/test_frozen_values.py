@@ -17,7 +17,7 @@ from trellis.identity import task_key
 from trellis.workflow.contracts import digests, interval, layout, table
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Column
-from trellis.workflow.lookups import bigquery_source, image_manifest
+from trellis.workflow.lookups import bigquery_source
 from trellis.workflow.spec import own_model
 from trellis.workflow.stages import check, train, tune
 from trellis.workflow.validation.file import load
@@ -91,14 +91,13 @@ def test_the_dataset_of_a_table(name, fingerprint):
     assert found == fingerprint
 
 
-@pytest.mark.parametrize(
-    ("buckets", "fingerprint"), [(1, "76fccf4b84794dc1"), (2, "ce9fd08843e9f76a")]
-)
-def test_the_dataset_of_images(buckets, fingerprint):
-    version = {"generation": 1700000000000000, "crc32c": "AAAAAA=="}
-    address = "gs://bucket/digits/manifest.csv"
-    found = image_manifest.fingerprint(address, version, shipped("digits"), buckets)
-    assert found == fingerprint
+def test_the_dataset_of_images():
+    experiment, address = shipped("digits"), "gs://bucket/digits/manifest.csv"
+    names = ("key", "image", "label", "ml_use", "rejected")
+    described = table.resolve(experiment, "a manifest", [Column(name, "STRING") for name in names])
+    version = [{"manifest": address, "generation": 1700000000000000, "crc32c": "AAAAAA=="}]
+    found = bigquery_source.fingerprint(experiment, address, described, None, version)
+    assert found == "673a5a04571de9b6"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def make_plan(
     warnings = [finding.text for finding in columns.findings]
     for feature in columns.features:
         if feature.kind == IMAGE:
-            features.append(feature.described())
+            features.append(feature.described(columns.of_manifest))
             continue
         index = None
         if vector := _VECTOR_OF.get(feature.kind):
@@ -91,7 +91,8 @@ def make_plan(
             f"the label ({columns.label}) is {quoted(str(statistics.min), 'the same')} in every "
             "row of the train split; there is nothing to learn"
         )
-    label = Label("label", "float32" if columns.is_regression else "int64", columns.label)
+    column = None if columns.of_manifest else columns.label
+    label = Label("label", "float32" if columns.is_regression else "int64", column)
     if statistics:
         label = Label(label.name, label.dtype, label.column, statistics)
     weight = _weight(columns, surveyed, summary)

@@ -22,23 +22,26 @@ _BYTES_AT_ONCE = 256 << 20
 class RowImages:
     """Reads a shard's images, in the threads of a pool, and collects what became of them.
 
-    features: the table's image features. rejected: rows with an unusable image. files, lost: see
-    trainer.exporting.images.reading.ShardImages.
+    features: the image columns, and how records have them. rejected: rows with an unusable image.
+    files, lost: see trainer.exporting.images.reading.ShardImages. paths: whether an address may be
+    a path of this machine.
     """
 
-    def __init__(self, columns: Columns, work: ShardWork, read: Read, pool: Executor):
-        self.features = [feature.described() for feature in columns.of(IMAGE)]
+    def __init__(
+        self, columns: Columns, work: ShardWork, read: Read, pool: Executor, paths: bool = False
+    ):
+        self.features = columns.images()
         self.rejected: list[RejectedRow] = []
         self.files: list[tuple[int, str]] = []
         self.lost: dict[Loss, tuple[str, ...]] = {}
-        self._split, self._read, self._pool = work.split, read, pool
+        self._split, self._read, self._pool, self._paths = work.split, read, pool, paths
         self._progress = Progress(work.position, (work.end - work.start) * len(self.features))
 
     def parts(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Divide a block so that the images of a part fit into memory."""
         bytes_ = sum(
             int(np.prod(feature.image_shape)) * np.dtype(feature.dtype).itemsize
-            for feature in self.features
+            for feature in self.features.values()
         )
         step = max(1, _BYTES_AT_ONCE // bytes_) if bytes_ else max(1, len(rows))
         for start in range(0, len(rows), step):
@@ -49,12 +52,15 @@ class RowImages:
         if not self.features:
             return rows, {}
         keys = rows.column("key").to_pylist()
-        uris = {feature: rows.column(feature.record_name).to_pylist() for feature in self.features}
-        found = {feature: list(self._images(feature, uris[feature])) for feature in self.features}
+        uris = {
+            feature: rows.column(f"{IMAGE}/{column.column}").to_pylist()
+            for column, feature in self.features.items()
+        }
+        found = {feature: list(self._images(feature, some)) for feature, some in uris.items()}
         labels = rows.column("label").to_pylist()
         kept = []
         for place, key in enumerate(keys):
-            for feature in self.features:
+            for feature in uris:
                 if isinstance(reason := found[feature][place], str):
                     uri, label = uris[feature][place], str(labels[place])
                     row = RejectedRow(key, feature.name, uri, label, reason, self._split)
@@ -63,7 +69,7 @@ class RowImages:
             else:
                 kept.append(place)
         stored: dict[str, Column] = {}
-        for feature in self.features:
+        for feature in uris:
             of_kept = (found[feature][place] for place in kept)
             images = [image for image in of_kept if isinstance(image, StoredImage)]
             of_keys = [keys[place] for place in kept]
@@ -80,7 +86,7 @@ class RowImages:
             yield found
 
     def _image(self, feature: Feature, uri: str) -> StoredImage | str:
-        if "://" not in uri:
+        if "://" not in uri and not (uri and self._paths):
             return "no address gs://BUCKET/OBJECT" if uri else "no address"
         return read_image(uri, feature, self._split, self._read)
 
@@ -90,7 +96,7 @@ class RowImages:
         columns: dict[str, Column] = {feature.record_name: [image.stored for image in images]}
         if self._split == "test":
             # By these the smoke test finds the files that callers would send.
-            columns[f"uri/{feature.column}"] = [uri.encode() for uri in uris]
-            checksums = [image.crc32c for image in images]
-            columns[f"crc32c/{feature.column}"] = np.array(checksums, np.int64)
+            of = f"/{feature.column}" if feature.column else ""
+            columns[f"uri{of}"] = [uri.encode() for uri in uris]
+            columns[f"crc32c{of}"] = np.array([image.crc32c for image in images], np.int64)
         return columns

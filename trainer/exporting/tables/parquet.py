@@ -28,6 +28,7 @@ from trainer.exporting.tables.layout import (
     ranges_of,
     rows_at_once,
 )
+from trainer.exporting.tables.rejected import RejectedRow
 from trainer.exporting.tables.rows import convert
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS
@@ -66,12 +67,15 @@ class Source:
 
 @dataclass
 class Report:
-    """The result of one step: sorted files, problems, NaNs by column, and labels."""
+    """The result of one step: sorted files, problems, NaNs by column, labels, and the lines of a
+    manifest that are no rows.
+    """
 
     files: list[SortedFile] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
     nans: dict[str, int] = field(default_factory=dict)
     labels: dict[str, np.ndarray] = field(default_factory=dict)  # class name -> rows by split
+    rejected: list[RejectedRow] = field(default_factory=list)
 
 
 def list_source(columns: SnapshotColumns, address: str, objects: Objects) -> Source:
@@ -161,6 +165,7 @@ def sort_rows(work: RowGroups, source: Source, objects: Objects, output: str) ->
         for number, batch in enumerate(batches):
             rows = convert(batch, columns)
             report.findings.merge(rows.findings)
+            report.rejected += rows.rejected
             for column, count in rows.nans.items():
                 report.nans[column] = report.nans.get(column, 0) + count
             if report.findings:

@@ -28,7 +28,8 @@ import pyarrow.compute as pc
 from trainer.exporting.arrow_values import one_by_one
 from trainer.exporting.splits import assign_fingerprints, fingerprints
 from trainer.exporting.tables.findings import Findings
-from trellis_contracts.columns import SPLIT_BY, WEIGHT, Columns, TableFeature
+from trainer.exporting.tables.rejected import RejectedRow
+from trellis_contracts.columns import REJECTED, SPLIT_BY, WEIGHT, Columns, TableFeature
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -49,12 +50,15 @@ _INFINITE = "infinite, or beyond float32's 3.4e38"
 
 @dataclass
 class Rows:
-    """A block, its rows' splits (indices into SPLITS), problems, and number of NaNs by column."""
+    """A block, its rows' splits (indices into SPLITS), problems, number of NaNs by column, and the
+    lines of a manifest that are no rows.
+    """
 
     block: pa.RecordBatch
     splits: np.ndarray
     findings: Findings
     nans: dict[str, int]
+    rejected: list[RejectedRow]
 
 
 def block_schema(columns: Columns) -> pa.Schema:
@@ -90,6 +94,7 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
 
     The block is valid only if there are no findings.
     """
+    batch, rejected = _usable_lines(batch, columns)
     findings = Findings()
     nans: dict[str, int] = {}
     keys = batch.column("key").cast(_STRING)
@@ -146,7 +151,30 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
         )
     schema = block_schema(columns)
     block = pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
-    return Rows(block, splits, findings, nans)
+    return Rows(block, splits, findings, nans, rejected)
+
+
+def _usable_lines(
+    batch: pa.RecordBatch, columns: Columns
+) -> tuple[pa.RecordBatch, list[RejectedRow]]:
+    """The rows that may become examples, and a manifest's other lines."""
+    if not columns.of_manifest:
+        return batch, []
+    reasons = batch.column(REJECTED)
+    lines = batch.filter(reasons.is_valid())
+    (image,) = columns.of(IMAGE)
+    rejected = [
+        RejectedRow(
+            line["key"],
+            image.name,
+            line[image.column],
+            "" if line["label"] is None else str(line["label"]),
+            line[REJECTED],
+            "",
+        )
+        for line in lines.to_pylist()
+    ]
+    return batch.filter(reasons.is_null()), rejected
 
 
 def _label(array: pa.Array, columns: Columns, keys: pa.Array, findings: Findings) -> pa.Array:

@@ -84,6 +84,7 @@ class Steps:
             lambda name: self._objects.writing(self._address(name)),
             self._objects.read,
             self._readers,
+            paths=self._is_local,
         )
 
     @step

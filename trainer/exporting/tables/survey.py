@@ -15,6 +15,7 @@ from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables.findings import Findings, listed, values
 from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
 from trainer.exporting.tables.parquet import Report, check_number_of_classes
+from trainer.exporting.tables.rejected import RejectedRow
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS, Counts
 from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES, SEPARATOR
@@ -23,13 +24,16 @@ from trellis_contracts.withheld import quoted
 
 @dataclass(frozen=True)
 class Survey:
-    """Facts about all rows. classes: () for regression. nans: number of NaNs by column."""
+    """Facts about all rows. classes: () for regression. nans: number of NaNs by column. rejected:
+    lines of a manifest that are no rows.
+    """
 
     layout: Layout
     classes: tuple[str, ...]
     counts: dict[str, Counts]
     work: tuple[ShardWork, ...]
     nans: dict[str, int]
+    rejected: tuple[RejectedRow, ...] = ()
 
 
 def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]) -> Survey:
@@ -41,9 +45,11 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
     findings = Findings()
     nans: dict[str, int] = {}
     labels: dict[str, np.ndarray] = {}
+    rejected: list[RejectedRow] = []
     for report in reports:
         files += report.files
         findings.merge(report.findings)
+        rejected += report.rejected
         for column, count in report.nans.items():
             nans[column] = nans.get(column, 0) + count
         for name, by_split in report.labels.items():
@@ -66,7 +72,7 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
         name: Counts(rows[name], {c: int(labels[c][index]) for c in classes})
         for index, name in enumerate(SPLITS)
     }
-    return Survey(layout, classes, counts, tuple(cut(rows, settings.shards)), nans)
+    return Survey(layout, classes, counts, tuple(cut(rows, settings.shards)), nans, tuple(rejected))
 
 
 def _check_classes(

@@ -65,17 +65,19 @@ def write_shard(
     writing: Writing,
     read_object: Read,
     pool: Executor,
+    paths: bool = False,
 ) -> ShardResult:
     """Write the TFRecord file of one ShardWork, range by range.
 
     read: reads slices of temporary files. writing(name): a file to write, which becomes the object.
-    read_object: reads an image's file; pool reads and converts several.
+    read_object: reads an image's file; pool reads and converts several. paths: whether addresses of
+    images may be paths of this machine.
     """
     start = time.monotonic()
     schema = block_schema(plan.columns)
     layout, split = plan.survey.layout, SPLITS.index(work.split)
     size = examples = 0
-    found = RowImages(plan.columns, work, read_object, pool)
+    found = RowImages(plan.columns, work, read_object, pool, paths)
     with writing(work.name) as out:
         for range_, first, last in pieces(layout.rows(split), work.start, work.end):
             block = read_rows(layout.slices(range_, split), schema, read)
@@ -160,9 +162,10 @@ def commit(
     results = sorted(results, key=lambda result: result.shard.name)
     by_name = {result.shard.name: result.shard for result in results}
     columns, survey = plan.columns, plan.survey
-    rejected = sorted(row for result in results for row in result.rejected)
+    unusable = [row for result in results for row in result.rejected]
+    rejected = sorted([*survey.rejected, *unusable])
     write(REJECTED_FILE_NAME, "".join(f"{row.to_json()}\n" for row in rejected).encode())
-    counts = without(survey.counts, rejected, columns)
+    counts = without(survey.counts, unusable, columns)
     check_rejected(rejected, counts, columns)
     description = DatasetDescription(
         fingerprint=settings.fingerprint,

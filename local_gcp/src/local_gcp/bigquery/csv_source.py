@@ -112,6 +112,8 @@ class CsvSource:
 
     def _texts(self, fields: list[Field], strict: bool) -> str:
         columns = ", ".join(f"{literal(_raw_name(f))}: 'VARCHAR'" for f in fields)
+        # Lines of a text: DuckDB's strict parser refuses one whose lines end in different ways.
+        lines = len(fields) == 1 and not self.quote
         options = [
             "auto_detect = false",
             "header = false",
@@ -124,7 +126,7 @@ class CsvSource:
             f"max_line_size = {_LONGEST_LINE}",
             f"encoding = '{self.encoding}'",
             f"null_padding = {str(self.jagged).lower()}",
-            f"strict_mode = {str(not self.ignore_unknown).lower()}",
+            f"strict_mode = {str(not self.ignore_unknown and not lines).lower()}",
             f"columns = {{{columns}}}",
         ]
         if not strict:

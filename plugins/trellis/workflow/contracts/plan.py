@@ -21,12 +21,12 @@ from trellis_contracts.plan import PlanFile, Planned
 class Plan(Planned):
     """A plan.json, from which the stages make their jobs.
 
-    experiment: this run's Params applied. table: None for images.
+    experiment: this run's Params applied.
     """
 
     experiment: Experiment
     run: Run
-    table: Table | None
+    table: Table
 
     def of(self, model: str | None) -> "Plan":
         """The plan of one of the experiment's models, as Experiment.of has it."""
@@ -62,7 +62,7 @@ class Plan(Planned):
                 name: own_model.to_plan(own, self.address_of(own))
                 for name, own in self.experiment.own_models.items()
             },
-            table=self.table.to_json() if self.table else None,
+            table=self.table.to_json(),
             **self.planned,
         )
 
@@ -82,6 +82,6 @@ def from_file(file: PlanFile, run: Run) -> Plan:
     return Plan(
         experiment=experiment,
         run=run,
-        table=table_from_json(file.table) if file.table else None,
+        table=table_from_json(file.table),
         **file.planned,
     )

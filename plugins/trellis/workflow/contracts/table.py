@@ -13,9 +13,10 @@ from typing import Any
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
+from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
-from trellis_contracts.columns import SPLIT_BY, WEIGHT, ImageForm, TableFeature
+from trellis_contracts.columns import REJECTED, SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
@@ -175,7 +176,8 @@ class Kept:
 @dataclass(frozen=True)
 class Table:
     """The columns of a table dataset. split_by: None where the key decides an example's split.
-    weight: None where all rows count the same. kept: further columns, for `run.rows()`.
+    weight: None where all rows count the same. kept: further columns, for `run.rows()`. rejected:
+    the column with the reason why a manifest's line is no example; None of other sources.
     """
 
     key: Column
@@ -186,6 +188,7 @@ class Table:
     split_by: Column | None = None
     weight: Column | None = None
     kept: Sequence[Kept] = ()
+    rejected: Column | None = None
 
     @property
     def label_type(self) -> str:
@@ -227,7 +230,7 @@ class Table:
 
 def from_json(content: Mapping[str, Any]) -> Table:
     """The table in a plan.json."""
-    optional = ("partition", "split_by", "weight")
+    optional = ("partition", "split_by", "weight", "rejected")
     return Table(
         key=Column(**content["key"]),
         label=Column(**content["label"]),
@@ -253,7 +256,7 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
 
     `source`: its name for messages. Raises SourceError with everything that does not fit.
     """
-    wanted = experiment.row_source
+    wanted = experiment.source
     by_name = {column.name.lower(): column for column in known}
     problems: list[str] = []
 
@@ -291,7 +294,8 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     taken = (*_reserved(split_by, weight), *(feature.column.lower() for feature in features))
     aliases = _aliases([column.name for column in kept], taken)
     frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
-    return Table(key, label, partition, features, regression, split_by, weight, frozen)
+    rejected = by_name[REJECTED] if isinstance(wanted, ImageSource) else None
+    return Table(key, label, partition, features, regression, split_by, weight, frozen, rejected)
 
 
 def _reserved(split_by: Column | None, weight: Column | None) -> Sequence[str]:
@@ -306,7 +310,7 @@ def _features(
     others: tuple[Column, Column, Column | None, Column | None, Column | None],
     problems: list[str],
 ) -> list[Feature]:
-    wanted = experiment.row_source
+    wanted = experiment.source
     if wanted.features is None:
         stays = isinstance(wanted.split, StratifiedSplit)
         roles = others[:-1] if stays else others

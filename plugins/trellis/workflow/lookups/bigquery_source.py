@@ -7,14 +7,13 @@ query's schema, tables and bytes to read. Metadata has the time of each table's 
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from google.api_core import exceptions
 from google.cloud.bigquery import (
-    ArrayQueryParameter,
     Dataset,
     EncryptionConfiguration,
     QueryJobConfig,
@@ -25,21 +24,20 @@ from trellis.workflow import sql
 from trellis.workflow.contracts import interval, table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.interval import Partition
-from trellis.workflow.lookups import bucket_files, table_state
+from trellis.workflow.lookups import bucket_files, manifest, table_state
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import QueryPredict, TablePredict
-from trellis.workflow.spec.source import FilesSource, QuerySource, TableSource
-from trellis.workflow.spec.split import Split, recorded
+from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, TableSource
+from trellis.workflow.spec.split import ColumnSplit, recorded
 from trellis_contracts.dataset import IMAGE_RULE
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
 DATASET_VERSION = 1
 
-# A query's parameters may have 10 MB: https://cloud.google.com/bigquery/quotas#query_jobs
-_KEYS_AT_ONCE = 5000
+_PAGE = 10_000
 
 # The end of a statement and comments after it, which cannot be embedded in another statement.
 _END = re.compile(r";\s*(?:(?:--|#)[^\n]*\s*)*\Z")
@@ -51,7 +49,8 @@ class Inspection:
 
     name: for messages. snapshot_sql: the statement that freezes it. bytes: what that reads.
     billed: what a query on the source or its frozen rows may be billed for (pricing.queries).
-    examples: rows of this run, None if only reading them would tell.
+    examples: rows of this run, None if only reading them would tell. classes: of a manifest, None
+    likewise. experiment: with the split that a manifest's lines name.
     """
 
     name: str
@@ -62,6 +61,8 @@ class Inspection:
     bytes: int
     billed: int
     examples: int | None
+    classes: dict[str, int] | None
+    experiment: Experiment
 
 
 def inspect(
@@ -71,24 +72,54 @@ def inspect(
 
     run, days: see `interval.of_run`.
     """
-    source = find(platform, "source", experiment.row_source)
+    classes = None
+    if isinstance(experiment.source, ImageSource):
+        experiment, source, classes = _of_manifest(platform, experiment)
+    else:
+        source = find(platform, "source", experiment.source)
     described = table.resolve(experiment, source.name, source.columns)
     partition = interval.of_run(described.partition, run, days)
     statement = snapshot_sql(experiment, described, source.sql, partition)
     job = source.dry_run(statement)
     parts = source.partitions(partition)
-    examples = source.count(partition, parts)
+    examples = source.examples or source.count(partition, parts)
     read = int(job.total_bytes_processed or 0)
     versions = parts or source.version or table_state.versions(source.client, job, source.known)
     return Inspection(
         source.name,
         described,
         partition,
-        fingerprint(experiment, source.sql, described, partition, versions),
+        fingerprint(experiment, source.identity, described, partition, versions),
         statement,
         read,
         queries.planned(read, len(job.referenced_tables), examples),
         examples,
+        classes,
+        experiment,
+    )
+
+
+def _of_manifest(
+    platform: Platform, experiment: Experiment
+) -> tuple[Experiment, "Source", dict[str, int] | None]:
+    """The lines of a manifest as a query, and the experiment with the split that they name."""
+    found = manifest.version(platform, experiment.image_source)
+    create_dataset(platform)
+    client, address = _client(platform), found["manifest"]
+    statement = manifest.rows(experiment, manifest.load(client, platform, found))
+    facts = manifest.facts(client, experiment, statement)
+    manifest.check(address, facts, experiment)
+    if manifest.names_splits(facts):
+        split = ColumnSplit(column=manifest.ML_USE)
+        own = experiment.source.model_copy(update={"split": split})
+        experiment = experiment.model_copy(update={"source": own})
+    columns = table.columns(_dry_run(client, "source", statement, None).schema)
+    classes = manifest.classes(facts, experiment.task)
+    name, rows = f"{address} (source.images)", f"(\n{statement}\n)"
+    return (
+        experiment,
+        Source(client, "source", name, rows, columns, None, None, [found], facts["examples"]),
+        classes,
     )
 
 
@@ -98,7 +129,7 @@ class Source:
 
     section: the part of the file that names it. name: for messages. sql: what to SELECT from.
     columns: in its order. known: BigQuery's Table; None for a query. version: of its files; None:
-    BigQuery dates its tables.
+    BigQuery dates its tables. examples: None if it has to be counted.
     """
 
     client: Any
@@ -109,6 +140,12 @@ class Source:
     known: Any
     query: str | None
     version: Any = None
+    examples: int | None = None
+
+    @property
+    def identity(self) -> str:
+        """What names the rows in a fingerprint, beside their version."""
+        return self.name if self.version else self.sql
 
     def dry_run(self, statement: str) -> Any:
         """The job of a dry run of a statement on it. Raises SourceError if BigQuery refuses it."""
@@ -164,13 +201,15 @@ def find(
 
 
 def changed(
-    platform: Platform, given: TableSource | QuerySource | FilesSource
+    platform: Platform, given: ImageSource | TableSource | QuerySource | FilesSource
 ) -> list[dict[str, Any]]:
     """The time of the last change, and the rows, of each table that a table or query reads; the
-    generation of each file.
+    generation of a manifest, or of each file.
 
     A dry run names the tables, for views too. Raises SourceError.
     """
+    if isinstance(given, ImageSource):
+        return [manifest.version(platform, given)]
     if isinstance(given, FilesSource):
         return bucket_files.find(platform, given).version
     source = find(platform, "source", given)
@@ -194,6 +233,7 @@ def snapshot_sql(
         split=experiment.source.split,
         split_by=described.split_by.name if described.split_by else None,
         weight=described.weight.name if described.weight else None,
+        rejected=described.rejected.name if described.rejected else None,
     )
 
 
@@ -209,7 +249,7 @@ def fingerprint(
     `versions` identifies the state of the data. A query that is not a function of its tables
     (CURRENT_DATE(), RAND()) is frozen with the result of its first run.
     """
-    wanted, images = experiment.row_source, described.images
+    wanted, images = experiment.source, described.images
     content = {
         "dataset_version": DATASET_VERSION,
         "source": source,
@@ -231,7 +271,7 @@ def _identity(described: table.Table) -> dict[str, Any]:
     """The table as part of a fingerprint. Roles that no column has are left out: fingerprints of
     tables without them are frozen.
     """
-    optional = ("split_by", "weight", "kept")
+    optional = ("split_by", "weight", "kept", "rejected")
     content = described.to_json()
     return {name: part for name, part in content.items() if part or name not in optional}
 
@@ -285,16 +325,13 @@ def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, lis
     return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
 
 
-def splits_of(platform: Platform, split: Split, keys: Sequence[str]) -> dict[str, str]:
-    """The ML_USE of each key: the split that its hash falls into."""
-    statement = sql.render("split", split=split)
-    found: dict[str, str] = {}
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        some = ArrayQueryParameter("keys", "STRING", keys[start : start + _KEYS_AT_ONCE])
-        config = QueryJobConfig(query_parameters=[some])
-        answer = table_state.answer(_client(platform), statement, config)
-        found |= {row["key"]: row["ml_use"] for row in answer}
-    return found
+def images_of(platform: Platform, snapshot: str) -> Iterator[tuple[str, str, str]]:
+    """(split, address, label) of each row of a manifest's snapshot that may be an example, by key,
+    page by page.
+    """
+    statement = sql.render("snapshot_images", snapshot=snapshot)
+    for row in _client(platform).query(statement).result(page_size=_PAGE):
+        yield row["split"], row["image"], row["label"]
 
 
 def is_there(platform: Platform, name: str) -> bool:

@@ -21,6 +21,7 @@ from google.cloud.bigquery import LoadJobConfig, ParquetOptions, SchemaField
 from google.cloud.storage import Blob
 from pyarrow import parquet
 
+from trellis import lineage
 from trellis.bigquery.outcome import may_pass
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import storage
@@ -125,9 +126,8 @@ def load(client: Any, platform: Platform, source: FilesSource, files: Files) -> 
             f"source.types: {files.format.capitalize()} files have types of their own; CAST the "
             "column in a query, or leave `types` out"
         )
-    content = {"files": files.version, "types": source.types, "load": LOAD_VERSION}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
-    name = platform.own_table(f"files_{digest}")
+    content = {"files": files.version, "types": source.types}
+    name = platform.own_table(f"files_{digest(content)}")
     try:
         known = client.get_table(name)
     except NotFound:
@@ -137,6 +137,18 @@ def load(client: Any, platform: Platform, source: FilesSource, files: Files) -> 
                 f"{files.address} (source.files) changed while BigQuery read it: trigger a new run"
             ) from None
         known = client.get_table(name)
+    lineage.note_loaded([files.address], name)
+    return keep(client, known)
+
+
+def digest(content: Any) -> str:
+    """The part of a loaded table's name that says what is in it. content: fit for JSON."""
+    text = json.dumps([content, LOAD_VERSION], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def keep(client: Any, known: Any) -> Any:
+    """Let a loaded table expire after the run, from now; returns BigQuery's Table."""
     known.expires = datetime.now(UTC) + _KEPT
     return client.update_table(known, ["expires"])
 
@@ -219,26 +231,31 @@ def _detect(
 
 
 def _run(client: Any, files: Files, name: str, config: LoadJobConfig) -> None:
-    uris = [_uri(blob) for blob in files.blobs]
+    remedy = "Correct the files"
+    if files.format in _TEXTS:
+        remedy += (
+            ", or give the column a type that holds all its values (source.types: {COLUMN: STRING})"
+        )
+    where = f"{files.address} (source.files)"
+    run(client, [_uri(blob) for blob in files.blobs], name, config, where, remedy)
+
+
+def run(
+    client: Any, uris: Sequence[str], name: str, config: LoadJobConfig, where: str, remedy: str
+) -> None:
+    """Load objects into a table. Raises SourceError, with the remedy, if BigQuery refuses them."""
     job = client.load_table_from_uri(uris, name, job_config=config)
     try:
         job.result()
     except GoogleAPICallError as error:
         if may_pass(error):
             raise
+        # The first says only that there are others.
         found = [entry["message"] for entry in job.errors or () if entry.get("message")]
-        messages = list(dict.fromkeys(found)) or [str(error)]
-        remedy = (
-            "Correct the files, or give the column a type that holds all its values "
-            "(source.types: {COLUMN: STRING})"
-            if files.format in _TEXTS
-            else "Correct the files"
-        )
-        said = "\n  ".join(messages[:_SHOWN])
+        messages = list(dict.fromkeys(found))
+        said = "\n  ".join((messages[1:] or messages or [str(error)])[:_SHOWN])
         said = quoted(f":\n  {said}\n", f", for {len(messages)} reasons that may quote rows. ")
-        raise SourceError(
-            f"BigQuery cannot load {files.address} (source.files){said}{remedy}"
-        ) from None
+        raise SourceError(f"BigQuery cannot load {where}{said}{remedy}") from None
 
 
 def _refuse_other_columns(

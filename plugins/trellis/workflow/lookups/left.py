@@ -49,7 +49,7 @@ def snapshot(plan: Plan, platform: Platform) -> None:
 
 def automl_input(plan: Plan, platform: Platform) -> None:
     """Input of AutoML's dataset: a view of the frozen rows, or a list of images."""
-    if plan.table is None:
+    if plan.experiment.source.kind == "image":
         images = f"{plan.run.baseline('automl')}import.csv"
         if not _exists(platform, images):
             raise NothingLeftError("automl.images", images)
@@ -72,9 +72,9 @@ def snapshot_to_extract(plan: Plan, platform: Platform) -> None:
 
 
 def rows(plan: Plan, platform: Platform) -> None:
-    """The files of a table's rows and the description of their columns; images need neither."""
+    """The files of the rows and the description of their columns."""
     dataset = plan.dataset.uri
-    if plan.table is None or _exists(platform, layout.dataset_mark(dataset)):
+    if _exists(platform, layout.dataset_mark(dataset)):
         return
     columns = layout.dataset_columns(dataset)
     if not _exists(platform, columns):

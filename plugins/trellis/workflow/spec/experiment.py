@@ -27,7 +27,7 @@ from trellis.workflow.spec.quantities import (
 )
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
-from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, Source, TableSource
+from trellis.workflow.spec.source import ImageSource, Source
 from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
 
 
@@ -285,13 +285,6 @@ class Experiment(Section):
         """The source, for what only images have. Raises TypeError if it is rows."""
         if not isinstance(self.source, ImageSource):
             raise TypeError(f"the source of {self.name} is rows, not images")
-        return self.source
-
-    @property
-    def row_source(self) -> TableSource | QuerySource | FilesSource:
-        """The source, for what only rows have. Raises TypeError if it is images."""
-        if isinstance(self.source, ImageSource):
-            raise TypeError(f"the source of {self.name} is images, not rows")
         return self.source
 
     def configuration(self) -> dict[str, Any]:

@@ -67,14 +67,14 @@ class _ImageForm(Section):
             )
         return {"encoding": "png", **values}
 
-
-class ImageColumn(_ImageForm):
-    """A column of images' addresses, gs://BUCKET/OBJECT."""
-
     @property
     def form(self) -> ImageForm:
         """The form as the trainer reads it."""
         return ImageForm(self.size, self.channels, self.encoding, self.resize, self.scale)
+
+
+class ImageColumn(_ImageForm):
+    """A column of images' addresses, gs://BUCKET/OBJECT."""
 
 
 class ImageSource(_Stored, _ImageForm):
@@ -95,6 +95,28 @@ class ImageSource(_Stored, _ImageForm):
         ge=0,
         le=1,
     )
+
+    # A manifest's lines as rows (sql/manifest.sql), for whatever reads rows.
+    key_: ClassVar[str] = "key"
+    label: ClassVar[str] = "label"
+    features: ClassVar[list[str]] = ["image"]
+    weight: ClassVar[None] = None
+    partition: ClassVar[None] = None
+    categorical: ClassVar[list[str]] = []
+    text: ClassVar[list[str]] = []
+    keep: ClassVar[list[str]] = []
+    data_checks: ClassVar[Literal["warn", "refuse"]] = "warn"
+    vocabulary: ClassVar[int] = 1
+
+    @property
+    def image_columns(self) -> dict[str, _ImageForm]:
+        """The one column of images."""
+        return {"image": self}
+
+    @property
+    def most_rejected(self) -> float:
+        """Share of lines that may be no examples."""
+        return self.max_rejected
 
     @property
     def address(self) -> str:

@@ -1,4 +1,6 @@
 {% from "data_checks.sql" import features_alone, numbers_together %}
+{# Of a manifest, lines that are no examples are left out. #}
+{% set rows = "(SELECT * FROM " ~ (snapshot | identifier) ~ " WHERE rejected IS NULL)" if rejected else snapshot | identifier %}
 -- What would make a training pointless or wrong, found on the snapshot in one row.
 {% if alone %}
 WITH {{ features_alone(snapshot, alone, regression, bad_label, cells) }}
@@ -12,7 +14,7 @@ SELECT
   COUNTIF(IFNULL(key, '') = '') AS keys_missing,
   ARRAY(
     SELECT AS STRUCT key AS value, COUNT(*) AS examples
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE key IS NOT NULL
     GROUP BY key
     HAVING COUNT(*) > 1
@@ -22,21 +24,21 @@ SELECT
   COUNTIF({{ bad_label }}) AS labels_bad,
   ARRAY(
     SELECT key
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE key IS NOT NULL AND ({{ bad_label }})
     ORDER BY key
     LIMIT 5
   ) AS labels_bad_keys,
   ARRAY(
     SELECT AS STRUCT split, COUNT(*) AS examples
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE split IS NOT NULL
     GROUP BY split
     ORDER BY split
   ) AS splits,
   ARRAY(
     SELECT AS STRUCT split, {{ "CAST(NULL AS STRING)" if regression else "label" }} AS label, COUNT(*) AS examples
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE label IS NOT NULL
     GROUP BY split, {{ "2" if regression else "label" }}
     ORDER BY split, 2
@@ -52,14 +54,14 @@ SELECT
   ) AS weights,
   ARRAY(
     SELECT key
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE key IS NOT NULL AND (example_weight IS NULL OR IS_NAN(example_weight) OR {{ infinite | replace("{}", "example_weight") }} OR example_weight < 0)
     ORDER BY key
     LIMIT 5
   ) AS weights_bad_keys,
   ARRAY(
     SELECT AS STRUCT split, COUNT(*) AS examples
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE split IS NOT NULL
     GROUP BY split
     -- What is no more than half of the smallest float32 becomes 0.
@@ -70,7 +72,7 @@ SELECT
 {% if split_by %}
   ARRAY(
     SELECT AS STRUCT split_by AS value, COUNT(*) AS examples, MIN(key) AS key
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE split IS NULL
     GROUP BY split_by
     ORDER BY COUNT(*) DESC, split_by
@@ -78,7 +80,7 @@ SELECT
   ) AS unassigned,
   ARRAY(
     SELECT AS STRUCT split, COUNT(DISTINCT split_by) AS number
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE split IS NOT NULL
     GROUP BY split
     ORDER BY split
@@ -101,7 +103,7 @@ SELECT
     SELECT AS STRUCT * FROM (
 {% for feature in images %}
       SELECT {{ feature.name | literal }} AS feature, key, {{ feature.column | identifier }} AS value
-      FROM {{ snapshot | identifier }}
+      FROM {{ rows }}
       WHERE {{ feature.no_address }}
 {{ "      UNION ALL" if not loop.last }}
 {% endfor %}
@@ -122,4 +124,4 @@ SELECT
     ){{ "," if not loop.last }}
 {% endfor %}
   ] AS features
-FROM {{ snapshot | identifier }}
+FROM {{ rows }}

@@ -7,7 +7,14 @@ examples AS (
   SELECT
     CAST(source.{{ key | identifier }} AS STRING) AS key,
 {% if split_by %}
+{% if rejected %}
+    IF(source.{{ rejected | identifier }} IS NULL, {{ deciding("source." ~ (split_by | identifier), split) | trim }}, NULL) AS split_by,
+    source.{{ rejected | identifier }} AS rejected,
+{% else %}
     {{ deciding("source." ~ (split_by | identifier), split) | trim }} AS split_by,
+{% endif %}
+{% elif rejected %}
+    source.{{ rejected | identifier }} AS rejected,
 {% endif %}
     CAST(source.{{ label | identifier }} AS {{ label_type }}) AS label,
 {% if weight %}
@@ -55,6 +62,9 @@ SELECT
   label,
 {% if weight %}
   example_weight,
+{% endif %}
+{% if rejected %}
+  rejected,
 {% endif %}
 {% for feature in features %}
   {{ feature.column | identifier }}{{ "," if kept or not loop.last }}

@@ -6,23 +6,25 @@ baselines/automl/test.jsonl    {"content": "gs://image", "mimeType": "image/png"
 """
 
 import csv
-import io
 import json
 import mimetypes
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowSkipException
+from google.cloud.storage import Blob
 
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import bigquery_source, image_manifest, plans, storage
+from trellis.workflow.lookups import bigquery_source, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.split import TimeSplit
+from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.automl_tables import common, display_name, milli_node_hours
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema"
+_ML_USES = {"train": "training"}
 _ML_USE = "labels.aiplatform.googleapis.com/ml_use"
 
 
@@ -35,72 +37,38 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         plan = plans.load(experiment, platform, run_id)
         if plan.experiment.baselines.automl is None:
             raise AirflowSkipException("This run does not need it.")
-        address = platform.uri(plan.experiment.image_source.images)
-        manifest = storage.blob(platform, address)
         rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
         refused = rejected.download_as_text().splitlines() if rejected.exists() else []
-        grouped = image_manifest.last_field(plan.experiment.source.split) is not None
-        lines = image_manifest.lines_of(address, manifest.download_as_bytes())
-        found = usable(lines, {json.loads(line)["uri"] for line in refused}, grouped)
-        rows = with_splits(found, plan, platform)
-        for uri, content in files(rows, plan).items():
-            storage.blob(platform, uri).upload_from_string(content)
-        print(f"{len(rows)} images for AutoML in {plan.run.baseline('automl')}import.csv")
+        found = bigquery_source.images_of(platform, job_messages.snapshot(plan, platform))
+        usable = without(found, {json.loads(line)["uri"] for line in refused})
+        count = write(usable, plan.run.baseline("automl"), partial(storage.blob, platform))
+        print(f"{count} images for AutoML in {plan.run.baseline('automl')}import.csv")
 
     return images()
 
 
-def usable(
-    lines: Iterable[image_manifest.Line], rejected: set[str], grouped: bool = False
-) -> list[tuple[str, str, str, str]]:
-    """(ML_USE or "", address, label, what decides the split) of the lines that were not rejected.
-
-    The key decides, or, if the lines are `grouped`, the field after the label.
-    """
-    found: dict[str, tuple[str, str, str, str]] = {}
-    named = [(line, line.place) for line in lines if line.place is not None]
-    keys = image_manifest.keys({line.fields[place] for line, place in named})
-    for line, place in named:
-        fields = line.fields
-        address, after = fields[place], fields[place + 1 :]
-        if address in rejected:
-            continue
-        hashed = after.pop(1) if grouped and len(after) > 1 else keys[address]
-        labels = [label for label in after if label]
-        if len(labels) == 1:
-            found.setdefault(address, (line.ml_use or "", address, labels[0], hashed))
-    return list(found.values())
+def without(
+    images: Iterable[tuple[str, str, str]], rejected: Container[str]
+) -> Iterator[tuple[str, str, str]]:
+    """(split, address, label) of the images whose address was not rejected."""
+    return (image for image in images if image[1] not in rejected)
 
 
-def with_splits(
-    rows: list[tuple[str, str, str, str]], plan: Plan, platform: Platform
-) -> list[tuple[str, str, str]]:
-    """(ML_USE, address, label) of the rows: ML_USE from the last part, what is hashed or the day,
-    if the manifest has none.
-    """
-    missing = {hashed for ml_use, _, _, hashed in rows if not ml_use}
-    split = plan.experiment.source.split
-    if isinstance(split, TimeSplit):
-        splits = {day: image_manifest.ml_use_of_day(day, split) or "" for day in missing}
-    else:
-        splits = bigquery_source.splits_of(platform, split, sorted(missing))
-    return [(use or splits[hashed], uri, label) for use, uri, label, hashed in rows]
-
-
-def files(rows: list[tuple[str, str, str]], plan: Plan) -> dict[str, str]:
-    """The two files by their addresses."""
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows(rows)
-    test = [
-        json.dumps({"content": uri, "mimeType": mimetypes.guess_type(uri)[0] or "image/jpeg"})
-        for ml_use, uri, _ in rows
-        if ml_use == "test"
-    ]
-    folder = plan.run.baseline("automl")
-    return {
-        f"{folder}import.csv": table.getvalue(),
-        f"{folder}test.jsonl": "".join(f"{line}\n" for line in test),
-    }
+def write(images: Iterable[tuple[str, str, str]], folder: str, blob: Callable[[str], Blob]) -> int:
+    """Write the two files, image by image; the number of images. blob: the object at an address."""
+    count = 0
+    with (
+        blob(f"{folder}import.csv").open("w") as table,
+        blob(f"{folder}test.jsonl").open("w") as test,
+    ):
+        lines = csv.writer(table, lineterminator="\n")
+        for split, uri, label in images:
+            lines.writerow([_ML_USES.get(split, split), uri, label])
+            if split == "test":
+                kind = mimetypes.guess_type(uri)[0] or "image/jpeg"
+                test.write(json.dumps({"content": uri, "mimeType": kind}) + "\n")
+            count += 1
+    return count
 
 
 def dataset(plan: Plan, platform: Platform) -> dict[str, Any]:

@@ -126,7 +126,6 @@ def _test(plan: Plan, platform: Platform) -> str:
 
 
 def _table(plan: Plan) -> Table:
-    assert plan.table is not None
     return plan.table
 
 

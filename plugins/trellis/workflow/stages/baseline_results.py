@@ -62,11 +62,11 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
     """Read the result of the AutoML baseline: fields of baseline.json. Raises
     BaselineFailedError.
     """
-    if plan.table is not None:
+    if plan.experiment.source.kind != "image":
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.views")
     pipeline = _vertex_job(plan, platform, ti, PIPELINE, f"{automl_stage.NAME}.train")
     predicted = _vertex_job(plan, platform, ti, BATCH, f"{automl_stage.NAME}.predict")
-    if plan.table is not None:
+    if plan.experiment.source.kind != "image":
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.export")
     budget = automl_tables.milli_node_hours(plan.experiment)
     spent = _trained(pipeline) or budget
@@ -135,7 +135,7 @@ def _ranked(entries: Iterable[FeatureWeight]) -> tuple[FeatureWeight, ...]:
 
 def _names(plan: Plan) -> dict[str, str]:
     """The features' names in the source by their columns in the dataset."""
-    return {f.column: f.name for f in plan.table.features} if plan.table else {}
+    return {f.column: f.name for f in plan.table.features}
 
 
 def _key(plan: Plan, ti: Any, task_id: str) -> str:

@@ -12,7 +12,6 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl
-from trellis.workflow.stages.snapshot import of_rows
 from trellis.workflow.stages.stage import Building, Row, Stage
 from trellis_contracts.baseline import Baseline
 from trellis_contracts.layout import baseline_file
@@ -81,7 +80,7 @@ def record(plan: Plan, platform: Platform, name: str, ti: Any) -> Baseline:
 
 def _left_out(plan: Plan, name: str) -> tuple[str, ...]:
     """Features that the service cannot take; what a file's model took, nobody knows."""
-    if plan.table is None or name.startswith(cost.FILE):
+    if plan.experiment.source.kind == "image" or name.startswith(cost.FILE):
         return ()
     return tuple(plan.table.left_out())
 
@@ -96,7 +95,7 @@ def waits_for(experiment: Experiment) -> str:
     the export took.
     """
     changes = experiment.source.changes.beyond == "refuse"
-    return "check" if of_rows(experiment) and not changes else "changes"
+    return "changes" if experiment.source.kind == "image" or changes else "check"
 
 
 def _tasks(dag: Building) -> Any:

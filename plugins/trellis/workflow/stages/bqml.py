@@ -67,7 +67,6 @@ def job(plan: Plan, platform: Platform, name: str) -> dict[str, Any] | None:
 
 def script(plan: Plan, platform: Platform, name: str) -> str:
     """The script that trains the baseline of a type."""
-    assert plan.table is not None
     kind = bqml.TYPES[name]
     options = plan.experiment.baselines.options.get(name, {})
     return sql.render(

@@ -14,7 +14,7 @@ from trellis.workflow.contracts.table import INFINITE, Table
 from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.source import FilesSource, QuerySource, TableSource
+from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
@@ -26,7 +26,6 @@ from trellis.workflow.stages import (
     weight_checks,
 )
 from trellis.workflow.stages.planned import planned
-from trellis.workflow.stages.snapshot import of_rows
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis.workflow.validation import class_names, group
@@ -74,7 +73,6 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The query job that checks the snapshot."""
-    assert plan.table is not None
     statement = sql.render(
         "checks",
         snapshot=job_messages.snapshot(plan, platform),
@@ -85,6 +83,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         split_by=plan.table.split_by is not None,
         weight=plan.table.weight is not None,
         images=plan.table.images,
+        rejected=plan.table.rejected is not None,
         alone=plan.table.of_baselines(),
         numbers=linear_checks.numbers(plan.table),
         cells=data_checks.MOST_CELLS,
@@ -103,7 +102,6 @@ def conclude(row: Mapping[str, Any], plan: Plan, platform: Platform) -> dict[str
 
     from trellis.workflow.lookups import documents, examples
 
-    assert plan.table is not None
     problems, warnings, findings = evaluate(row, plan, platform)
     texts = problems or [f"Warning: {warning}" for warning in warnings]
     texts = examples.told(platform, plan.run.examples_of("check"), texts)
@@ -125,7 +123,6 @@ def evaluate(
     """Return why no model can be trained on the rows, the warnings, and the findings of the data
     checks. row: the result of checks.sql.
     """
-    assert plan.table is not None
     experiment, task = plan.experiment, plan.experiment.task
     problems, warnings = judge(row, plan.table, task, experiment.source.split)
     if not problems:
@@ -137,7 +134,7 @@ def evaluate(
     automl = experiment.baselines.automl is not None
     problems += weight_checks.judge(row, plan.table, automl)
     if plan.table.images:
-        refused, warned = image_checks.of_rows(row, experiment.row_source.most_rejected)
+        refused, warned = image_checks.of_rows(row, experiment.source.most_rejected)
         problems, warnings = [*problems, *refused], [*warnings, *warned]
     # The number of rows of a view or query was unknown before.
     few = group.too_few_for_automl(experiment, platform, row["examples"], None)
@@ -146,7 +143,7 @@ def evaluate(
     unknown = group.unknown_classes(experiment, set().union(*classes.values()))
     problems += [unknown] if unknown else []
     findings = data_checks.judge(row, plan.table)
-    refused, warned = data_checks.divided(findings, experiment.row_source.data_checks)
+    refused, warned = data_checks.divided(findings, experiment.source.data_checks)
     return [*problems, *refused], [*warnings, *warned], findings
 
 
@@ -201,8 +198,7 @@ def columns_json(
     plan: Plan, platform: Platform, rows: int, findings: Sequence[Finding] = ()
 ) -> dict[str, Any]:
     """The content of columns.json. findings: of the data checks, none of which refused the rows."""
-    assert plan.table is not None
-    source, table = plan.experiment.row_source, plan.table
+    source, table = plan.experiment.source, plan.table
     return Columns(
         task=plan.experiment.task,
         split=_split(source.split),
@@ -216,6 +212,7 @@ def columns_json(
         source={
             "table": platform.table(source.bigquery) if isinstance(source, TableSource) else None,
             "query": source.query if isinstance(source, QuerySource) else None,
+            **({"manifest": plan.dataset.source} if isinstance(source, ImageSource) else {}),
             **({"files": platform.uri(source.files)} if isinstance(source, FilesSource) else {}),
             "partition": plan.dataset.partition,
             "snapshot": job_messages.snapshot(plan, platform),
@@ -336,7 +333,6 @@ STAGE = Stage(
     name="check",
     where="BigQuery",
     writes=["columns.json"],
-    when=of_rows,
     tasks=lambda dag: task(dag.experiment, dag.platform),
     # With the snapshot that it checks.
     at_most=lambda experiment, platform, bytes_: {"snapshot": queries.CHECK * cost.scan(bytes_)},

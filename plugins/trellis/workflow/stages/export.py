@@ -1,4 +1,4 @@
-"""export: a Dataflow job writes a manifest's images, or a table's rows, as a TFRecord dataset.
+"""export: a Dataflow job writes the rows, with their images, as a TFRecord dataset.
 
 Skipped if the dataset exists. A new dataset emits an event of the experiment's dataset Asset, with
 its fingerprint, so that other DAGs can be scheduled on it.
@@ -14,19 +14,11 @@ from trellis.workflow.pricing.machines import table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import FilesSource, ImageSource, TableSource
-from trellis.workflow.spec.split import (
-    GroupSplit,
-    KeySplit,
-    Split,
-    StratifiedSplit,
-    TimeSplit,
-)
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Row, Stage, Usd
 from trellis_contracts import job_image
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 if TYPE_CHECKING:
     from trellis.workflow.stages.run_jobs import RunJobs
@@ -68,10 +60,11 @@ def job_prefix(experiment: Experiment) -> str:
 def body(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The launch request of a run's export."""
     flags = {
+        # Everything else is in the description of the columns.
+        "source": layout.dataset_columns(plan.dataset.uri),
         "output": plan.dataset.uri,
         "fingerprint": plan.dataset.fingerprint,
         "shards": str(plan.experiment.source.shards),
-        **(_image_flags(plan, platform) if plan.table is None else _table_flags(plan)),
     }
     labels = job_messages.labels(plan.experiment, platform)
     return launch(platform, job_prefix(plan.experiment), labels, flags)
@@ -90,8 +83,6 @@ def launch(
         "tempLocation": f"gs://{platform.bucket}/dataflow/",
         "stagingLocation": f"gs://{platform.bucket}/dataflow/",
         "machineType": platform.dataflow.machine_type,
-        # It checks the manifest, which takes 0.8 GB for a million lines; its default has 3.75 GB.
-        "launcherMachineType": platform.dataflow.machine_type,
         "maxWorkers": platform.dataflow.max_workers,
         "sdkContainerImage": image,
         # Dataflow itself enforces the time limit, even if Airflow is down.
@@ -125,41 +116,6 @@ def _network(platform: Platform) -> dict[str, str]:
     if platform.private_addresses:
         where["ipConfiguration"] = "WORKER_IP_PRIVATE"
     return where
-
-
-def _image_flags(plan: Plan, platform: Platform) -> dict[str, str]:
-    source = plan.experiment.image_source
-    height, width = source.size
-    task, positive = plan.experiment.task, plan.experiment.positive
-    return {
-        "source": platform.uri(source.images),
-        "image_size": f"{height}x{width}",
-        "resize": source.resize,
-        "channels": str(source.channels),
-        "encoding": source.encoding,
-        "max_rejected": str(source.max_rejected),
-        **({} if source.scale is None else {"scale": source.scale}),
-        **_split_flags(source.split),
-        **({"task": task} if task in (REGRESSION, MULTILABEL) else {}),
-        **({} if positive is None else {"positive": positive}),
-    }
-
-
-def _split_flags(split: Split) -> dict[str, str]:
-    if isinstance(split, TimeSplit):
-        return {"split_by": split.time, "split_days": f"{split.validation},{split.test}"}
-    assert isinstance(split, KeySplit | GroupSplit | StratifiedSplit)
-    flags = {"split_fractions": ",".join(map(str, split.shares))}
-    if isinstance(split, GroupSplit):
-        flags["split_by"] = split.by
-    if isinstance(split, StratifiedSplit):
-        flags["stratify"] = "true"
-    return flags
-
-
-def _table_flags(plan: Plan) -> dict[str, str]:
-    # Everything else is in the description of the columns.
-    return {"source": layout.dataset_columns(plan.dataset.uri)}
 
 
 def per_hour(platform: Platform) -> float:

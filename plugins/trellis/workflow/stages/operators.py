@@ -50,7 +50,7 @@ class CheckOperator(BigQueryJobOperator):
 
 
 class ExportOperator(FlexTemplateOperator):
-    """Writes a dataset from a manifest's images, or a table's rows."""
+    """Writes a dataset from the frozen rows."""
 
     def _reads(self) -> Iterable[str]:
         # The description of a table's rows is beside them.

@@ -13,19 +13,18 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.lookups import image_manifest, image_splits, pretrained
+from trellis.workflow.lookups import pretrained
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages import costs, dry_run, image_checks, limits
+from trellis.workflow.stages import costs, dry_run, limits
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.validation import class_names, group
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
 from trellis_contracts.plan import PlannedDataset
-from trellis_contracts.tasks import MULTILABEL
 
 
 def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) -> Any:
@@ -84,21 +83,21 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
 class Found:
     """Facts about the source.
 
-    source: the manifest, table or query. examples, classes: None if only reading would tell, or
-    if there are none.
-    Only for tables: statement, the SQL that freezes the rows; bytes, what it reads; billed, what a
-    query on them may be billed for.
+    experiment: with the split that a manifest's lines name. source: the manifest, files, table or
+    query. examples, classes: None if only reading would tell, or if there are none. statement: the
+    SQL that freezes the rows; bytes: what it reads; billed: what a query on them may be billed for.
     """
 
+    experiment: Experiment
     source: str
     fingerprint: str
     examples: int | None
     classes: dict[str, int] | None
-    table: Table | None = None
-    partition: dict[str, str] | None = None
-    statement: str | None = None
-    bytes: int = 0
-    billed: int = 0
+    table: Table
+    partition: dict[str, str] | None
+    statement: str
+    bytes: int
+    billed: int
 
 
 @dataclass(frozen=True)
@@ -135,10 +134,9 @@ def decide(
     storage.check_bucket(platform)
     pretrained.require(experiment, platform)
     _require_predictions(experiment, platform)
-    if experiment.source.kind == "image":
-        found = _images(experiment, platform)
-    else:
-        found = _rows(experiment, platform, interval, tuple(values.get(d) for d in run_params.DAYS))
+    days = (values.get(run_params.DAYS[0]), values.get(run_params.DAYS[1]))
+    found = _inspect(experiment, platform, interval, days)
+    experiment = found.experiment
     if few := group.too_few_for_automl(experiment, platform, found.examples, found.classes):
         raise SourceError(few)
     run = layout.Run.of(experiment, platform, run_id)
@@ -194,7 +192,7 @@ def write(decided: Decided, platform: Platform) -> Plan:
 
 def describe(found: Found) -> str:
     """A short description of the source."""
-    if found.table is None:
+    if found.table.rejected is not None:
         images = f"{found.examples} images"
         return images if found.classes is None else f"{images} in {len(found.classes)} classes"
     rows = "rows" if found.examples is None else f"{found.examples:,} rows"
@@ -254,29 +252,33 @@ def _cost(
     }
 
 
-def _rows(
+def _inspect(
     experiment: Experiment, platform: Platform, interval: tuple[Any, Any], days: tuple[Any, Any]
 ) -> Found:
-    """Inspect the table or query in BigQuery."""
+    """Inspect the source in BigQuery."""
     from trellis.workflow.lookups import bigquery_source
 
     found = bigquery_source.inspect(experiment, platform, interval, days)
-    if experiment.baselines.services and not found.table.of_baselines():
+    of_images = experiment.source.kind == "image"
+    if experiment.baselines.services and not of_images and not found.table.of_baselines():
         raise SourceError(
             "the baselines read neither sequences nor text, and there are no other features; "
             "leave `baselines` out"
         )
     for name, one in experiment.networks.items():
         _fits_features(one, "model" if name is None else f"other_models.{name}", found.table)
+    if unknown := group.unknown_classes(experiment, found.classes or {}):
+        raise SourceError(unknown)
     bigquery_source.create_dataset(platform)
-    partition = found.partition.to_json() if found.partition else None
+    address = experiment.source.address
     return Found(
-        experiment.source.address,
+        found.experiment,
+        platform.uri(address) if of_images else address,
         found.fingerprint,
         found.examples,
-        None,
+        found.classes,
         found.table,
-        partition,
+        found.partition.to_json() if found.partition else None,
         found.snapshot_sql,
         found.bytes,
         found.billed,
@@ -309,45 +311,6 @@ def _fits_features(experiment: Experiment, where: str, table: Table) -> None:
             f"{where}, jit_compile: XLA compiles for inputs of one shape, and a feature is "
             "an ARRAY column or free text, whose length differs from batch to batch: leave it out"
         )
-
-
-def _images(experiment: Experiment, platform: Platform) -> Found:
-    """Inspect the manifest. Raises SourceError."""
-    from google.cloud.exceptions import Forbidden, NotFound
-
-    from trellis.workflow.lookups import bigquery_source, storage
-
-    address = platform.uri(experiment.image_source.images)
-    manifest = storage.blob(platform, address)
-    try:
-        manifest.reload()
-        with manifest.open("rt", encoding="utf-8-sig", newline="") as text:
-            several = experiment.task == MULTILABEL
-            lines = image_manifest.lines(address, text)
-            contents = image_manifest.count(address, lines, experiment.source.split, several)
-    except NotFound:
-        what = "manifest" if manifest.bucket.exists() else f"bucket gs://{manifest.bucket.name}"
-        raise SourceError(
-            f"There is no {what} (source.images: {address}), or this project may not see it."
-        ) from None
-    except Forbidden as error:
-        raise SourceError(
-            f"This project may not read {address} (source.images): {error.message}"
-        ) from None
-    image_manifest.check_contents(address, contents, experiment)
-    split = experiment.source.split
-    images = image_splits.images_of(
-        contents, split, lambda texts: bigquery_source.splits_of(platform, split, texts)
-    )
-    if problems := image_checks.judge(experiment, images):
-        raise SourceError("\n  ".join([f"{address} (source.images):", *problems]))
-    if unknown := group.unknown_classes(experiment, contents.classes):
-        raise SourceError(unknown)
-    version = {"generation": manifest.generation, "crc32c": manifest.crc32c}
-    fingerprint = image_manifest.fingerprint(address, version, experiment, len(contents.buckets))
-    regression = experiment.task == "regression"
-    classes = None if regression else dict(sorted(contents.classes.items()))
-    return Found(address, fingerprint, contents.examples, classes)
 
 
 STAGE = Stage(

@@ -51,7 +51,6 @@ def extract_task(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The query job that writes the snapshot, all of it or nothing."""
-    assert plan.dataset.statement is not None
     return job_messages.query(
         plan.experiment,
         platform,
@@ -96,18 +95,12 @@ def _common(experiment: Experiment, platform: Platform) -> dict[str, Any]:
     }
 
 
-def of_rows(experiment: Experiment) -> bool:
-    """Return whether the source is rows, which are frozen and checked; images are not."""
-    return experiment.source.kind != "image"
-
-
 def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
     what = "freezes the run's rows in BigQuery; refuses rows that cannot be learned from"
     yield "snapshot, check", what
 
 
 def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
-    assert plan.table is not None
     dataset = plan.dataset
     rows = "rows" if dataset.examples is None else f"{dataset.examples:,} rows"
     yield "snapshot", f"{rows}, {len(plan.table.features)} features of {dataset.source}"
@@ -124,7 +117,6 @@ def _spent(jobs: "RunJobs") -> Usd:
 STAGE = Stage(
     name="snapshot",
     where="BigQuery",
-    when=of_rows,
     tasks=lambda dag: task(dag.experiment, dag.platform),
     page=_page,
     dry_run=_dry_run,
@@ -140,7 +132,6 @@ EXTRACT = Stage(
     name="extract",
     where="BigQuery",
     writes=["rows-*.parquet"],
-    when=of_rows,
     tasks=lambda dag: extract_task(dag.experiment, dag.platform),
     page=lambda *_: [("extract", "writes the snapshot as Parquet files (BigQuery)")],
     advice={"extract": "The snapshot is safe. Clear this task to write its files again."},

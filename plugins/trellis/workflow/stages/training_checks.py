@@ -1,6 +1,6 @@
 """Finds what the export and the trainer would refuse in a dataset, once its splits are counted.
 
-`plan` counts those of a manifest, `check` those of rows. The rules are the trainer's: shards in
+`check` counts them. The rules are the trainer's: shards in
 trainer/exporting, batches in trainer/training/input_pipeline.py, metrics in
 trainer/training/data_checks.py.
 """

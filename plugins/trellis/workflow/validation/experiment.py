@@ -84,17 +84,14 @@ def _image_split(experiment: Experiment) -> Iterator[Problem]:
     """Rules of a split that do not go with a manifest of images."""
     split = experiment.source.split
     where = ("source", "split", *split.opening)
-    if isinstance(split, ColumnSplit):
-        yield Problem(where, "is for tables; a manifest names the splits by its ML_USE")
+    if isinstance(split, ColumnSplit) and columns.folded(split.column) != "ml_use":
+        yield Problem(where, f"got '{split.column}'; a manifest names the splits by its ML_USE")
     if not isinstance(split, StratifiedSplit):
         return
     if columns.folded(split.stratify) != "label":
         yield Problem(where, f"got '{split.stratify}'; of a manifest, only its `label` is divided")
     if experiment.task in (MULTILABEL, REGRESSION):
         yield Problem(where, "divides the images of one class each; leave it out")
-    if experiment.baselines.automl is not None:
-        message = "AutoML's list of images cannot be divided like this: name the splits by ML_USE"
-        yield Problem(where, message)
 
 
 def _trainer(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:

@@ -49,7 +49,8 @@ def test_each_change_of_a_manifest_is_one_event(google, group, waiting):
     assert states(run_dag(dag))["source"] == "success"
     told = events(source)
     assert len(told) == 2
-    assert told[0]["version"]["crc32c"] != told[1]["version"]["crc32c"]
+    first, second = (event["version"][0]["crc32c"] for event in told)
+    assert first != second
 
 
 def test_what_waits_is_scheduled_by_the_event_that_the_watch_emits(group, waiting):

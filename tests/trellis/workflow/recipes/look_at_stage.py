@@ -12,6 +12,7 @@ from trellis.doctor import demand
 from trellis.workflow.assembly import alerts, chain
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.contracts.table import Column, resolve
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec import platform
 from trellis.workflow.stages import costs, dry_run
@@ -30,6 +31,7 @@ def main(dags: Path) -> None:
     limit = chain.at_most(digits, group)
     target = SimpleNamespace(experiments={Path("digits.yaml"): digits}, platform=group)
     quotas = demand.vertex(target)
+    columns = [Column(name, "STRING") for name in ("key", "image", "label", "rejected")]
     plan = Plan(
         experiment=digits,
         run=Run.of(digits, group, "r1"),
@@ -41,13 +43,13 @@ def main(dags: Path) -> None:
             fingerprint="f",
             exists=False,
             source="the source",
-            statement=None,
+            statement="SELECT 1",
             partition=None,
             examples=100,
             classes=None,
             previous=None,
         ),
-        table=None,
+        table=resolve(digits, "a manifest", columns),
         baselines=[],
         jobs={},
         rates=cost.rates(digits, group.region),

@@ -177,7 +177,7 @@ def test_rows_of_one_group_are_in_one_split(plan, frozen, client, group):
     rule = {"by": "patient id", "train": 60, "test": 30}
     planned, rows = frozen("DIV(n, 3) AS `patient id`", rule)
     assert [f.name for f in planned.table.features] == ["x"]
-    query = planned.experiment.row_source.query
+    query = planned.experiment.source.query
     assert planned.dataset.fingerprint != plan("by-key", query=query).dataset.fingerprint
     hashes = client.query_and_wait(
         "SELECT CAST(n AS STRING), ABS(MOD(FARM_FINGERPRINT(CAST(n AS STRING)), 100)) "

@@ -16,7 +16,7 @@ from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.record import RunRecord
-from trellis.workflow.lookups import image_manifest, records
+from trellis.workflow.lookups import bigquery_source, records
 from trellis.workflow.pricing.cost import BudgetError
 from trellis.workflow.spec.platform import Limits, PlatformError
 from trellis.workflow.spec.problems import FileError
@@ -24,6 +24,7 @@ from trellis.workflow.stages import baselines, tune
 from trellis.workflow.stages.job_messages import training_arguments
 from trellis.workflow.stages.plan import task
 from trellis.workflow.validation.file import load, with_changes
+from trellis_contracts.withheld import shown
 
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(500))
 
@@ -163,7 +164,7 @@ def test_a_manifest_that_is_uploaded_again_is_another_dataset(plan, google, grou
 
 def test_images_by_another_rule_of_the_trainer_are_another_dataset(plan, monkeypatch):
     first = plan().dataset.fingerprint
-    monkeypatch.setattr(image_manifest, "IMAGE_RULE", image_manifest.IMAGE_RULE + 1)
+    monkeypatch.setattr(bigquery_source, "IMAGE_RULE", bigquery_source.IMAGE_RULE + 1)
     assert plan("second").dataset.fingerprint != first
 
 
@@ -198,17 +199,21 @@ def test_a_group_without_its_bucket_is_told_so(bucket, digits, group):
     [
         ("", "is empty"),
         ("gs://bkt/1.png\n" * 5, "label column is missing"),
-        ("gs://bkt/1.png,a\n" * 5, "of one class"),
-        ("gs://bkt/1.png,a\ngs://bkt/2.png,b\n", "split has no image"),
-        ("image,label\n" + IMAGES, "names no image"),
-        (b"\xff\xfe", "no CSV file in UTF-8"),
+        ("image,label\n" + IMAGES, "name no image: 'image,label'"),
+        (b"\xff\xfe", "UTF-8|utf-8"),
+        ("gs://bkt/\ufffd.png,a\n" + IMAGES, "UTF-8"),
+        ("train," + IMAGES, "on every line or on none"),
+        ("house,gs://bkt/1.png,a\n" + IMAGES, "none of TRAIN"),
+        ("gs://bkt/1.png,a\n" * 5, "4 of 5 lines would be rejected(.|\n)*on another line"),
+        (IMAGES + "gs://bkt/1.png,\n" * 50, "50: no label"),
     ],
 )
 def test_a_manifest_that_cannot_be_used_is_refused(plan, bucket, text, message):
     content = text if isinstance(text, bytes) else text.encode()
     (bucket / "digits/bad.csv").write_bytes(content)
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(SourceError) as refused:
         plan(source="digits/bad.csv")
+    assert re.search(message, shown(refused.value.text))
 
 
 @pytest.mark.parametrize(

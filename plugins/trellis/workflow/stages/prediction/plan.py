@@ -44,11 +44,11 @@ class NoModelError(ValueError):
 
 @dataclass(frozen=True)
 class Champion:
-    """The version that predicts. table: its training columns; None for a model of images."""
+    """The version that predicts. table: its training columns."""
 
     name: str
     run: str
-    table: Table | None
+    table: Table
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def make(
     prediction.within_budget(experiment, prediction.at_most(experiment, platform.region))
     storage.check_bucket(platform)
     champion = _champion(run, values["model"])
-    if champion.table is None:
+    if experiment.prediction.kind == "image":
         found = _images(run, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
@@ -173,9 +173,10 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             f"The plan of the run that made {version.name} is gone ({version.run}plan.json): "
             "choose another version (Model in the trigger form), or restore the file."
         )
-    table = table_from_json(file.table) if file.table else None
-    if (table is None) != (experiment.prediction.kind == "image"):
-        learned = "images" if table is None else "a table"
+    table = table_from_json(file.table)
+    of_images = table.rejected is not None
+    if of_images != (experiment.prediction.kind == "image"):
+        learned = "images" if of_images else "a table"
         raise NoModelError(
             f"{version.name} learned from {learned}, and `predict` is of another kind: choose "
             "another version, or let a run promote one of today's file."

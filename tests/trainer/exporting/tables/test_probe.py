@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from trainer.exporting import ExportError
-from trainer.exporting.images.manifest import parse
-from trainer.exporting.images.probe import refuse_deep
+from trainer.exporting.tables.probe import refuse_deep
 from trellis_contracts.dataset_features import Feature
 
 FEATURE = Feature("image", "image", "uint8", "png", (4, 4, 1))
@@ -17,7 +16,6 @@ SHALLOW = cv2.imencode(".png", np.zeros((4, 4), np.uint8))[1].tobytes()
 
 def probe(files, feature=FEATURE):
     """Count the files that were read. files: contents, None where there is none."""
-    lines = "".join(f"gs://bkt/{number},x\n" for number in range(len(files)))
     asked = []
 
     def read(uri):
@@ -27,11 +25,11 @@ def probe(files, feature=FEATURE):
             raise FileNotFoundError(uri)
         return data
 
-    refuse_deep(parse(lines.encode(), "gs://bkt/m.csv").rows, feature, read)
+    refuse_deep([f"gs://bkt/{number}" for number in range(len(files))], feature, read)
     return len(asked)
 
 
-def test_a_manifest_of_deep_images_is_refused_at_once():
+def test_deep_images_are_refused_at_once():
     for count in (1, 3, 1000):
         with pytest.raises(ExportError, match=r"an image is a PNG image with 16 bits .*scale"):
             probe([DEEP] * count)

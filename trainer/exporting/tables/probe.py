@@ -1,0 +1,59 @@
+"""Looks at a few images before any is exported: a paid job need not read all to refuse them."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import pyarrow.parquet as pq
+
+from trainer.exporting import ExportError
+from trainer.exporting.images.convert import convert
+from trainer.exporting.images.reading import Read
+from trainer.exporting.objects import Objects
+from trainer.exporting.tables.parquet import Source
+from trainer.images import DeepImageError
+from trellis_contracts.columns import REJECTED
+from trellis_contracts.dataset_features import BUCKET, Feature
+from trellis_contracts.withheld import quoted
+
+_ROWS = 1000
+_IMAGES = 8
+
+
+def probe(source: Source, objects: Objects) -> None:
+    """Look at a few images, spread over the first rows.
+
+    Raises ExportError if there is no such bucket, or if all images of a column need a scale and
+    none is given. Other faults of images are reported one by one in rejected.jsonl.
+    """
+    for column, feature in source.columns.images().items():
+        addresses = list(_addresses(source, column.column, objects))
+        places = (re.match(BUCKET, address) for address in addresses)
+        for bucket in sorted({place[0] for place in places if place}):
+            objects.require_bucket(bucket)
+        refuse_deep(addresses, feature, objects.read)
+
+
+def _addresses(source: Source, column: str, objects: Objects) -> Iterator[str]:
+    columns = [column, *([REJECTED] if source.columns.of_manifest else [])]
+    with objects.open(source.work[0].uri) as stream:
+        file = pq.ParquetFile(stream)
+        batch = next(file.iter_batches(_ROWS, columns=columns, use_threads=False))
+    for row in batch.to_pylist():
+        if row[column] and row.get(REJECTED) is None:
+            yield row[column]
+
+
+def refuse_deep(addresses: Sequence[str], feature: Feature, read: Read) -> None:
+    """Raise ExportError if all of a few images need a scale and the feature has none."""
+    reason = ""
+    for address in addresses[:: max(1, len(addresses) // _IMAGES)][:_IMAGES]:
+        try:
+            convert(read(address), feature, "test")
+        except DeepImageError as error:
+            reason = reason or f"{quoted(address, 'an image')} is {error}"
+        except (ValueError, FileNotFoundError):
+            return  # the export says of each what it is
+        else:
+            return
+    if reason:
+        raise ExportError(f"{reason}. So are the others that were looked at")
