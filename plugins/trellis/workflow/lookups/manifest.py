@@ -159,8 +159,9 @@ def check(address: str, found: Mapping[str, Any], experiment: Experiment) -> Non
     the check of the snapshot finds, as of all rows.
     """
     source = experiment.image_source
-    for fault in (*_of_texts(found), *_of_splits(found, source), *_of_labels(found, source)):
-        raise SourceError(f"{address} (source.images): {fault}")
+    faults = [*_of_texts(found), *_of_splits(found, source), *_of_labels(found, source)]
+    if faults:
+        raise SourceError(f"{address} (source.images): {faults[0]}")
 
 
 def _of_texts(found: Mapping[str, Any]) -> Iterator[str]:
