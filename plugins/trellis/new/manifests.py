@@ -19,6 +19,7 @@ _IMAGE = re.compile(IMAGE_ADDRESS)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # A line after a line break within quotes: without an image of its own, it would be lost unseen.
 _SWALLOWED = re.compile(r"[\r\n](?:[^\r\n,]*,)?\s*\"?gs://")
+_CONTRADICTS = "contradicts another line of its image"
 _SHOWN = 3
 
 
@@ -119,7 +120,7 @@ def are_grouped(found: Sequence[Line]) -> bool:
 
 def count(found: Iterable[Line], several: bool, grouped: bool) -> Contents:
     """Count examples and classes. several: a line has any number of labels."""
-    contents, contradicted = Contents(), set()
+    contents, contradicted, begun = Contents(), set(), dict[str, int]()
     for line in found:
         labels = [label for n, label in enumerate(line.after) if label and not (grouped and n == 1)]
         if not several and len(labels) != 1:
@@ -129,15 +130,17 @@ def count(found: Iterable[Line], several: bool, grouped: bool) -> Contents:
         contents.classes.update(set(labels))
         image = line.fields[line.place or 0]
         answer = frozenset(labels), line.after[1] if grouped else line.ml_use or ""
+        begun.setdefault(image, line.number)
         first = contents.images.setdefault(image, answer)
         if first is answer:
             continue
-        if first != answer:
+        if first == answer:
+            contents.reject("repeats an image", line.number)
+            continue
+        if image not in contradicted:
             contradicted.add(image)
-        same = image not in contradicted
-        contents.reject(
-            "repeats an image" if same else "contradicts another line of its image", line.number
-        )
+            contents.reject(_CONTRADICTS, begun[image])
+        contents.reject(_CONTRADICTS, line.number)
     for image in contradicted:
         del contents.images[image]
     return contents

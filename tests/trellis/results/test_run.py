@@ -174,9 +174,10 @@ def test_images_have_their_addresses(run, client, put):
     frozen = pd.DataFrame({"key": KEYS, "split": "test", "label": "a", "rejected": None})
     frozen = frozen.assign(image=[f"gs://images/{key}" for key in KEYS])
     unusable = frozen.tail(1).assign(key="k9", image="gs://images/k9", rejected="no label")
-    sink = io.BytesIO()
-    pd.concat([frozen, unusable]).to_parquet(sink)
-    put("digits/datasets/3f2a/source/rows-000000000000.parquet", sink.getvalue())
+    for number, part in enumerate([frozen, unusable]):
+        sink = io.BytesIO()
+        part.to_parquet(sink)
+        put(f"digits/datasets/3f2a/source/rows-00000000000{number}.parquet", sink.getvalue())
     loaded = trellis.load_run(run, client)
     assert loaded.rows()["uri"].to_dict() == {key: f"gs://images/{key}" for key in KEYS}
     assert loaded.predictions().join(loaded.rows()).loc["k3", "uri"] == "gs://images/k3"

@@ -26,16 +26,23 @@ def plan_run(experiment, platform, run_id, interval=(None, None), **conf):
     )
 
 
-def of_manifest(experiment):
-    """The table of an experiment on images."""
-    names = ("key", "image", "label", "rejected", experiment.source.split.decided_by or "ml_use")
-    return resolve(experiment, "a manifest", [Column(name, "STRING") for name in names])
+def a_table(experiment):
+    """The columns of an experiment's source, as far as its file names them."""
+    source = experiment.source
+    types = {source.key_: "STRING", source.label: "STRING", "x": "FLOAT64", "rejected": "STRING"}
+    types |= dict.fromkeys(source.image_columns, "STRING")
+    types |= {name: "FLOAT64" for name in source.features or () if name not in types}
+    if experiment.task == "regression":
+        types[source.label] = "FLOAT64"
+    others = {source.partition: "DATE", source.weight: "FLOAT64", source.split.decided_by: "STRING"}
+    types |= {name: type_ for name, type_ in others.items() if name not in (None, *types)}
+    return resolve(experiment, "a source", [Column(*column) for column in types.items()])
 
 
 def a_plan(experiment, run, table=None):
-    """The plan of a run at these addresses; table: None for the experiment's images."""
-    fingerprint, of_images = "3f2a", table is None
-    table = table or of_manifest(experiment)
+    """The plan of a run at these addresses; table: None for what the experiment's file names."""
+    fingerprint, of_images = "3f2a", experiment.source.kind == "image"
+    table = table or a_table(experiment)
     dataset = PlannedDataset(
         uri=f"gs://{run.bucket}/{run.experiment}/datasets/{fingerprint}/",
         fingerprint=fingerprint,
