@@ -287,7 +287,7 @@ class LoadedRun:
             raise NoRunError(f"the rows of this dataset are no longer in {folder}")
         frame = pa.concat_tables(tables).to_pandas()
         frame = frame[frame["split"] == split].set_index("key").sort_index()
-        if REJECTED in frame:
+        if self._plan.table["rejected"]:
             frame = frame[frame[REJECTED].isna()]
         # Of a manifest, the only feature is its images.
         names = {f["column"]: f["name"] for f in features if "column" in f} or {"image": "uri"}
