@@ -171,9 +171,11 @@ def test_rows_have_the_columns_that_the_file_keeps(run, client, put, digits, buc
 
 def test_images_have_their_addresses(run, client, put):
     put("digits/datasets/3f2a/dataset.json", dataset(IMAGE))
-    frozen = pd.DataFrame({"key": KEYS, "split": "test", "label": "a", "rejected": None})
-    frozen = frozen.assign(image=[f"gs://images/{key}" for key in KEYS])
-    unusable = frozen.tail(1).assign(key="k9", image="gs://images/k9", rejected="no label")
+    frozen = pd.DataFrame({"key": KEYS, "split": "test", "label": "a"})
+    frozen["rejected"] = pd.array([None] * len(KEYS), dtype="string")
+    frozen["image"] = [f"gs://images/{key}" for key in KEYS]
+    unusable = frozen.tail(1).assign(key="k9", image="gs://images/k9")
+    unusable["rejected"] = pd.array(["no label"], dtype="string")
     for number, part in enumerate([frozen, unusable]):
         sink = io.BytesIO()
         part.to_parquet(sink)

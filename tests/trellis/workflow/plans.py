@@ -7,6 +7,7 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.contracts.table import Column, resolve
 from trellis.workflow.pricing import cost
+from trellis.workflow.spec.split import TimeSplit
 from trellis.workflow.stages import plan
 from trellis_contracts.plan import PlannedDataset
 
@@ -34,7 +35,8 @@ def a_table(experiment):
     types |= {name: "FLOAT64" for name in source.features or () if name not in types}
     if experiment.task == "regression":
         types[source.label] = "FLOAT64"
-    others = {source.partition: "DATE", source.weight: "FLOAT64", source.split.decided_by: "STRING"}
+    decides = "TIMESTAMP" if isinstance(source.split, TimeSplit) else "STRING"
+    others = {source.partition: "DATE", source.weight: "FLOAT64", source.split.decided_by: decides}
     types |= {name: type_ for name, type_ in others.items() if name not in (None, *types)}
     return resolve(experiment, "a source", [Column(*column) for column in types.items()])
 

@@ -27,6 +27,9 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     assert states(run) == dict.fromkeys(
         [
             "plan",
+            "snapshot",
+            "check",
+            "extract",
             "export",
             "changes",
             "tune",
@@ -136,7 +139,8 @@ def test_a_run_without_a_search_trains_with_the_files_hyperparameters_and_each_s
     assert dag.params["learning_rate"] == 0.007
     run = run_dag(dag)
     repeats = ["select", "repeat 0", "repeated"]
-    names = ["plan", "export", "changes", "train 0", "trained", *repeats, "compare", "result"]
+    rows = ["plan", "snapshot", "check", "extract", "export", "changes"]
+    names = [*rows, "train 0", "trained", *repeats, "compare", "result"]
     assert states(run) == dict.fromkeys(names, "success")
     # The export, the training with both seeds, and the comparison.
     made = sorted(job["kind"] for job in jobs(google, dag))

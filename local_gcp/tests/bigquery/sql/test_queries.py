@@ -66,6 +66,7 @@ CASES = [
      [(None, 4)]),
     ("SELECT DISTINCT name FROM people ORDER BY name DESC", [("bob",), ("ann",), (None,)]),
     ("SELECT COUNT(DISTINCT name), COUNTIF(score IS NULL), COUNT(score) FROM people", [(2, 1, 3)]),
+    ("SELECT COUNTIF(score > 1), COUNT(*) FROM people WHERE FALSE", [(0, 0)]),
     ("SELECT STRING_AGG(name, '|' ORDER BY id DESC), ARRAY_AGG(name IGNORE NULLS ORDER BY id LIMIT 2)"
      " FROM people", [("ann|bob|ann", ["ann", "bob"])]),
     ("SELECT APPROX_QUANTILES(id, 3), APPROX_COUNT_DISTINCT(id), LOGICAL_OR(id = 3) FROM people",

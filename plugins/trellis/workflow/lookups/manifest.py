@@ -14,6 +14,7 @@ step holds a manifest. Called by tasks only.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from google.api_core.exceptions import NotFound
@@ -159,9 +160,10 @@ def check(address: str, found: Mapping[str, Any], experiment: Experiment) -> Non
     the check of the snapshot finds, as of all rows.
     """
     source = experiment.image_source
-    faults = [*_of_texts(found), *_of_splits(found, source), *_of_labels(found, source)]
-    if faults:
-        raise SourceError(f"{address} (source.images): {faults[0]}")
+    # Each looks at lines that have none of the faults before it.
+    faults = chain(_of_texts(found), _of_splits(found, source), _of_labels(found, source))
+    if fault := next(faults, None):
+        raise SourceError(f"{address} (source.images): {fault}")
 
 
 def _of_texts(found: Mapping[str, Any]) -> Iterator[str]:

@@ -267,7 +267,7 @@ def _inspect(
         )
     for name, one in experiment.networks.items():
         _fits_features(one, "model" if name is None else f"other_models.{name}", found.table)
-    if unknown := group.unknown_classes(experiment, found.classes or {}):
+    if found.classes and (unknown := group.unknown_classes(experiment, found.classes)):
         raise SourceError(unknown)
     bigquery_source.create_dataset(platform)
     address = experiment.source.address

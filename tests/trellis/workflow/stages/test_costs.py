@@ -24,7 +24,7 @@ def test_the_limit_is_machines_times_timeouts(digits, group):
     assert limit.stages["export"] == pytest.approx(2 * 0.5 * (4 * 0.056 + 15 * 0.003557))
     assert limit.usd == pytest.approx(sum(limit.stages.values()))
     assert str(limit).startswith(
-        f"at most {limit.usd:.2f} USD (export {limit.stages['export']:.2f}, tune "
+        f"at most {limit.usd:.2f} USD (snapshot 0.00, export {limit.stages['export']:.2f}, tune "
     )
 
 

@@ -234,45 +234,15 @@ def test_the_comparison_gets_the_run(plan, group):
 def test_the_export_gets_source_settings_and_limits(plan, group):
     launch = export.body(plan, group)["launchParameter"]
     assert launch["parameters"] == {
-        "source": "gs://trellis-local/digits/manifest.csv",
+        "source": "gs://trellis-local/digits/datasets/3f2a/source/columns.json",
         "output": "gs://trellis-local/digits/datasets/3f2a/",
         "fingerprint": "3f2a",
-        "image_size": "8x8",
-        "channels": "1",
-        "encoding": "png",
-        "resize": "stretch",
         "shards": "4",
-        "max_rejected": "0.05",
-        "split_fractions": "80,10,10",
     }
-    deep = with_changes(plan.experiment, {("source", "scale"): {"range": [200, 3900]}})
-    parameters = export.body(a_plan(deep, RUN), group)["launchParameter"]["parameters"]
-    assert parameters == launch["parameters"] | {"scale": "range:200,3900"}
-    numbers = a_plan(with_changes(plan.experiment, NUMBERS), RUN)
-    parameters = export.body(numbers, group)["launchParameter"]["parameters"]
-    assert parameters == launch["parameters"] | {"task": "regression"}
     environment = launch["environment"]
     assert environment["maxWorkers"] == 2
     assert environment["additionalExperiments"] == ["max_workflow_runtime_walltime_seconds=1800"]
     assert launch["containerSpec"]["image"].endswith("/trellis/export:0.1.0")
-
-
-@pytest.mark.parametrize(
-    ("split", "flags"),
-    [
-        ({"by": "patient"}, {"split_by": "patient", "split_fractions": "80,10,10"}),
-        ({"stratify": "label"}, {"stratify": "true", "split_fractions": "80,10,10"}),
-        (
-            {"time": "taken", "validation": "2024-01-01", "test": "2024-03-01"},
-            {"split_by": "taken", "split_days": "2024-01-01,2024-03-01"},
-        ),
-    ],
-)
-def test_the_export_of_images_is_told_the_split(changed, group, split, flags):
-    planned = changed({("source", "split"): split, ("baselines",): None})
-    parameters = export.body(planned, group)["launchParameter"]["parameters"]
-    found = {name: parameters[name] for name in parameters if name.startswith(("split", "strat"))}
-    assert found == flags
 
 
 def test_the_groups_names_are_on_every_job(plan, group):

@@ -29,7 +29,7 @@ from .signatures import apply, no_signature, table
 # `{distinct}` and `{order}` stand inside the call, `{filter}` and `{over}` behind it.
 SIGNATURES = table("""
 COUNT(T) -> INT64 = count({distinct}{0}){filter}{over}
-COUNTIF(BOOL) -> INT64 = CAST(count_if({distinct}{0}){filter}{over} AS BIGINT)
+COUNTIF(BOOL) -> INT64 = CAST(coalesce(count_if({distinct}{0}){filter}{over}, 0) AS BIGINT)
 SUM(INT64) -> INT64 = CAST(sum({distinct}{0}){filter}{over} AS BIGINT)
 SUM(FLOAT64) -> FLOAT64 = sum({distinct}{0}){filter}{over}
 SUM(NUMERIC) -> NUMERIC = CAST(sum({distinct}{0}){filter}{over} AS DECIMAL(38,9))
