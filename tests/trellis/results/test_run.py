@@ -169,7 +169,8 @@ def test_rows_have_the_columns_that_the_file_keeps(run, client, put, digits, buc
     assert set(found["Geschlecht (m/w)"]) == {"m", "w"}
 
 
-def test_images_have_their_addresses(run, client, put):
+def test_images_have_their_addresses(run, client, put, digits, bucket):
+    put("digits/runs/r/plan.json", a_plan_of(digits, "r", bucket))
     put("digits/datasets/3f2a/dataset.json", dataset(IMAGE))
     frozen = pd.DataFrame({"key": KEYS, "split": "test", "label": "a"})
     frozen["rejected"] = pd.array([None] * len(KEYS), dtype="string")
