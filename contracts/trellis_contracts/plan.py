@@ -5,7 +5,7 @@ plan.schema.json describes each field.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from trellis_contracts import VERSION
 from trellis_contracts.files import File, Part
@@ -108,20 +108,6 @@ class PlanFile(Planned, File):
     model_files: Mapping[str, Mapping[str, Any]]
     table: Mapping[str, Any]
 
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """From content that fits the schema, of earlier versions, too."""
-        return super().from_document({**document, "model_files": files_of(document)})
-
     def to_document(self) -> dict[str, Any]:
         """The content of the file, with the version of the contracts that wrote it."""
         return {"schema": self.SCHEMA, "contracts": VERSION, **super().to_document()}
-
-
-def files_of(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """The models' files in the content of a plan.json; before `model_files`, that of `model`."""
-    if "model_files" in document:
-        found: Mapping[str, Mapping[str, Any]] = document["model_files"]
-        return found
-    own = document.get("model_file")
-    return {own["name"]: own} if own else {}

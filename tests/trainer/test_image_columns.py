@@ -2,6 +2,7 @@
 
 import base64
 import json
+from pathlib import Path
 
 import cv2
 import keras
@@ -69,6 +70,7 @@ def run(tmp_path_factory):
             "trainer.exporting.objects.Objects.read",
             lambda self, uri: (root / uri.removeprefix("gs://")).read_bytes(),
         )
+        patch.setattr("trainer.exporting.objects.Objects.require_bucket", lambda self, uri: None)
         folder = root / BUCKET / "dataset"
         source = write_table(folder / "source", columns, features, max_rejected=0.5)
         flags = {"source": source, "output": folder, "fingerprint": "f", "shards": 3}
@@ -94,7 +96,7 @@ def _named(keys, labels, probabilities):
 
 @pytest.fixture(scope="module")
 def model(run):
-    return Model.load(run.contenders[0].uri + "model")
+    return Model.load(Path(run.contenders[0].uri, "model"))
 
 
 def with_files(run, instance, images):

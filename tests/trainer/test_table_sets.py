@@ -127,7 +127,7 @@ def test_a_served_model_is_scored_from_the_raw_rows(trained):
     ("labels", "message"),
     [
         ([None, "gout", "diabetes"], "the label (finding) is NULL: of a row without a class it is"),
-        (["gout", "", "gout"], "has 1 classes ('gout'), which are separated by '|'"),
+        (["gout", "", "gout"], "has 1 classes, which are separated by '|'"),
     ],
 )
 def test_labels_that_cannot_be_learned_are_refused(tmp_path, capsys, labels, message):

@@ -194,7 +194,7 @@ def test_an_example_one_of_whose_files_is_another_is_left_out(dataset):
     assert {example.key for example in of(dataset).examples} == {*KEYS} - {"20", "23"}
     for key in KEYS:
         dataset.path(int(key), "photo").unlink(missing_ok=True)
-    with pytest.raises(RawExamplesError, match=r"none of 12 examples .*-photo\.png: the file"):
+    with pytest.raises(RawExamplesError, match=r"none of 12 examples .*: the file"):
         of(dataset)
 
 

@@ -13,7 +13,6 @@ from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import of_configuration
-from trellis_contracts.plan import files_of
 
 SCHEMA = 1
 
@@ -100,7 +99,7 @@ def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
         name,
         "",
         content["configuration"],
-        own_model.from_plan(files_of(content)),
+        own_model.from_plan(content["model_files"]),
     )
     return PredictionPlan(
         run=Prediction(experiment, platform, content["run_id"]),

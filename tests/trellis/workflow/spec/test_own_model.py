@@ -139,17 +139,3 @@ def test_a_file_among_the_other_models_is_in_the_plan_and_in_its_own_jobs(write)
     first = job_messages.training_arguments(again.of(None), 3, "all", {})
     assert "--model=dense" in first
     assert not any(flag.startswith("--model_sha256") for flag in first)
-
-
-def test_a_plan_of_before_there_were_several_files_is_read(write):
-    plan = a_plan(load(write()), RUN)
-    content = plan.file().to_document()
-    (own,) = content.pop("model_files").values()
-    content["model_file"] = own
-    documents.check("plan", content, "plan.json")
-    again = from_file(PlanFile.from_document(content), RUN)
-    assert again.experiment.own_model == plan.experiment.own_model
-    content["model_file"] = None
-    content["configuration"]["model"] = "dense"
-    content["configuration"]["tune"]["search"] = {"units": {"choose": [8, 16]}}
-    assert from_file(PlanFile.from_document(content), RUN).experiment.own_models == {}
