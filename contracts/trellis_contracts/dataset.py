@@ -91,7 +91,6 @@ SPLITS = ("train", "validation", "test")
 
 HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
 GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
-COLUMN_RULE = "column ML_USE"
 
 # Families of tasks: an example's label is one class, any number of classes, or a number.
 CLASSIFICATION = "classification"
@@ -106,7 +105,7 @@ class DatasetError(ValueError):
 class Split:
     """The rule that assigns examples to splits.
 
-    rule: HASH_RULE, GROUP_RULE, COLUMN_RULE or another one, in words. ranges: with the first two,
+    rule: HASH_RULE, GROUP_RULE or another one, in words. ranges: with the first two,
     half-open ranges of the key's or the group's bucket 0..99 by split name; else empty. by: with
     GROUP_RULE, the column of the source whose values are the groups.
     """

@@ -24,18 +24,6 @@ class Progress:
             self._last = now
             print(
                 f"shard {self._position}: {self._done} of {self._total} images, "
-                f"{self._rate(now):.0f} images/s",
+                f"{self._done / max(now - self._start, 1e-9):.0f} images/s",
                 flush=True,
             )
-
-    def finish(self, name: str, examples: int, rejected: int) -> None:
-        """Print the line of a shard that has been written."""
-        now = time.monotonic()
-        print(
-            f"shard {self._position}: wrote {name}, {examples} examples, {rejected} rejected, "
-            f"{now - self._start:.1f} s, {self._rate(now):.0f} images/s",
-            flush=True,
-        )
-
-    def _rate(self, now: float) -> float:
-        return self._done / max(now - self._start, 1e-9)

@@ -12,11 +12,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from trellis.new.described import DataError
-from trellis.workflow.lookups.manifest import FORMAT, LEAST_GROUPS, ML_USES, separator
+from trellis.workflow.lookups.manifest import (
+    FORMAT,
+    LARGEST,
+    LEAST_GROUPS,
+    ML_USES,
+    NUMBER,
+    separator,
+)
 from trellis_contracts.dataset_features import IMAGE_ADDRESS
 
 _IMAGE = re.compile(IMAGE_ADDRESS)
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(NUMBER, re.ASCII)
 # A line after a line break within quotes: without an image of its own, it would be lost unseen.
 _SWALLOWED = re.compile(r"[\r\n](?:[^\r\n,]*,)?\s*\"?gs://")
 _CONTRADICTS = "contradicts another line of its image"
@@ -147,5 +154,5 @@ def count(found: Iterable[Line], several: bool, grouped: bool) -> Contents:
 
 
 def is_number(label: str) -> bool:
-    """Return whether a regression can learn the label."""
-    return bool(_NUMBER.fullmatch(label))
+    """Return whether a regression can learn the label: a number that float32 holds."""
+    return bool(_NUMBER.fullmatch(label)) and abs(float(label)) <= LARGEST

@@ -103,15 +103,16 @@ def _of_manifest(
     platform: Platform, experiment: Experiment
 ) -> tuple[Experiment, "Source", dict[str, int] | None]:
     """The lines of a manifest as a query, and the experiment with the split that they name."""
-    found = manifest.version(platform, experiment.image_source)
+    given, client = experiment.image_source, _client(platform)
+    found = manifest.version(platform, given)
     create_dataset(platform)
-    client, address = _client(platform), found["manifest"]
-    statement = manifest.rows(experiment, manifest.load(client, platform, found))
+    address = found["manifest"]
+    statement = manifest.rows(experiment, manifest.load(client, platform, given, found))
     facts = manifest.facts(client, experiment, statement)
     manifest.check(address, facts, experiment)
     if manifest.names_splits(facts):
         split = ColumnSplit(column=manifest.ML_USE)
-        own = experiment.source.model_copy(update={"split": split})
+        own = given.model_copy(update={"split": split})
         experiment = experiment.model_copy(update={"source": own})
     columns = table.columns(_dry_run(client, "source", statement, None).schema)
     classes = manifest.classes(facts, experiment.task)

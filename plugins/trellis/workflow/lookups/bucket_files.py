@@ -9,7 +9,7 @@ import csv
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -128,29 +128,47 @@ def load(client: Any, platform: Platform, source: FilesSource, files: Files) -> 
         )
     content = {"files": files.version, "types": source.types}
     name = platform.own_table(f"files_{digest(content)}")
+    return loaded(
+        client,
+        name,
+        files.address,
+        lambda: _run(client, files, name, _config(client, source, files, f"{name}_detected")),
+        lambda: find(platform, source).version == files.version,
+    )
+
+
+def loaded(
+    client: Any,
+    name: str,
+    address: str,
+    load_it: Callable[[], None],
+    is_same: Callable[[], bool],
+) -> Any:
+    """BigQuery's Table of this name, which `load_it` makes if it is not there; it expires after the
+    run.
+
+    address: gs://... of what is in it. is_same: whether that is still what the name says. Raises
+    SourceError if it is not.
+    """
     try:
         known = client.get_table(name)
     except NotFound:
-        _run(client, files, name, _config(client, source, files, f"{name}_detected"))
-        if find(platform, source).version != files.version:
+        load_it()
+        if not is_same():
+            client.delete_table(name)
             raise SourceError(
-                f"{files.address} (source.files) changed while BigQuery read it: trigger a new run"
+                f"{address} changed while BigQuery read it: trigger a new run"
             ) from None
         known = client.get_table(name)
-    lineage.note_loaded([files.address], name)
-    return keep(client, known)
+    lineage.note_loaded([address], name)
+    known.expires = datetime.now(UTC) + _KEPT
+    return client.update_table(known, ["expires"])
 
 
 def digest(content: Any) -> str:
     """The part of a loaded table's name that says what is in it. content: fit for JSON."""
     text = json.dumps([content, LOAD_VERSION], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def keep(client: Any, known: Any) -> Any:
-    """Let a loaded table expire after the run, from now; returns BigQuery's Table."""
-    known.expires = datetime.now(UTC) + _KEPT
-    return client.update_table(known, ["expires"])
 
 
 def _config(client: Any, source: FilesSource, files: Files, detected: str) -> LoadJobConfig:

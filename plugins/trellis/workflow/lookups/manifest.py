@@ -17,12 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from google.api_core.exceptions import NotFound
 from google.cloud.bigquery import LoadJobConfig, SchemaField
-from google.cloud.exceptions import Forbidden
-from google.cloud.exceptions import NotFound as ObjectNotFound
+from google.cloud.exceptions import Forbidden, NotFound
 
-from trellis import lineage
 from trellis.workflow import sql
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bucket_files, storage, table_state
@@ -46,7 +43,9 @@ ML_USES = {
 Vision's (https://cloud.google.com/vision/automl/docs/prepare), which public manifests have."""
 
 # Not all that BigQuery takes for a number: an underscore or `nan` is no value to learn.
-_NUMBER = r"r'^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$'"
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+LARGEST = 3.4028234663852886e38
+"""The largest number that float32 holds."""
 
 ML_USE = "ML_USE"
 """The column of the splits that lines name."""
@@ -68,7 +67,7 @@ def version(platform: Platform, source: ImageSource) -> dict[str, Any]:
     found = storage.blob(platform, address)
     try:
         found.reload()
-    except ObjectNotFound:
+    except NotFound:
         what = "manifest" if found.bucket.exists() else f"bucket gs://{found.bucket.name}"
         raise SourceError(
             f"There is no {what} (source.images: {address}), or this project may not see it."
@@ -80,61 +79,66 @@ def version(platform: Platform, source: ImageSource) -> dict[str, Any]:
     return {"manifest": address, "generation": found.generation, "crc32c": found.crc32c}
 
 
-def load(client: Any, platform: Platform, found: Mapping[str, Any]) -> str:
+def load(client: Any, platform: Platform, source: ImageSource, found: Mapping[str, Any]) -> str:
     """Load the manifest's lines into a table, unless they were loaded before; returns its name.
 
     found: as `version` finds it. Raises SourceError.
     """
+    address = found["manifest"]
     name = platform.own_table(f"manifest_{bucket_files.digest(found)}")
-    try:
-        known = client.get_table(name)
-    except NotFound:
-        config = LoadJobConfig(
-            source_format="CSV",
-            schema=[SchemaField("line", "STRING")],
-            field_delimiter=_NO_DELIMITER,
-            quote_character="",
-            write_disposition="WRITE_TRUNCATE",
-        )
-        where = f"{found['manifest']} (source.images)"
-        bucket_files.run(client, [found["manifest"]], name, config, where, FORMAT)
-        known = client.get_table(name)
-    lineage.note_loaded([found["manifest"]], name)
-    bucket_files.keep(client, known)
+    config = LoadJobConfig(
+        source_format="CSV",
+        schema=[SchemaField("line", "STRING")],
+        field_delimiter=_NO_DELIMITER,
+        quote_character="",
+        write_disposition="WRITE_TRUNCATE",
+    )
+    where = f"{address} (source.images)"
+    bucket_files.loaded(
+        client,
+        name,
+        address,
+        lambda: bucket_files.run(client, [address], name, config, where, FORMAT),
+        lambda: version(platform, source) == found,
+    )
     return name
 
 
 def rows(experiment: Experiment, table: str) -> str:
     """The SELECT that takes the lines in a table apart; sql/manifest.sql names its columns."""
-    split = experiment.source.split
     return sql.render(
         "manifest",
         table=table,
         address=IMAGE_ADDRESS,
         ml_uses=ML_USES,
-        by=split.decided_by if isinstance(split, GroupSplit | TimeSplit) else None,
-        days=isinstance(split, TimeSplit),
+        by=_by(experiment),
+        days=isinstance(experiment.source.split, TimeSplit),
         several=experiment.task == MULTILABEL,
         regression=experiment.task == REGRESSION,
         separator=SEPARATOR,
-        number=_NUMBER,
+        number=NUMBER,
+        largest=LARGEST,
     )
 
 
 def facts(client: Any, experiment: Experiment, statement: str) -> Mapping[str, Any]:
     """The one row of sql/manifest_facts.sql. statement: of `rows`."""
-    split = experiment.source.split
-    by = split.decided_by if isinstance(split, GroupSplit | TimeSplit) else None
     statement = sql.render(
         "manifest_facts",
         rows=statement,
-        by=by,
+        by=_by(experiment),
         regression=experiment.task == REGRESSION,
         shown=_SHOWN,
         most_labels=_MOST_LABELS,
     )
     (row,) = table_state.answer(client, statement)
     return dict(row)
+
+
+def _by(experiment: Experiment) -> str | None:
+    """What the field after the label is, a group or a day; None: there is none."""
+    split = experiment.source.split
+    return split.decided_by if isinstance(split, GroupSplit | TimeSplit) else None
 
 
 def names_splits(found: Mapping[str, Any]) -> bool:

@@ -1,12 +1,12 @@
 {# What several statements say alike. #}
 
 {# The split of a key, or of a group: a pure function of it, the same as in Python (trainer/exporting/splits.py). #}
-{% macro split_of(value, split, train) %}
+{% macro split_of(value, split) %}
 CASE
 {% if value != "key" %}
     WHEN {{ value }} IS NULL THEN NULL
 {% endif %}
-    WHEN ABS(MOD(FARM_FINGERPRINT({{ value }}), 100)) < {{ split.train }} THEN {{ train | literal }}
+    WHEN ABS(MOD(FARM_FINGERPRINT({{ value }}), 100)) < {{ split.train }} THEN 'train'
     WHEN ABS(MOD(FARM_FINGERPRINT({{ value }}), 100)) < {{ split.train + split.validation }} THEN 'validation'
     ELSE 'test'
   END

@@ -88,7 +88,7 @@ labelled AS (
       WHEN SAFE_CAST(decides AS TIMESTAMP) IS NULL THEN {{ (by ~ " is no day or moment, such as 2024-03-01") | literal }}
 {% endif %}
 {% if regression %}
-      WHEN NOT IFNULL(REGEXP_CONTAINS(labels[SAFE_OFFSET(0)], {{ number }}) AND ABS(SAFE_CAST(labels[SAFE_OFFSET(0)] AS FLOAT64)) <= 3.4028234663852886e38, FALSE) THEN 'the label is no number that float32 holds'
+      WHEN NOT IFNULL(REGEXP_CONTAINS(labels[SAFE_OFFSET(0)], r'^{{ number }}$') AND ABS(SAFE_CAST(labels[SAFE_OFFSET(0)] AS FLOAT64)) <= {{ largest }}, FALSE) THEN 'the label is no number that float32 holds'
 {% endif %}
     END AS unusable
   FROM named

@@ -52,7 +52,7 @@ assigned AS (
 SELECT
   key,
 {% if split.opening in ((), ("by",)) %}
-  {{ split_of("split_by" if split_by else "key", split, "train") }} AS split,
+  {{ split_of("split_by" if split_by else "key", split) }} AS split,
 {% else %}
   {{ split_by_rule(split) | trim }} AS split,
 {% endif %}

@@ -6,7 +6,7 @@ and adds the run to the index. The stages make their jobs from the plan when the
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.errors import SourceError
@@ -25,6 +25,9 @@ from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
 from trellis_contracts.plan import PlannedDataset
+
+if TYPE_CHECKING:
+    from trellis.workflow.lookups.bigquery_source import Inspection
 
 
 def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) -> Any:
@@ -80,32 +83,11 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
 
 
 @dataclass(frozen=True)
-class Found:
-    """Facts about the source.
-
-    experiment: with the split that a manifest's lines name. source: the manifest, files, table or
-    query. examples, classes: None if only reading would tell, or if there are none. statement: the
-    SQL that freezes the rows; bytes: what it reads; billed: what a query on them may be billed for.
-    """
-
-    experiment: Experiment
-    source: str
-    fingerprint: str
-    examples: int | None
-    classes: dict[str, int] | None
-    table: Table
-    partition: dict[str, str] | None
-    statement: str
-    bytes: int
-    billed: int
-
-
-@dataclass(frozen=True)
 class Decided:
     """A plan that is not written yet, and what its log says of it."""
 
     plan: Plan
-    found: Found
+    found: "Inspection"
     limit: cost.Cost
 
 
@@ -163,7 +145,7 @@ def decide(
         month = records.now()[:7]
         others = records.of_month(platform, month, run)
         limits.within_month(platform.limits, experiment.owner, month, limit.usd, others)
-    plan = replace(plan, cost=_cost(experiment, platform, limit, found), reuse=again)
+    plan = replace(plan, cost=_cost(experiment, platform, limit, found.billed), reuse=again)
     plan = replace(plan, jobs=costs.jobs(stages, plan))
     return Decided(plan, found, limit)
 
@@ -190,13 +172,13 @@ def write(decided: Decided, platform: Platform) -> Plan:
     return plan
 
 
-def describe(found: Found) -> str:
+def describe(found: "Inspection") -> str:
     """A short description of the source."""
     if found.table.rejected is not None:
         images = f"{found.examples} images"
         return images if found.classes is None else f"{images} in {len(found.classes)} classes"
     rows = "rows" if found.examples is None else f"{found.examples:,} rows"
-    part = found.partition
+    part = found.partition.to_json() if found.partition else None
     which = f" with {part['column']} from {part['from']} to {part['to']}" if part else ""
     return f"{rows}{which}, {len(found.table.features)} features, {found.bytes:,} bytes to read"
 
@@ -213,7 +195,7 @@ def _require_predictions(experiment: Experiment, platform: Platform) -> None:
             )
 
 
-def _dataset(experiment: Experiment, platform: Platform, found: Found) -> PlannedDataset:
+def _dataset(experiment: Experiment, platform: Platform, found: "Inspection") -> PlannedDataset:
     """The source's dataset, and whether it exists."""
     from trellis.workflow.lookups import records, storage
 
@@ -226,13 +208,14 @@ def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Planne
     exists, previous = storage.newest_before(
         platform, layout.dataset_mark(uri), layout.dataset_marks(experiment.name), used
     )
+    source = experiment.source
     return PlannedDataset(
         uri=uri,
         fingerprint=found.fingerprint,
         exists=exists,
-        source=found.source,
-        statement=found.statement,
-        partition=found.partition,
+        source=platform.uri(source.address) if source.kind == "image" else source.address,
+        statement=found.snapshot_sql,
+        partition=found.partition.to_json() if found.partition else None,
         examples=found.examples,
         classes=found.classes,
         previous=previous.removesuffix("dataset.json") if previous else None,
@@ -240,22 +223,22 @@ def _dataset(experiment: Experiment, platform: Platform, found: Found) -> Planne
 
 
 def _cost(
-    experiment: Experiment, platform: Platform, limit: cost.Cost, found: Found
+    experiment: Experiment, platform: Platform, limit: cost.Cost, query_bytes: int
 ) -> dict[str, Any]:
     serving = cost.serving(experiment, platform.region)
     return {
         "at_most_usd": round(limit.usd, 2),
         "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},
         "assumptions": limit.assumptions,
-        **({"query_bytes": found.billed} if found.table else {}),
+        "query_bytes": query_bytes,
         "serving": serving.to_json() if serving else None,
     }
 
 
 def _inspect(
     experiment: Experiment, platform: Platform, interval: tuple[Any, Any], days: tuple[Any, Any]
-) -> Found:
-    """Inspect the source in BigQuery."""
+) -> "Inspection":
+    """Inspect the source in BigQuery. Raises SourceError if no run could learn from it."""
     from trellis.workflow.lookups import bigquery_source
 
     found = bigquery_source.inspect(experiment, platform, interval, days)
@@ -270,19 +253,7 @@ def _inspect(
     if found.classes and (unknown := group.unknown_classes(experiment, found.classes)):
         raise SourceError(unknown)
     bigquery_source.create_dataset(platform)
-    address = experiment.source.address
-    return Found(
-        found.experiment,
-        platform.uri(address) if of_images else address,
-        found.fingerprint,
-        found.examples,
-        found.classes,
-        found.table,
-        found.partition.to_json() if found.partition else None,
-        found.snapshot_sql,
-        found.bytes,
-        found.billed,
-    )
+    return found
 
 
 def _fits_features(experiment: Experiment, where: str, table: Table) -> None:

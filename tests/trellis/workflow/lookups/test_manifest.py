@@ -32,7 +32,8 @@ def rows(google, digits, group, request):
         experiment = experiment_on(digits, **changed)
         bigquery_source.create_dataset(group)
         found = manifest.version(group, experiment.image_source)
-        statement = manifest.rows(experiment, manifest.load(client, group, found))
+        table = manifest.load(client, group, experiment.image_source, found)
+        statement = manifest.rows(experiment, table)
         ordered = f"SELECT * FROM (\n{statement}\n) ORDER BY line"
         return [dict(row) for row in client.query_and_wait(ordered)]
 
