@@ -8,7 +8,7 @@ baselines/automl/test.jsonl    {"content": "gs://image", "mimeType": "image/png"
 import csv
 import json
 import mimetypes
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -38,13 +38,20 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         if plan.experiment.baselines.automl is None:
             raise AirflowSkipException("This run does not need it.")
         rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
-        refused = rejected.download_as_text().splitlines() if rejected.exists() else []
+        lines = rejected.download_as_text().splitlines() if rejected.exists() else []
         found = bigquery_source.images_of(platform, job_messages.snapshot(plan, platform))
-        usable = without(found, {json.loads(line)["uri"] for line in refused})
+        usable = without(found, unusable(map(json.loads, lines)))
         count = write(usable, plan.run.baseline("automl"), partial(storage.blob, platform))
         print(f"{count} images for AutoML in {plan.run.baseline('automl')}import.csv")
 
     return images()
+
+
+def unusable(rejected: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Addresses of the images that cannot be read: a line that is no example, such as a second one
+    of a good image, has no split.
+    """
+    return {row["uri"] for row in rejected if row["split"]}
 
 
 def without(
