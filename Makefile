@@ -35,13 +35,17 @@ LOCKS        = requirements trainer/requirements \
                $(addprefix trainer/requirements-,serve train export gpu) \
                local_gcp/requirements tests/requirements tests/composer tests/infra/requirements docs/requirements tools
 
-.PHONY: help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench
+# The images of their own that the experiments of a demo name.
+IMAGES       = $(patsubst %,.venv/images/%/.ready,$(sort $(foreach name,$(EXPERIMENT),$(shell \
+                 sed -n 's/^\(serve_\)\{0,1\}image: *\([a-z0-9-]*\).*/\2/p' dags/experiments/$(name).yaml 2>&-))))
+
+.PHONY: image help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench
 .DEFAULT_GOAL := help
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: setup ## Run the two experiments in full on this machine, up to a served model
+demo: setup $(IMAGES) ## Run the two experiments in full on this machine, up to a served model
 	@$(call BIN,airflow)/python -m demo run $(EXPERIMENT) $(if $(CONF),--conf '$(CONF)')
 
 up: setup ## Start everything that the demo has, without running an experiment
@@ -62,6 +66,8 @@ check: .venv/airflow/.ready ## Check every experiment file; print the cost limit
 reference: .venv/airflow/.ready ## Print every key that an experiment file may have
 	@$(call BIN,airflow)/trellis reference
 
+image: .venv/images/$(NAME)/.ready ## Install the environment of an image of your own, dags/experiments/images/NAME.txt
+
 setup: $(ENVIRONMENTS) ## Install the three Python environments
 
 environments: setup $(COMPOSER) $(INFRA)
@@ -81,7 +87,7 @@ test-images: .venv/local_gcp/.ready ## Build docker/Dockerfile and test its imag
 lint: .venv/tools/.ready ## Check style, import contracts, and the Dockerfile
 	@$(call BIN,tools)/ruff check . && $(call BIN,tools)/ruff format --check . \
 	  && PYTHONPATH=contracts:plugins:local_gcp/src $(call BIN,tools)/lint-imports --no-logo --no-cache \
-	  && $(call BIN,tools)/hadolint docker/Dockerfile
+	  && $(call BIN,tools)/hadolint docker/Dockerfile docker/Dockerfile.image
 
 types: types-contracts types-airflow types-trainer types-local_gcp ## Check types, each part in its environment
 
@@ -149,6 +155,18 @@ $(ENVIRONMENTS) $(COMPOSER): .venv/%/.ready: tests/requirements.txt | .venv/tool
 	@$(call SYNC,$*,$(filter %.txt,$^))
 	@$(if $(EDITABLE_$*),$(call INSTALL,$*,$(EDITABLE_$*)))
 	@$(if $(filter $@,$(ENVIRONMENTS)),$(call COMPILE,$*))
+	@touch $@
+
+# As docker/Dockerfile.image does it: what the trainer has keeps its version. pip, and not uv, since a
+# group's own pip.conf says where its packages are.
+.venv/images/%/.ready: dags/experiments/images/%.txt trainer/requirements.txt contracts/pyproject.toml | .venv/tools/.ready
+	@echo "Setting up the environment of the image $*"
+	@[ -x .venv/images/$*/bin/python ] || $(call BIN,tools)/uv venv --quiet --python $(PYTHON) .venv/images/$*
+	@$(call SYNC,images/$*,trainer/requirements.txt)
+	@$(call INSTALL,images/$*,$(EDITABLE_trainer))
+	@PIP_CERT=$(CERTS) $(call BIN,tools)/python -m pip --python .venv/images/$*/bin/python install --quiet \
+	  --disable-pip-version-check --constraint trainer/requirements.txt --requirement $<
+	@$(call COMPILE,images/$*)
 	@touch $@
 
 $(PEERS): benchmarks/peers.txt .venv/trainer/.ready

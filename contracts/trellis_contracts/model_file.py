@@ -25,7 +25,7 @@ import json
 import keyword
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -115,8 +115,13 @@ class Declaration:
         return [] if self.estimator else [name for name in names if name not in self.without]
 
 
-def read(text: str | bytes, common: Collection[str]) -> Declaration:
-    """The declaration in a file's text. common: hyperparameters of every Keras model.
+def read(
+    text: str | bytes,
+    common: Collection[str],
+    importable: Callable[[str], bool] = model_imports.in_our_image,
+) -> Declaration:
+    """The declaration in a file's text. common: hyperparameters of every Keras model. importable:
+    returns whether the job's image has a module.
 
     Raises ModelFileError with everything that is wrong.
     """
@@ -126,7 +131,7 @@ def read(text: str | bytes, common: Collection[str]) -> Declaration:
         line = getattr(error, "lineno", None) or 1
         message = getattr(error, "msg", None) or str(error)
         raise ModelFileError([Mistake(line, f"not Python: {message}")]) from None
-    wrong = [*model_imports.failing(tree), *model_functions.repeated(tree, _FUNCTIONS)]
+    wrong = [*model_imports.failing(tree, importable), *model_functions.repeated(tree, _FUNCTIONS)]
     mistakes = [Mistake(line, text) for line, text in wrong]
     defined = {function.name: function for function in tree.body if _is_function(function)}
     estimator = "fit" in defined

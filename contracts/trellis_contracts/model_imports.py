@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 IMPORTABLE = (
     "PIL",
@@ -20,9 +20,16 @@ IMPORTABLE = (
 """Modules that the training image has for a model's file, beside Python's own modules."""
 
 
-def failing(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Imports that fail in the job, wherever in the file they stand: line and problem."""
-    known = {*sys.stdlib_module_names, *IMPORTABLE}
+def in_our_image(name: str) -> bool:
+    """Return whether the training image has a module. name: without those below it."""
+    return name in sys.stdlib_module_names or name in IMPORTABLE
+
+
+def failing(tree: ast.Module, importable: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
+    """Imports that fail in the job, wherever in the file they stand: line and problem.
+
+    importable: returns whether the job's image has a module.
+    """
     for node in _executed(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             yield (
@@ -34,12 +41,14 @@ def failing(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if not isinstance(node, ast.stmt | ast.expr):
             continue
         for name in dict.fromkeys(_imported(node)):
-            if name not in known:
+            if not importable(name):
                 yield (
                     node.lineno,
-                    f"imports {name}, which the image does not have; it has Python's own modules, "
-                    f"{', '.join(IMPORTABLE)}. Only this one file is sent to the job: put what it "
-                    "needs of a file beside it into it",
+                    f"imports {name}, which the image does not have; ours has Python's own "
+                    f"modules, {', '.join(IMPORTABLE)}. A package that you need beside these "
+                    "makes an image of your own: list it in images/NAME.txt, and write `image: "
+                    "NAME`. Only this one file is sent to the job: put what it needs of a file "
+                    "beside it into it",
                 )
 
 

@@ -64,8 +64,9 @@ class Planned:
     """Fields that a plan.json and its reader on Airflow's side have in common.
 
     created: when the run was triggered, ISO 8601, as are start and end of the data_interval.
-    baselines: their names. jobs: how many, by kind. rates: US dollars an hour. cost: the limit that
-    was checked against the budget.
+    images: sha256:... of each image of the run's jobs and of its server, by address with tag, as
+    far as the registry tells. baselines: their names. jobs: how many, by kind. rates: US dollars an
+    hour. cost: the limit that was checked against the budget.
     """
 
     run_id: str
@@ -76,6 +77,7 @@ class Planned:
     jobs: Mapping[str, int]
     rates: Mapping[str, float]
     cost: Mapping[str, Any]
+    images: Mapping[str, str] = field(default_factory=dict)
     reuse: Reuse = field(default_factory=Reuse)
 
     @property
@@ -96,7 +98,8 @@ class PlanFile(Planned, File):
 
     run: folder of the run. configuration: the experiment file with its defaults filled in and the
     run's parameters applied. model_files: those among the experiment's models, by name.
-    table: the columns of the dataset.
+    image_files: SHA-256 of the requirements of its own images, by the image's name. table: the
+    columns of the dataset.
     """
 
     CONTRACT: ClassVar[str] = "plan"
@@ -106,6 +109,7 @@ class PlanFile(Planned, File):
     run: str
     configuration: Mapping[str, Any]
     model_files: Mapping[str, Mapping[str, Any]]
+    image_files: Mapping[str, str]
     table: Mapping[str, Any]
 
     def to_document(self) -> dict[str, Any]:

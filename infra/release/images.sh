@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Builds and pushes the job images, once for each version: a model is served by the image that it was
 # trained with. A second tag names the sources, so that a change without a new version is noticed.
+# Of a group's own images, the version ends with the digest of their requirements: those may change alone.
 set -euo pipefail
 . infra/release/versions.sh
 
 export DOCKER_BUILDKIT=1
-sources=$(find contracts/trellis_contracts trainer docker/Dockerfile docker/packages tools.txt -type f ! -path '*/__pycache__/*' -print0 \
+sources=$(find contracts/trellis_contracts trainer docker/Dockerfile docker/Dockerfile.image docker/packages tools.txt -type f ! -path '*/__pycache__/*' -print0 \
     | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 
 released() { docker manifest inspect "$1" >/dev/null 2>&1; }
 
-publish() { # repository, tag, further options of docker build
-    local image="$IMAGES/$1:$2" source="$IMAGES/$1:source-$sources${2#"$IMAGE"}"
-    shift 2
+publish() { # repository, tag, name of the Dockerfile, further options of docker build
+    local image="$IMAGES/$1:$2" source="$IMAGES/$1:source-$sources${2#"$IMAGE"}" file="docker/$3"
+    shift 3
     if released "$image"; then
         if released "$source"; then
             echo "$image is there, of these sources"
@@ -29,7 +30,7 @@ publish() { # repository, tag, further options of docker build
         docker push "$image"
         return
     fi
-    docker build --file docker/Dockerfile --tag "$image" --tag "$source" "$@" .
+    docker build --file "$file" --tag "$image" --tag "$source" "$@" .
     # The version last: if it is there, so is the tag of its sources.
     docker push "$source"
     docker push "$image"
@@ -37,7 +38,16 @@ publish() { # repository, tag, further options of docker build
 }
 
 for image in trainer serve; do
-    publish "$image" "$IMAGE" --target "$image"
-    publish "$image" "$IMAGE-gpu" --target "$image" --build-arg ACCELERATOR=gpu
+    publish "$image" "$IMAGE" Dockerfile --target "$image"
+    publish "$image" "$IMAGE-gpu" Dockerfile --target "$image" --build-arg ACCELERATOR=gpu
 done
-publish export "$IMAGE" --target export
+publish export "$IMAGE" Dockerfile --target export
+
+for requirements in dags/experiments/images/*.txt; do
+    [ -f "$requirements" ] || continue
+    digest=$(sha256sum "$requirements" | cut -c1-12)
+    for gpu in "" -gpu; do
+        publish "$(basename "$requirements" .txt)" "$IMAGE-$digest$gpu" Dockerfile.image \
+            --build-arg TRAINER="$IMAGES/trainer:$IMAGE$gpu" --build-arg REQUIREMENTS="$requirements"
+    done
+done

@@ -20,8 +20,9 @@ from trellis.workflow.validation.file import load
 from trellis_contracts import job_image
 from trellis_contracts.catalog import flag
 
-# Environment that `make setup` installs in a checkout.
+# Environment that `make setup` installs in a checkout, and that of `make image`.
 _CHECKOUT = Path(".venv/trainer/bin/python")
+_OF_IMAGE = Path(".venv/images")
 
 
 def run(file: Path, more: Sequence[str]) -> int:
@@ -30,16 +31,25 @@ def run(file: Path, more: Sequence[str]) -> int:
     more: further flags for the trainer.
     """
     try:
-        model, arguments = file, list[str]()
+        model, arguments, image = file, list[str](), None
         if file.suffix == ".yaml":
             experiment = load(file)
             model, arguments = file.parent / experiment.model, _of_experiment(experiment)
-        _checked(model)
+            image = experiment.image
+        _checked(model, more_packages=image is not None)
     except FileError as error:
         print(error, file=sys.stderr)
         return 1
     command = ["-m", "trainer", "try", str(model), *arguments, *more]
-    python = _python()
+    python = _python(image)
+    if python is None and image is not None:
+        print(
+            f"{model} needs the image '{image}', whose environment is not here. `make image "
+            f"NAME={image}` makes it in a checkout's folder; then\n"
+            f"  {_OF_IMAGE / image}/bin/python {' '.join(command)}",
+            file=sys.stderr,
+        )
+        return 1
     if python is None:
         print(
             "A model is built with TensorFlow, which is not installed in this environment "
@@ -55,8 +65,8 @@ def run(file: Path, more: Sequence[str]) -> int:
     return subprocess.run([python, *command], check=False).returncode
 
 
-def _checked(path: Path) -> None:
-    found = own_model.read(path.parent, path.name)
+def _checked(path: Path, *, more_packages: bool) -> None:
+    found = own_model.read(path.parent, path.name, more_packages=more_packages)
     if not isinstance(found, OwnModel):
         raise FileError(str(path), found)
 
@@ -90,8 +100,13 @@ def _image_columns(source: RowSource) -> list[str]:
     return found + [f"--scale={scale}" for scale in sorted(scales)[:1]]
 
 
-def _python() -> str | None:
-    """The Python with TensorFlow and the trainer: this one, or a checkout's."""
+def _python(image: str | None) -> str | None:
+    """The Python with TensorFlow and the trainer: this one, or a checkout's. image: the
+    experiment's own, whose packages it has, too.
+    """
+    if image is not None:
+        own = _OF_IMAGE / image / "bin/python"
+        return str(own) if own.exists() and Path("trainer/task.py").exists() else None
     if all(importlib.util.find_spec(name) for name in ("tensorflow", "trainer")):
         return sys.executable
     return str(_CHECKOUT) if _CHECKOUT.exists() and Path("trainer/task.py").exists() else None

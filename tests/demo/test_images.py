@@ -7,13 +7,29 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_job_image_is_the_trainers_environment():
-    (image,) = yaml.safe_load((ROOT / "demo" / "images.yaml").read_text())
+OURS = ("export", "trainer", "serve")
 
-    def path(text):
-        return Path(text.replace("${HERE}", str(ROOT / "demo"))).resolve()
 
-    assert image["image"] == "*/trellis/*"
-    assert path(image["bin"]) == ROOT / ".venv/trainer/bin"
-    assert path(image["workdir"]) == path(image["env"]["PYTHONPATH"]) == ROOT
-    assert path(image["env"]["FLEX_TEMPLATE_PYTHON_PY_FILE"]).is_file()
+def path(text):
+    return Path(text.replace("${HERE}", str(ROOT / "demo"))).resolve()
+
+
+def entries():
+    found = yaml.safe_load((ROOT / "demo/images.yaml").read_text())
+    return {entry["image"]: entry for entry in found}
+
+
+def test_each_image_of_ours_is_the_trainers_environment():
+    for name in OURS:
+        image = entries()[f"*/trellis/{name}:*"]
+        assert path(image["bin"]) == ROOT / ".venv/trainer/bin"
+        assert path(image["workdir"]) == path(image["env"]["PYTHONPATH"]) == ROOT
+    program = entries()["*/trellis/export:*"]["env"]["FLEX_TEMPLATE_PYTHON_PY_FILE"]
+    assert path(program).is_file()
+
+
+def test_each_image_of_the_examples_is_an_environment_of_its_own():
+    names = {file.stem for file in (ROOT / "dags/experiments/images").glob("*.txt")}
+    assert {f"*/trellis/{name}:*" for name in {*names, *OURS}} == {*entries()}
+    for name in names:
+        assert path(entries()[f"*/trellis/{name}:*"]["bin"]) == ROOT / f".venv/images/{name}/bin"

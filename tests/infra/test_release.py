@@ -15,6 +15,8 @@ import pytest
 
 from tests.infra import terraform
 
+OWN = "dags/experiments/images"
+
 PLATFORM = """\
 project: our-lab
 registry: us-central1-docker.pkg.dev/our-lab/trellis
@@ -210,7 +212,7 @@ def test_every_image_that_dags_name_is_built_and_pushed(checkout):
     result = checkout.run("images.sh")
     assert result.returncode == 0, result.stderr
     built = [line for line in checkout.asked if line.startswith("docker build ")]
-    targets = [re.search(r"--target (\S+)", line)[1] for line in built]
+    targets = re.findall(r"--target (\S+)", "\n".join(built))
     assert sorted(targets) == ["export", "serve", "serve", "trainer", "trainer"]
     assert sum("ACCELERATOR=gpu" in line and "-gpu" in line for line in built) == 2
     stages = re.findall(
@@ -218,7 +220,10 @@ def test_every_image_that_dags_name_is_built_and_pushed(checkout):
     )
     assert set(targets) <= set(stages)
     version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
+    own = {file.stem: tag_of(file) for file in (checkout.folder / OWN).glob("*.txt")}
+    assert own
     assert {tag for tag in checkout.pushed if ":source-" not in tag} == {
+        *(f"{name}:{tag}{gpu}" for name, tag in own.items() for gpu in ("", "-gpu")),
         f"trainer:{version}",
         f"trainer:{version}-gpu",
         f"serve:{version}",
@@ -226,6 +231,36 @@ def test_every_image_that_dags_name_is_built_and_pushed(checkout):
         f"export:{version}",
     }
     assert "@sha256:" in result.stdout
+
+
+def tag_of(requirements):
+    """The tag that the DAGs name, as tests/trellis/workflow/spec/test_own_image.py has it."""
+    version = (terraform.ROOT / "contracts/trellis_contracts/job_image.py").read_text()
+    version = re.search(r'^TAG = "(.*)"$', version, re.MULTILINE)[1]
+    return f"{version}-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
+
+
+def test_an_own_image_is_ours_with_the_packages_of_its_file(checkout):
+    checkout.run("images.sh")
+    (line,) = [one for one in checkout.asked if re.search(r"build .*/torch:\S+-gpu ", one)]
+    version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
+    assert "--file docker/Dockerfile.image " in line
+    assert re.search(rf"--build-arg TRAINER=\S+/trainer:{re.escape(version)}-gpu ", line)
+    assert f"--build-arg REQUIREMENTS={OWN}/torch.txt " in line
+
+
+def test_changed_requirements_are_another_image_beside_the_old_one(checkout):
+    """And the only one that is built."""
+    checkout.run("images.sh")
+    before = {*checkout.pushed}
+    file = checkout.folder / OWN / "torch.txt"
+    file.write_text(file.read_text() + "einops==0.8.2\n")
+    result = checkout.run("images.sh")
+    assert result.returncode == 0, result.stderr
+    new = {tag for tag in {*checkout.pushed} - before if ":source-" not in tag}
+    assert new == {f"torch:{tag_of(file)}", f"torch:{tag_of(file)}-gpu"}
+    builds = [one for one in checkout.asked if one.startswith("docker build ")]
+    assert len(builds) == 2
 
 
 def job_image_of(checkout):

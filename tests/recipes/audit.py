@@ -43,7 +43,9 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         "display_name": f"{plan.experiment.name} audit",
         "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
-            "worker_pool_specs": [job_messages.pool(platform, "compare", arguments, _MACHINES)],
+            "worker_pool_specs": [
+                job_messages.pool(plan, platform, "compare", arguments, _MACHINES)
+            ],
             "scheduling": job_messages.scheduling(_TIMEOUT, _MACHINES),
             **job_messages.identity(platform),
         },

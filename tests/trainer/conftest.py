@@ -142,6 +142,8 @@ class RunFolder:
                 "train": {"top": 2, "epochs": 25, "machines": {"workers": 2}},
             },
             "model_files": {},
+            "image_files": {},
+            "images": {},
             "dataset": {
                 "uri": f"{self.dataset}/",
                 "fingerprint": "f00d",

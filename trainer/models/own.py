@@ -30,6 +30,7 @@ nothing beside it can be imported.
 
 import functools
 import hashlib
+import importlib.util
 import linecache
 import re
 import sys
@@ -216,10 +217,19 @@ def read(address: str, sha256: str | None = None) -> OwnModel:
             f"expected {sha256}. Start a new run"
         )
     try:
-        return OwnModel(name, text, model_file.read(text, hyperparameters.schema(Common)))
+        declared = model_file.read(text, hyperparameters.schema(Common), _is_installed)
+        return OwnModel(name, text, declared)
     except ModelFileError as error:
         problems = "".join(f"\n  {mistake}" for mistake in error.mistakes)
         raise ModelError(f"{name} cannot be used as it is:{problems}") from error
+
+
+def _is_installed(module: str) -> bool:
+    """Return whether this image has a module; it is not imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # ValueError: one that a test has taken away
+        return False
 
 
 def _unfit(model: Any, dataset: DatasetDescription) -> str | None:

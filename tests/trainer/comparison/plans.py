@@ -14,6 +14,7 @@ def plan_of(dataset_uri):
         data_interval={"start": None, "end": None},
         configuration={"tune": {"search": {}}, "train": {"epochs": 3}},
         model_files={},
+        image_files={},
         dataset=PlannedDataset(dataset_uri, "f00d", False, "", "SELECT 1", None, None, None, None),
         table=OF_MANIFEST,
         baselines=[],

@@ -5,27 +5,23 @@ from collections.abc import Iterator
 from trellis import artifact_registry
 from trellis.doctor.findings import Finding, Passed
 from trellis.doctor.target import Target
+from trellis.workflow.spec import job_images
 from trellis_contracts import job_image
 
 
-def wanted(target: Target) -> list[tuple[str, str]]:
-    """Image and tag of all images that runs of these experiments use."""
-    tag = job_image.TAG
-    gpu = f"{tag}-gpu"
-    images = [("trainer", tag), ("export", tag)]
+def wanted(target: Target) -> list[str]:
+    """Addresses of all images of the group that runs of these experiments use."""
+    platform = target.platform
+    found = [platform.image("trainer", job_image.TAG), job_images.of_export(platform)]
     for experiment in target.experiments.values():
-        trained = [section for section in (experiment.tune, experiment.train) if section]
-        images += [("trainer", gpu)] if any(s.machines.gpu for s in trained) else []
-        served = [section for section in (experiment.deploy, experiment.predict) if section]
-        serve = experiment.serve_image
-        images += [(serve, gpu if section.machines.gpu else tag) for section in served]
-    return list(dict.fromkeys(images))
+        found += job_images.of_experiment(experiment, platform)
+    ours = f"{platform.registry}/"
+    return [address for address in dict.fromkeys(found) if address.startswith(ours)]
 
 
 def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """Missing images, and the digests of the others."""
-    for image, tag in wanted(target):
-        address = target.platform.image(image, tag)
+    for address in wanted(target):
         if not artifact_registry.is_known(address):
             yield Passed(f"{target.platform.registry} is not an Artifact Registry: not checked")
             return
@@ -38,4 +34,4 @@ def diagnose(target: Target) -> Iterator[Finding | Passed]:
                 "push it as the top of docker/Dockerfile says",
             )
         else:
-            yield Passed(f"{image}:{tag} {digest[:19]}")
+            yield Passed(f"{address.rpartition('/')[2]} {digest[:19]}")

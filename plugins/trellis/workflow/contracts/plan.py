@@ -62,6 +62,7 @@ class Plan(Planned):
                 name: own_model.to_plan(own, self.address_of(own))
                 for name, own in self.experiment.own_models.items()
             },
+            image_files=self.experiment.image_files,
             table=self.table.to_json(),
             **self.planned,
         )
@@ -78,6 +79,7 @@ def from_file(file: PlanFile, run: Run) -> Plan:
         file.description,
         file.configuration,
         own_model.from_plan(file.model_files),
+        file.image_files,
     )
     return Plan(
         experiment=experiment,

@@ -100,6 +100,8 @@ def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
         "",
         content["configuration"],
         own_model.from_plan(content["model_files"]),
+        # A version's server is that with which it was registered.
+        {},
     )
     return PredictionPlan(
         run=Prediction(experiment, platform, content["run_id"]),

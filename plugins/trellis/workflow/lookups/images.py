@@ -1,6 +1,7 @@
-"""The digests of job images, which say whether two runs had the same programs. Called by tasks."""
+"""The digests of images, which say whether two runs had the same programs. Called by tasks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from airflow.providers.google.common.hooks.base_google import GoogleBaseHook
 
@@ -9,14 +10,26 @@ from trellis.google_api import GoogleApi, RefusedError
 from trellis.workflow.spec.platform import Platform
 
 
-def digests(platform: Platform, addresses: Iterable[str]) -> tuple[dict[str, str], str | None]:
-    """sha256:... by address with tag, as Artifact Registry has them now, and why one is not known.
+@dataclass(frozen=True)
+class Found:
+    """digests: sha256:... by address with tag. absent: addresses at which the registry has no
+    image. why: why the digest of another one is not known; None if all are.
+    """
+
+    digests: Mapping[str, str]
+    absent: tuple[str, ...]
+    why: str | None
+
+
+def find(platform: Platform, addresses: Iterable[str]) -> Found:
+    """Look images up by their addresses with tags, as Artifact Registry has them now.
 
     Whoever moves a tag between the plan of a run and its jobs makes both disagree.
     """
     found: dict[str, str] = {}
+    absent = []
     why = None
-    for address in sorted(addresses):
+    for address in sorted({*addresses}):
         if not artifact_registry.is_known(address):
             why = f"{address} is not in an Artifact Registry, and its tag proves nothing"
             continue
@@ -27,7 +40,7 @@ def digests(platform: Platform, addresses: Iterable[str]) -> tuple[dict[str, str
             why = f"Artifact Registry has no digest of {address}: {error.message}"
             continue
         if digest is None:
-            why = f"there is no image {address}"
+            absent.append(address)
         else:
             found[address] = digest
-    return found, why
+    return Found(found, tuple(absent), why)

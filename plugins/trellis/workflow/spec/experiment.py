@@ -90,12 +90,14 @@ class Baselines(Section):
 
 class Experiment(Section):
     """One experiment file. `name` and `about` come from the file's name and its first lines,
-    `own_models` from the files that `model` and `other_models` name, by their names.
+    `own_models` from the files that `model` and `other_models` name, by their names; `image_files`
+    has the SHA-256 of the requirements of each image that `image` and `serve_image` name.
     """
 
     name: str = Field(exclude=True)
     about: str = Field(exclude=True)
     own_models: SkipValidation[Mapping[str, OwnModel]] = Field({}, exclude=True)
+    image_files: SkipValidation[Mapping[str, str]] = Field({}, exclude=True)
     # Airflow's database has room for no more in one of its columns.
     owner: str = key("person or group who answers for it", min_length=1, max_length=250)
     schedule: ExperimentSchedule = key("when it runs (UTC)", MANUAL)
@@ -117,6 +119,14 @@ class Experiment(Section):
     model: str = key(
         "one of the trainer's models, or a Python file beside this one: with a Keras model's "
         "`build`, or with `fit` and `load` of any library"
+    )
+    image: str | None = key(
+        "image of its jobs: the trainer's, with the packages that images/NAME.txt beside this file "
+        "lists; left out: the trainer's",
+        None,
+    )
+    serve_image: str | None = key(
+        "image that serves its models, of the same kind; left out: that of its jobs", None
     )
     task: str = key("kind of answer to learn, one of the trainer's tasks")
     positive: ClassName | None = key(
@@ -186,12 +196,9 @@ class Experiment(Section):
         return self.own_models.get(self.model)
 
     @property
-    def serve_image(self) -> str:
-        """The image that serves its models: the trainer's has the libraries of a file with `fit`,
-        and serves a network as well.
-        """
-        files = self.own_models.values()
-        return "trainer" if any(file.declaration.estimator for file in files) else "serve"
+    def server(self) -> str | None:
+        """The image of its own that serves its models; None: one of ours."""
+        return self.serve_image or self.image
 
     @property
     def by_model(self) -> "dict[str | None, Experiment]":

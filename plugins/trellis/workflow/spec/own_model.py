@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from trellis.workflow.spec.problems import Problem
-from trellis_contracts import model_file
+from trellis_contracts import model_file, model_imports
 from trellis_contracts.catalog import COMMON
 from trellis_contracts.model_file import Declaration, ModelFileError
 
@@ -32,8 +32,9 @@ def is_file(model: object) -> TypeGuard[str]:
     return isinstance(model, str) and model.endswith(".py")
 
 
-def read(folder: Path, name: str) -> OwnModel | list[Problem]:
+def read(folder: Path, name: str, *, more_packages: bool = False) -> OwnModel | list[Problem]:
     """The model in a file of the experiment's folder, or everything that is wrong with it.
+    more_packages: its image has others than ours; which modules those have, only it could tell.
 
     The file is not executed: what it does, Airflow must not do.
     """
@@ -53,7 +54,8 @@ def read(folder: Path, name: str) -> OwnModel | list[Problem]:
     if len(text) > _MAX_BYTES:
         return problem(f"{name} has {len(text):,} bytes; a model's file has up to 1 MiB")
     try:
-        declaration = model_file.read(text, COMMON)
+        importable = (lambda _: True) if more_packages else model_imports.in_our_image
+        declaration = model_file.read(text, COMMON, importable)
     except ModelFileError as error:
         return [Problem(("model",), f"{name}, {mistake}") for mistake in error.mistakes]
     return OwnModel(name, hashlib.sha256(text).hexdigest(), declaration, text)

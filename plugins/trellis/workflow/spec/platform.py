@@ -160,6 +160,11 @@ class Platform(Section):
     )
     location: str = key("location of that dataset and of all tables that experiments read", "US")
     registry: str = key("registry of the job images: their address without name and tag")
+    images: str | None = key(
+        "file of local_gcp that says which environments of this machine stand for images, relative "
+        "to platform.yaml; for a small machine only",
+        None,
+    )
     connection: str = key("Airflow connection to Google Cloud", "google_cloud_default")
     dag_prefix: str | None = key(
         "prefix of the ids of the group's DAGs, in an Airflow that others use too",
@@ -352,4 +357,7 @@ def read(path: Path, more: Callable[[Platform], Iterable[Problem]] | None = None
             raise document.error(problems)
         if more is not None and (problems := list(more(platform))):
             raise document.error(problems)
-        return platform
+        if platform.images is None:
+            return platform
+        images = (path.parent / platform.images).resolve()
+        return platform.model_copy(update={"images": str(images)})

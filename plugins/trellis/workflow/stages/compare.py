@@ -76,7 +76,9 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         "display_name": f"{plan.experiment.name} leaderboard",
         "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
-            "worker_pool_specs": [job_messages.pool(platform, "compare", arguments, machines)],
+            "worker_pool_specs": [
+                job_messages.pool(plan, platform, "compare", arguments, machines)
+            ],
             "scheduling": job_messages.scheduling(platform.compare.timeout, machines),
             **job_messages.identity(platform),
         },

@@ -11,6 +11,7 @@ from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.pricing.machines import table
+from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import FilesSource, ImageSource, TableSource
@@ -18,7 +19,6 @@ from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Row, Stage, Usd
-from trellis_contracts import job_image
 
 if TYPE_CHECKING:
     from trellis.workflow.stages.run_jobs import RunJobs
@@ -77,7 +77,7 @@ def launch(
 
     The template is part of the request, so that no file in a bucket must match the image's version.
     """
-    image = platform.image("export", job_image.TAG)
+    image = job_images.of_export(platform)
     limit = int(platform.dataflow.timeout.total_seconds())
     environment = {
         "tempLocation": f"gs://{platform.bucket}/dataflow/",

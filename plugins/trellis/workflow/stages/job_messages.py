@@ -8,6 +8,7 @@ from trellis.identity import label_value
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import pretrained
+from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
@@ -100,10 +101,17 @@ def dataset_mark(plan: Plan, platform: Platform) -> str:
 
 
 def pool(
-    platform: Platform, command: str, arguments: list[str], machines: Machine, replicas: int = 1
+    plan: Plan,
+    platform: Platform,
+    command: str,
+    arguments: list[str],
+    machines: Machine,
+    replicas: int = 1,
 ) -> dict[str, Any]:
-    """A worker pool that runs one of the trainer's commands on the given number of machines."""
-    tag = f"{job_image.TAG}-gpu" if machines.gpu else job_image.TAG
+    """A worker pool that runs one of the trainer's commands on the given number of machines, in the
+    image of the plan's experiment.
+    """
+    image = job_images.of_jobs(plan.experiment, platform, gpu=machines.gpu is not None)
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
         machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
@@ -111,7 +119,7 @@ def pool(
         "machine_spec": machine,
         "replica_count": replicas,
         "container_spec": {
-            "image_uri": platform.image("trainer", tag),
+            "image_uri": image,
             "command": job_image.COMMANDS[command].argv,
             "args": arguments,
         },
@@ -119,14 +127,8 @@ def pool(
 
 
 def reducer(platform: Platform) -> dict[str, Any]:
-    """The container of a reduction server: Google's image, from the nearest of its registries.
-
-    https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/distributed-training
-    """
-    continent = platform.region.partition("-")[0]
-    nearest = continent if continent in ("europe", "asia") else "us"
-    registry = f"{nearest}-docker.pkg.dev/vertex-ai-restricted"
-    return {"image_uri": f"{registry}/training/reductionserver:latest"}
+    """The container of a reduction server."""
+    return {"image_uri": job_images.reducer(platform)}
 
 
 def scheduling(timeout: timedelta, machines: Machines, *, lockstep: bool = False) -> dict[str, Any]:

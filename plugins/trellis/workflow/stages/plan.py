@@ -15,6 +15,7 @@ from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.contracts.table import Table
 from trellis.workflow.lookups import pretrained
 from trellis.workflow.pricing import cost
+from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
@@ -22,12 +23,13 @@ from trellis.workflow.stages import costs, dry_run, limits
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.validation import class_names, group
 from trellis.workflow.validation.hyperparameters import possible
-from trellis_contracts import catalog
+from trellis_contracts import catalog, job_image
 from trellis_contracts.models import MODELS
 from trellis_contracts.plan import PlannedDataset
 
 if TYPE_CHECKING:
     from trellis.workflow.lookups.bigquery_source import Inspection
+    from trellis.workflow.lookups.images import Found
 
 
 def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) -> Any:
@@ -114,6 +116,7 @@ def decide(
     if not experiment.reuse:
         cost.within_budget(experiment, costs.at_most(stages, experiment, platform))
     storage.check_bucket(platform)
+    images = _images(experiment, platform)
     pretrained.require(experiment, platform)
     _require_predictions(experiment, platform)
     days = (values.get(run_params.DAYS[0]), values.get(run_params.DAYS[1]))
@@ -136,8 +139,9 @@ def decide(
         jobs={},
         rates=cost.rates(experiment, platform.region),
         cost={},
+        images=images.digests,
     )
-    again = reuse.find(plan, platform)
+    again = reuse.find(plan, platform, images.why)
     limit = costs.at_most(stages, experiment, platform, found.billed)
     limit = reuse.without_reused(limit, experiment, again.steps)
     cost.within_budget(experiment, limit)
@@ -166,10 +170,28 @@ def write(decided: Decided, platform: Platform) -> Plan:
     doubts = [f"Warning: {text}" for text in class_names.doubts(decided.found.classes or {})]
     for text in examples.told(platform, plan.run.examples_of("plan"), doubts):
         print(text)
+    for address, digest in plan.images.items():
+        print(f"Image {address} is {digest}")
     for line in plan.reuse.lines():
         print(line)
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")
     return plan
+
+
+def _images(experiment: Experiment, platform: Platform) -> "Found":
+    """Look the run's images up. Raises PlatformError for those that are not in the group's
+    registry.
+    """
+    from trellis.workflow.lookups import images
+
+    found = images.find(platform, job_images.of_experiment(experiment, platform))
+    if absent := [one for one in found.absent if one.startswith(f"{platform.registry}/")]:
+        raise PlatformError(
+            f"{experiment.name}: there is no image {', '.join(absent)}, of this version of Trellis "
+            f"({job_image.TAG}): release it, as infra/README.md says; on one machine, `make image "
+            "NAME=...` makes its environment, and demo/images.yaml names it"
+        )
+    return found
 
 
 def describe(found: "Inspection") -> str:

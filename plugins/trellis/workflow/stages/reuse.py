@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from trellis.workflow.contracts import digests
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.lookups import documents, images, pretrained, records, reused, storage
+from trellis.workflow.lookups import documents, pretrained, records, reused, storage
 from trellis.workflow.pricing.cost import Cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -44,19 +44,22 @@ class _Earlier:
         return [one.to_document() for one in trials.chosen] if trials else [train.UNTUNED]
 
 
-def find(plan: Plan, platform: Platform) -> Reuse:
-    """Find the steps that the run reuses. plan: without them."""
+def find(plan: Plan, platform: Platform, why: str | None = None) -> Reuse:
+    """Find the steps that the run reuses. plan: without them. why: why the digest of one of its
+    images is not known.
+    """
     experiment = plan.experiment
     jobs = {"train": train.job(plan, platform, train.UNTUNED)}
     if experiment.tune is not None:
         jobs["tune"] = tune.job(plan, platform)
-    known, why = images.digests(platform, digests.images_of(list(jobs.values())))
     files = {
         file: storage.checksum(platform, file)
         for file in pretrained.files(experiment, platform.bucket).values()
     }
     of = {"tune": digests.of_tuning, "train": digests.of_training}
-    found = {step: of[step](job, experiment.generation, files, known) for step, job in jobs.items()}
+    found = {
+        step: of[step](job, experiment.generation, files, plan.images) for step, job in jobs.items()
+    }
     own = {step: digest for step, digest in found.items() if digest is not None}
     if not experiment.reuse:
         return Reuse(own)

@@ -73,7 +73,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     if train.machines.reduction_servers is not None:
         arguments.append("--strategy=reduction_server")
     pools = [
-        job_messages.pool(platform, "train", arguments, machine, count)
+        job_messages.pool(plan, platform, "train", arguments, machine, count)
         for machine, count in train.machines.pools
     ]
     if train.machines.reduction_servers is not None:

@@ -69,7 +69,9 @@ def job(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, A
         "max_failed_trial_count": min(tune.max_failed, tune.trials),
         "study_spec": study(plan.experiment),
         "trial_job_spec": {
-            "worker_pool_specs": [job_messages.pool(platform, "train", arguments, tune.machines)],
+            "worker_pool_specs": [
+                job_messages.pool(plan, platform, "train", arguments, tune.machines)
+            ],
             "base_output_directory": {"output_uri_prefix": plan.run.tuning_of(model)},
             "scheduling": job_messages.scheduling(tune.timeout, tune.machines),
             **job_messages.persistent(tune.machines),

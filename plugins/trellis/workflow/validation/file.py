@@ -13,7 +13,7 @@ from typing import Any
 
 from trellis.workflow.pricing import cost
 from trellis.workflow.pricing import prediction as prediction_cost
-from trellis.workflow.spec import own_model
+from trellis.workflow.spec import own_image, own_model
 from trellis.workflow.spec import profile as profiles
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel, is_file
@@ -25,7 +25,7 @@ from trellis.workflow.spec.schedule import after
 from trellis.workflow.spec.section_validation import validate_section
 from trellis.workflow.spec.yaml_file import Document
 from trellis.workflow.spec.yaml_file import read as read_yaml
-from trellis.workflow.validation import deployment, group, notifiers, prediction
+from trellis.workflow.validation import deployment, environments, group, notifiers, prediction
 from trellis.workflow.validation import experiment as sections
 from trellis_contracts.catalog import Catalog, Hyperparameter
 from trellis_contracts.catalog import load as load_catalog
@@ -52,6 +52,7 @@ _RESERVED = {
     "name": "no key: the file's name is the experiment's name",
     "about": "no key: the comment at the start of the file describes the experiment",
     "own_models": "no key: `model` and `other_models` name the files",
+    "image_files": "no key: `image` and `serve_image` name the files",
 }
 
 
@@ -83,10 +84,11 @@ def _load(path: Path, catalog: Catalog | None, profile: Profile | None) -> Exper
         problems.append(Problem((), message))
     catalog = catalog or load_catalog()
     own, unread = _own_models(path.parent, document.values)
-    if unread:
+    images, unknown = _image_files(path.parent, document.values)
+    if unread or unknown:
         # Without its declaration, its hyperparameters cannot be checked.
-        raise document.error([*problems, *unread])
-    experiment, found = validate(path.stem, document.comment, document.values, catalog, own)
+        raise document.error([*problems, *unread, *unknown])
+    experiment, found = validate(path.stem, document.comment, document.values, catalog, own, images)
     if experiment is None or problems:
         raise document.error([*problems, *found])
     return experiment
@@ -103,11 +105,27 @@ def _own_models(
     problems: list[Problem] = []
     for where, name in named:
         if is_file(name):
-            read = own_model.read(folder, name)
+            read = own_model.read(folder, name, more_packages="image" in values)
             if isinstance(read, OwnModel):
                 found[name] = read
             else:
                 problems += [Problem(where, problem.message) for problem in read]
+    return found, problems
+
+
+def _image_files(folder: Path, values: Mapping[str, Any]) -> tuple[dict[str, str], list[Problem]]:
+    """SHA-256 of the requirements of each image of its own, by the image's name, and what is wrong
+    with the others.
+    """
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    for key in ("image", "serve_image"):
+        if values.get(key) is not None:
+            sha256, wrong = own_image.read(folder, values[key])
+            if sha256 is None:
+                problems.append(Problem((key,), wrong))
+            else:
+                found[values[key]] = sha256
     return found, problems
 
 
@@ -153,6 +171,7 @@ def _on(
     if lacking := list(group.problems(experiment, platform)):
         yield from lacking
         return
+    yield from environments.problems(experiment, platform)
     try:
         cost.within_budget(experiment, at_most(experiment, platform))
         if experiment.predict is not None:
@@ -192,11 +211,15 @@ def validate(
     values: Mapping[str, Any],
     catalog: Catalog,
     own: Mapping[str, OwnModel] = MappingProxyType({}),
+    images: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Experiment | None, list[Problem]]:
-    """The experiment, or None and all its problems (without lines). own: its models' files."""
+    """The experiment, or None and all its problems (without lines). own: its models' files.
+    images: SHA-256 of the requirements of its images.
+    """
     reserved = [Problem((k,), why) for k, why in _RESERVED.items() if k in values]
+    beside = {"own_models": own, "image_files": images}
     experiment, problems = validate_section(
-        Experiment, {**values, "name": name, "about": about, "own_models": own}
+        Experiment, {**values, "name": name, "about": about, **beside}
     )
     problems += reserved
     catalog = _with_files(catalog, own)
@@ -208,13 +231,19 @@ def validate(
 
 
 def of_configuration(
-    where: str, name: str, about: str, values: Mapping[str, Any], own: Mapping[str, OwnModel]
+    where: str,
+    name: str,
+    about: str,
+    values: Mapping[str, Any],
+    own: Mapping[str, OwnModel],
+    images: Mapping[str, str],
 ) -> Experiment:
     """The experiment of values that are in no author's file: of a plan, or changed for a run.
 
-    own: its models' files. Raises FileError, which names `where`; its problems have no lines.
+    own, images: as `validate` has them. Raises FileError, which names `where`; its problems have no
+    lines.
     """
-    experiment, problems = validate(name, about, values, load_catalog(), own)
+    experiment, problems = validate(name, about, values, load_catalog(), own, images)
     if experiment is None:
         raise FileError(where, problems)
     return experiment
@@ -240,6 +269,7 @@ def with_changes(experiment: Experiment, changes: Mapping[tuple[str, ...], Any])
         experiment.about,
         values,
         experiment.own_models,
+        experiment.image_files,
     )
 
 

@@ -24,6 +24,7 @@ from trellis.workflow.stages import baselines, tune
 from trellis.workflow.stages.job_messages import training_arguments
 from trellis.workflow.stages.plan import task
 from trellis.workflow.validation.file import load, with_changes
+from trellis_contracts import job_image
 from trellis_contracts.withheld import shown
 
 IMAGES = "".join(f"gs://trellis-local/digits/images/{n}.png,{n % 10}\n" for n in range(500))
@@ -302,3 +303,27 @@ def test_a_file_of_predictions_is_there_before_the_run_and_copied_to_it(bucket, 
 def plan_gone(made):
     """The plan of another run, to which nothing has been copied."""
     return replace(made, run=layout.Run(made.run.bucket, made.run.experiment, "gone"))
+
+
+def test_an_image_that_is_not_in_the_registry_is_refused_before_anything_is_read(
+    bucket, digits, group
+):
+    """Ours and one's own, whichever job needs it; one of another version, by its tag."""
+    elsewhere = group.model_copy(update={"registry": "us-central1-docker.pkg.dev/no/where"})
+    with pytest.raises(PlatformError) as refused:
+        plan_run(digits, elsewhere, "nowhere")
+    for name in ("trainer", "serve", "export"):
+        assert f"us-central1-docker.pkg.dev/no/where/{name}:{job_image.TAG}" in str(refused.value)
+    own = digits.model_copy(update={"image": "deep", "image_files": {"deep": "a" * 64}})
+    with pytest.raises(PlatformError, match=rf"/deep:{job_image.TAG}-a{{12}}, of this version"):
+        plan_run(own, group, "own")
+    assert not (bucket / "digits/runs/own").exists()
+
+
+def test_the_plan_has_the_digests_of_the_runs_images(plan, bucket, group):
+    made = plan()
+    assert {
+        address.removeprefix(f"{group.registry}/").split(":")[0] for address in made.images
+    } == ({"trainer", "serve", "export"})
+    assert read(bucket)["images"] == made.images
+    assert all(digest.startswith("sha256:") for digest in made.images.values())

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.airflow_side import ROOT
+from trellis.workflow.spec import job_images
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import catalog_of, known_to, load
 from trellis.workflow.validation.group import unknown_classes
@@ -35,13 +36,14 @@ def loaded(tmp_path):
     return load_
 
 
-def test_a_file_is_one_of_the_other_models(loaded):
+def test_a_file_is_one_of_the_other_models(loaded, group):
     experiment = loaded(SEARCHED)
     assert experiment.own_model is None
     forest = experiment.of("forest.py")
     assert forest.own_model.name == "forest.py"
     assert set(known_to(forest)) == {"trees", "features", "leaf"}
-    assert experiment.serve_image == forest.serve_image == "trainer"
+    for one in (experiment, forest):
+        assert "/trainer:" in job_images.of_server(one, group, gpu=False)
 
 
 @pytest.mark.parametrize(

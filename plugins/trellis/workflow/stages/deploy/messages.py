@@ -11,6 +11,7 @@ from typing import Any
 from trellis.identity import EXPERIMENT_LABEL, label_value
 from trellis.workflow.contracts.aliases import RUN_LABEL
 from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -37,7 +38,9 @@ def model(plan: Plan, platform: Platform, challenger: Challenger) -> dict[str, A
         },
         "artifact_uri": challenger.model.rstrip("/"),
         "container_spec": {
-            "image_uri": platform.image(plan.experiment.serve_image, _tag(plan.experiment)),
+            "image_uri": job_images.of_server(
+                plan.experiment, platform, gpu=plan.experiment.deployment.machines.gpu is not None
+            ),
             "command": job_image.COMMANDS["serve"].argv,
             **({"args": [f"--image-uri={prefix}" for prefix in limits]} if limits else {}),
             "ports": [{"container_port": _PORT}],
@@ -141,8 +144,3 @@ def _labels(experiment: Experiment, platform: Platform) -> dict[str, str]:
         EXPERIMENT_LABEL: experiment.name,
         "owner": label_value(experiment.owner),
     }
-
-
-def _tag(experiment: Experiment) -> str:
-    tag = job_image.TAG
-    return f"{tag}-gpu" if experiment.deployment.machines.gpu else tag

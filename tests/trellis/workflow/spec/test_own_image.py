@@ -1,0 +1,128 @@
+"""`image` and `serve_image`: ours with the packages of a file beside the experiment's."""
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.airflow_side import ROOT
+from tests.trellis.workflow.plans import a_plan
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.plan import from_file
+from trellis.workflow.spec import job_images, own_image
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages import compare, train, tune
+from trellis.workflow.validation.file import load, with_changes
+from trellis_contracts import job_image
+
+FOREST = (ROOT / "dags/experiments/forest.yaml").read_text()
+FILE = (ROOT / "dags/experiments/forest.py").read_text()
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    """A function: lines of the experiment, its images' requirements -> the experiment."""
+
+    def loaded(lines="image: deep\n", file=FILE, **requirements):
+        folder = tmp_path / "experiments"
+        (folder / "images").mkdir(parents=True, exist_ok=True)
+        for name, text in {"deep": "einops==0.8.2\n", **requirements}.items():
+            (folder / f"images/{name}.txt").write_text(text)
+        (folder / "forest.py").write_text(file)
+        (folder / "cells.yaml").write_text(lines + FOREST)
+        return load(folder / "cells.yaml")
+
+    return loaded
+
+
+def tag_of(text):
+    return f"{job_image.TAG}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def images_of(experiment, group):
+    """The images of a run's jobs, of tuning, training and comparison, as their messages name
+    them.
+    """
+    plan = a_plan(experiment, layout.Run("b", experiment.name, "run"))
+    pools = [tune.job(plan, group)["trial_job_spec"], train.job(plan, group, train.UNTUNED)]
+    pools = [one.get("job_spec", one) for one in (*pools, compare.job(plan, group))]
+    return {one["worker_pool_specs"][0]["container_spec"]["image_uri"] for one in pools}
+
+
+def test_every_job_runs_in_it_and_it_serves(loaded, group):
+    experiment = loaded()
+    expected = f"{group.registry}/deep:{tag_of('einops==0.8.2' + chr(10))}"
+    assert images_of(experiment, group) == {expected}
+    assert job_images.of_server(experiment, group, gpu=False) == expected
+    assert job_images.of_jobs(experiment, group, gpu=True) == f"{expected}-gpu"
+    ours = f"{group.registry}/trainer:{job_image.TAG}"
+    assert images_of(loaded(lines=""), group) == {ours}
+
+
+def test_another_one_may_serve(loaded, group):
+    experiment = loaded("image: deep\nserve_image: light\n", light="onnxruntime==1.24.1\n")
+    assert "/light:" in job_images.of_server(experiment, group, gpu=False)
+    assert {address.split(":")[0] for address in images_of(experiment, group)} == {
+        f"{group.registry}/deep"
+    }
+
+
+def test_another_list_is_another_image_also_of_a_run_that_is_planned(loaded, group):
+    """The plan has the image that it was made for, whatever becomes of the file."""
+    before = loaded()
+    plan = a_plan(before, layout.Run("b", before.name, "run"))
+    changed = loaded(deep="einops==0.8.3\n")
+    assert images_of(changed, group) != images_of(before, group)
+    again = from_file(plan.file(), plan.run).experiment
+    assert images_of(again, group) == images_of(before, group)
+    assert images_of(with_changes(before, {("train", "epochs"): 3}), group) == (
+        images_of(before, group)
+    )
+
+
+def test_a_network_beside_it_is_trained_in_it(loaded, group):
+    experiment = loaded()
+    plan = a_plan(experiment, layout.Run("b", experiment.name, "run"))
+    job = train.job(plan, group, train.untuned("dense", 2))
+    container = job["job_spec"]["worker_pool_specs"][0]["container_spec"]
+    assert "--model=dense" in container["args"]
+    assert {container["image_uri"]} == images_of(experiment, group)
+
+
+@pytest.mark.parametrize(
+    ("lines", "requirements", "problem"),
+    [
+        ("image: depe\n", {}, "did you mean 'deep'"),
+        ("image: trainer\n", {}, "none of trainer, serve, export"),
+        ("image: Deep\n", {}, "lower-case letters"),
+        ("image: ../deep\n", {}, "lower-case letters"),
+        ("image: europe-docker.pkg.dev/lab/deep:0.0.9\n", {}, "expected the name of a file"),
+        ("image: [deep]\n", {}, "expected the name of a file"),
+        ("image: none\n", {"none": "# nothing yet\n--no-index\n\n"}, "names no package"),
+        ("image: deep\nserve_image: lihgt\n", {"light": "a==1\n"}, "did you mean 'light'"),
+    ],
+)
+def test_what_is_no_image_is_refused_at_its_line(loaded, lines, requirements, problem):
+    with pytest.raises(FileError, match=problem) as refused:
+        loaded(lines, **requirements)
+    (found,) = refused.value.problems
+    assert found.field == (lines.splitlines()[-1].partition(":")[0],)
+    assert found.line == len(lines.splitlines())
+
+
+def test_its_packages_may_be_imported_and_no_others_without_it(loaded):
+    file = f"import einops\n{FILE}"
+    assert loaded(file=file).image == "deep"
+    with pytest.raises(FileError, match="imports einops, which the image does not have"):
+        loaded("", file)
+    with pytest.raises(FileError, match="a relative import"):
+        loaded(file=f"from . import einops\n{FILE}")
+
+
+@given(st.sampled_from([None, "0" * 64, "f" * 64]), st.booleans())
+def test_a_tag_says_version_requirements_and_accelerator(sha256, gpu):
+    own = own_image.tag(sha256, gpu=gpu)
+    assert own.startswith(job_image.TAG)
+    assert own.endswith("-gpu") is gpu
+    assert (sha256 is None) or f"-{sha256[:12]}" in own
