@@ -69,9 +69,22 @@ def taking(batches):
     return lambda iterator, count: traced(iterator, tf.constant(count))
 
 
+def our_batches(address, dataset, kept):
+    """The trainer's batches of EPOCHS epochs, whose images are kept in memory or not."""
+    input_pipeline.CACHE_BYTES = (2 << 30) if kept else 0
+    h = Hyperparameters(batch_size=BATCH)
+    data = Input(address, dataset, ONE_PROCESS, h, 0, EPOCHS)
+    return data.train_batches(tf.distribute.InputContext(), 0)
+
+
+def alone(address, kept):
+    """Rate of the trainer's input by itself."""
+    dataset = dataset_description.load(address)
+    return later_rate(our_batches(address, dataset, kept), dataset.examples("train") // BATCH)
+
+
 @contextmanager
 def candidates(scratch, side, channels, count, encoding, limit, kept=False, rate=later_rate):
-    input_pipeline.CACHE_BYTES = (2 << 30) if kept else 0
     address = make_dataset(scratch / "d", side, channels, count, encoding)
     dataset = dataset_description.load(address)
     files = [str(path) for path in sorted((scratch / "d").glob("train*"))]
@@ -79,8 +92,7 @@ def candidates(scratch, side, channels, count, encoding, limit, kept=False, rate
     steps = examples // BATCH
 
     def ours(rate=rate):
-        data = Input(address, dataset, ONE_PROCESS, Hyperparameters(batch_size=BATCH), 0, EPOCHS)
-        return rate(data.train_batches(tf.distribute.InputContext(), 0), steps)
+        return rate(our_batches(address, dataset, kept), steps)
 
     def parse(record):
         found = tf.io.parse_single_example(record, FEATURES)
