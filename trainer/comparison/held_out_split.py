@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from trainer import label_sets, storage, stored
+from trainer import label_sets, storage
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import AnyOutcome, Outcome
 from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.records import parse, payloads
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 from trellis_contracts.withheld import RowsError, quoted, some_of
 
@@ -83,7 +84,7 @@ class HeldOutSplit:
     def feature(self, index: int, name: str) -> bytes:
         """The bytes of one feature of the example at `index`: its encoded image, for instance."""
         payload = _payload(self.records[index])
-        return stored.parse(payload).features.feature[name].bytes_list.value[0]
+        return parse(payload).features.feature[name].bytes_list.value[0]
 
     def outcome(self, predictions: AnyPredictions) -> AnyOutcome:
         """A contender's predictions in this split's order.
@@ -200,7 +201,7 @@ def records(directory: str, dataset: DatasetDescription) -> Iterator[Record]:
         path = storage.local_path(uri)
         try:
             with open(path, "rb") as file:
-                for offset, payload in stored.payloads(file):
+                for offset, payload in payloads(file):
                     yield _record(payload, (path, offset, len(payload)), dataset)
                     number += 1
         except FileNotFoundError as error:
@@ -215,7 +216,7 @@ def record_at(place: tuple[Path, int, int], dataset: DatasetDescription) -> Reco
 
 
 def _record(payload: bytes, place: tuple[Path, int, int], dataset: DatasetDescription) -> Record:
-    features = stored.parse(payload).features.feature
+    features = parse(payload).features.feature
     label_list = "float_list" if dataset.is_regression else "int64_list"
     return Record(
         features["key"].bytes_list.value[0].decode("utf-8"),

@@ -124,7 +124,7 @@ def _in_a_new_process(folder: Path, batch: StoredBatch) -> np.ndarray:
 
 def _again(folder: Path) -> int:
     """The new process's work."""
-    from trainer.stored import payloads
+    from trellis_contracts.records import payloads
 
     try:
         predictor = own_file.load(folder / "model")

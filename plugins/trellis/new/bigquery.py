@@ -1,5 +1,6 @@
 """A table in BigQuery, described: its metadata, and two queries that count."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from trellis.new.described import IMAGE_ADDRESS, SAMPLED, Column, DataError, Rows
@@ -41,7 +42,7 @@ def describe(client: Any, address: str) -> Rows:
             parts.append(f"{fractions} AS f{number}")
             ends = (f"CAST({end}({name}) AS FLOAT64)" for end in ("MAX", "MIN"))
             parts.append(f"{' - '.join(ends)} AS s{number}")
-    row = _ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)} AS t", address)
+    row = ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)} AS t", address)
     few = {n for n, c in enumerate(counted) if c.type in _NAMING and 0 < row[f"d{n}"] <= FEW_VALUES}
     of_images = {
         n for n, c in enumerate(counted) if c.type == "STRING" and row[f"d{n}"] and not row[f"g{n}"]
@@ -85,7 +86,7 @@ def _values(client: Any, address: str, columns: dict[int, str]) -> dict[int, tup
         name = identifier(column)
         texts = f"SELECT DISTINCT CAST({name} AS STRING) FROM {identifier(address)}"
         parts.append(f"ARRAY({texts} WHERE {name} IS NOT NULL LIMIT {SAMPLED}) AS v{number}")
-    row = _ask(client, f"SELECT {', '.join(parts)}", address)
+    row = ask(client, f"SELECT {', '.join(parts)}", address)
     return {number: tuple(sorted(row[f"v{number}"] or ())) for number in columns}
 
 
@@ -99,26 +100,27 @@ def classes(client: Any, address: str, label: str, whole: bool = False) -> dict[
         f"CAST({name} AS STRING) AS value, COUNT(*) AS n FROM {identifier(address)} "
         f"WHERE {name} IS NOT NULL GROUP BY value)"
     )
-    return {each["value"]: each["n"] for each in _ask(client, statement, address)["found"] or ()}
+    return {each["value"]: each["n"] for each in ask(client, statement, address)["found"] or ()}
 
 
 def _full(client: Any, address: str) -> str:
     return f"{client.project}.{address}"
 
 
-def _ask(client: Any, statement: str, address: str) -> Any:
-    """The only row of an answer."""
+def ask(client: Any, statement: str, address: str, parameters: Sequence[Any] = ()) -> Any:
+    """The only row of an answer. parameters: of google.cloud.bigquery. Raises DataError."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.cloud.bigquery import QueryJobConfig
 
     try:
-        dry = client.query(statement, QueryJobConfig(dry_run=True, use_query_cache=False))
+        given = {"query_parameters": list(parameters)}
+        dry = client.query(statement, QueryJobConfig(dry_run=True, use_query_cache=False, **given))
         if dry.total_bytes_processed > MOST_BYTES:
             raise DataError(
                 f"Counting the values of {address} would read {dry.total_bytes_processed:,} bytes; "
                 "name a table or view with a part of its rows, and the whole one in the file then"
             )
-        config = QueryJobConfig(maximum_bytes_billed=2 * MOST_BYTES)
+        config = QueryJobConfig(maximum_bytes_billed=2 * MOST_BYTES, **given)
         (row,) = client.query(statement, config).result()
     except GoogleAPICallError as error:
         raise DataError(f"{address} cannot be read: {error.message}") from None

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from trellis.google_api import SIGN_IN
-from trellis.new import bigquery, files, images, kinds, loading, roles, text
-from trellis.new.described import DataError, File, Note, Reading, Rows, lines, listed
+from trellis.new import bigquery, files, images, kinds, roles, text, uploading
+from trellis.new.described import DataError, Pictures, Reading, Rows, listed
 from trellis.results.index import client_of
 from trellis.workflow.assembly import chain
 from trellis.workflow.spec import editor_schema
@@ -43,9 +43,11 @@ def add(commands: Any) -> None:
     )
     experiment.add_argument(
         "data",
+        nargs="+",
         metavar="DATA",
         help="DATASET.TABLE of BigQuery; a .csv, .tsv (also .gz, .zip), .parquet or .feather file; "
-        "a manifest gs://BUCKET/FILE.csv; a folder of images, FOLDER/CLASS/IMAGE.png",
+        "TFRecords, FOLDER/*.tfrecord; a manifest gs://BUCKET/FILE.csv; a folder of images, "
+        "FOLDER/CLASS/IMAGE.png",
     )
     experiment.add_argument("--name", help="of the experiment (default: the data's)")
     experiment.add_argument("--label", metavar="COLUMN", help="what to predict")
@@ -63,8 +65,7 @@ def add(commands: Any) -> None:
     upload = commands.add_parser(
         "upload", help="load a table into BigQuery, or a folder of images into Cloud Storage"
     )
-    upload.add_argument("data", type=Path, metavar="DATA", help="a file or folder, as for `new`")
-    upload.add_argument("to", metavar="PLACE", help="DATASET.TABLE, or a folder in Cloud Storage")
+    uploading.add(upload)
     for command in (experiment, upload):
         of_text = command.add_argument_group("of a text file, where it does not say it itself")
         of_text.add_argument("--encoding", help="in which it was saved, such as cp1252")
@@ -78,6 +79,13 @@ def add(commands: Any) -> None:
             default=[],
             metavar="TEXT",
             help="a text that stands for a missing value in every column, such as NA; repeatable",
+        )
+        command.add_argument(
+            "--feature",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="of TFRecords, a feature to read; repeatable (default: all that any record has)",
         )
         command.add_argument(
             "--folder",
@@ -101,14 +109,14 @@ def run(options: argparse.Namespace) -> int:
             )
         group = platform.load(options.folder)
         if options.command == "upload":
-            print(_upload(group, options.data, options.to, _reading(options)))
+            uploading.run(group, options, _reading(options))
         else:
             _experiment(group, options)
     except (FileError, DataError) as error:
         print(error, file=sys.stderr)
         return 1
     except GoogleAPICallError as error:
-        print(f"{options.data}: {error.message}", file=sys.stderr)
+        print(f"{' '.join(options.data)}: {error.message}", file=sys.stderr)
         return 1
     except GoogleAuthError as error:
         print(f"{error}\n{SIGN_IN}", file=sys.stderr)
@@ -117,7 +125,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _experiment(group: Platform, options: argparse.Namespace) -> None:
-    name = options.name or _name(options.data)
+    data = options.data[0]
+    paths = _local(options.data)
+    name = options.name or _name(data, paths)
     if not NAME.fullmatch(name):
         raise DataError(
             f"'{name}' is no name of an experiment: expected a lower-case letter, then up to 39 "
@@ -126,46 +136,57 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
     target = options.folder / "experiments" / f"{name}.yaml"
     if target.exists():
         raise DataError(f"{target} exists and stays as it is; choose another name with --name")
-    local = Path(options.data)
     owner = options.owner or getpass.getuser()
     place = file = None
-    if local.is_dir():
+    if paths and paths[0].is_dir():
         place = options.to or name
         address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
-        found = images.of_folder(local, address)
-        _say(f"{local}: a folder of images, a class each folder in it", found.notes)
+        found = images.of_folder(paths[0], address)
+        uploading.say(f"{data}: a folder of images, a class each folder in it", found.notes)
         write = _of_images(found, group, owner, options.task)
-    elif local.is_file():
+    elif paths:
         place = options.to or f"{DATASET}.{name.replace('-', '_')}"
-        file = _read(local, _reading(options))
+        file = uploading.read(group, paths, place, _reading(options))
         rows = files.describe(file, place)
-        write = _of_rows(rows, partial(files.classes, file), options, owner, group)
-    elif options.data.startswith("gs://"):
-        found = images.describe(client_of(group), options.data, options.task == MULTILABEL)
-        _say(f"{options.data}: a manifest of images", found.notes)
+        write = _of_rows(rows, partial(files.classes, file), options, owner, group, file.pictures)
+    elif data.startswith("gs://"):
+        found = images.describe(client_of(group), data, options.task == MULTILABEL)
+        uploading.say(f"{data}: a manifest of images", found.notes)
         write = _of_images(found, group, owner, options.task)
-    elif options.data.count(".") in (1, 2) and not options.data.endswith(kinds.SUFFIXES):
-        client = _bigquery(group)
-        print(f"{options.data}: a table of BigQuery")
-        rows = bigquery.describe(client, options.data)
+    else:
+        client = uploading.bigquery(group)
+        print(f"{data}: a table of BigQuery")
+        rows = bigquery.describe(client, data)
         counts_of = partial(bigquery.classes, client, rows.address)
         write = _of_rows(rows, counts_of, options, owner, group)
-    else:
-        if not local.exists() and local.is_symlink():
-            raise DataError(f"{options.data} is a link to {local.readlink()}, which is not there")
-        raise DataError(
-            f"{options.data} is no file or folder here, no gs:// manifest and no DATASET.TABLE"
-        )
     content = _within_budget(name, write, group)
     if place and options.upload:
-        print(_load(group, file, place) if file else _upload_images(group, local, place))
+        if file:
+            print(uploading.load(group, file, place))
+        else:
+            print(uploading.upload_images(group, paths[0], place))
     _write(target, content, options.folder)
     experiment = load(target)
     check_on(group, target, experiment, chain.at_most)
     _tell(target, experiment, group)
     if place and not options.upload:
-        words = shlex.join(["trellis", "upload", str(local), place, *_reading(options).options()])
+        local = map(str, paths)
+        words = shlex.join(["trellis", "upload", *local, place, *_reading(options).options()])
         print(f"\nIts data are not on Google Cloud yet: {words}")
+
+
+def _local(data: Sequence[str]) -> list[Path]:
+    """The files or the folder here that the words name; none if they name data on Google Cloud."""
+    one = data[0]
+    table = one.count(".") in (1, 2) and not kinds.is_table(Path(one)) and not Path(one).exists()
+    if len(data) == 1 and (one.startswith("gs://") or table):
+        return []
+    try:
+        return uploading.expanded(data)
+    except DataError as error:
+        if len(data) > 1 or Path(one).is_symlink():
+            raise
+        raise DataError(f"{error}, no gs:// address and no DATASET.TABLE") from None
 
 
 def _of_rows(
@@ -174,8 +195,11 @@ def _of_rows(
     options: argparse.Namespace,
     owner: str,
     group: Platform,
+    local: Pictures | None = None,
 ) -> Callable[[str], str]:
-    """The text of a table's file, for a budget. counts_of: rows by the value of a column."""
+    """The text of a table's file, for a budget. counts_of: rows by the value of a column. local:
+    images that are not in Cloud Storage yet.
+    """
     chosen = roles.propose(rows, options.label, options.task)
     whole = {"whole": True} if chosen.cast else {}
     counts = counts_of(chosen.label.name, **whole) if chosen.classification else {}
@@ -201,8 +225,8 @@ def _of_rows(
     for name in chosen.images:
         column = rows.column(name)
         assert column is not None
-        pictures[name] = images.of_column(client_of(group), name, column.addresses)
-        _say(f"images: the addresses in {name}", pictures[name].notes)
+        pictures[name] = images.of_column(partial(client_of, group), name, column.addresses, local)
+        uploading.say(f"images: the addresses in {name}", pictures[name].notes)
     if chosen.left_out:
         print(f"no feature: {listed([f'{name} ({why})' for name, why in chosen.left_out])}")
     for warning in (*chosen.warnings, *class_names.doubts(classes)):
@@ -275,57 +299,25 @@ def _tell(target: Path, experiment: Experiment, group: Platform) -> None:
 
 
 def _reading(options: argparse.Namespace) -> Reading:
-    return Reading(options.encoding, options.decimal, options.dates, tuple(options.missing))
+    return Reading(
+        options.encoding,
+        options.decimal,
+        options.dates,
+        tuple(options.missing),
+        tuple(options.feature),
+    )
 
 
-def _read(path: Path, reading: Reading) -> File:
-    """The file's table; says what it was taken for, and what reading changed."""
-    file = files.read(path, reading)
-    count = f"{file.table.num_rows:,} rows, {file.table.num_columns} columns"
-    _say(f"{path}: a table ({file.form}), {count}", file.notes)
-    return file
-
-
-def _say(what: str, notes: Sequence[Note]) -> None:
-    print(what)
-    for line in lines(notes):
-        print(f"  {line}")
-
-
-def _upload(group: Platform, data: Path, place: str, reading: Reading) -> str:
-    """Upload a file or folder; says what is where."""
-    if data.is_dir():
-        return _upload_images(group, data, place)
-    if not data.exists():
-        raise DataError(f"{data} is no file or folder here")
-    return _load(group, _read(data, reading), place)
-
-
-def _upload_images(group: Platform, folder: Path, place: str) -> str:
-    address = group.uri(place.rstrip("/"))
-    count = images.upload(client_of(group), folder, address)
-    return f"{count:,} images and {images.MANIFEST} are in {address}"
-
-
-def _load(group: Platform, file: File, place: str) -> str:
-    if not re.fullmatch(r"([a-z][a-z0-9-]*\.)?\w+\.\w+", place):
-        raise DataError(f"'{place}' is no DATASET.TABLE")
-    count = loading.load(_bigquery(group), file, place, group.location)
-    return f"{count:,} rows are in {place}"
-
-
-def _name(data: str) -> str:
-    """The name of a file, folder or table as one of an experiment."""
-    last = Path(data).resolve().name if Path(data).exists() else data.rsplit("/", 1)[-1]
-    found = (last[: -len(suffix)] for suffix in kinds.SUFFIXES if last.lower().endswith(suffix))
-    stem = min(found, key=len, default=last)
+def _name(data: str, paths: Sequence[Path]) -> str:
+    """The name of a file, folder or table as one of an experiment; of several files, their
+    folder's.
+    """
+    if len(paths) > 1:
+        last = paths[0].resolve().parent.name
+    else:
+        last = paths[0].resolve().name if paths else data.rsplit("/", 1)[-1]
+    stem = kinds.stem_of(last)
     if stem == "manifest":
         stem = data.rsplit("/", 2)[-2]
     slug = re.sub(r"[^a-z0-9]+", "-", stem.rsplit(".", 1)[-1].lower()).strip("-")
     return slug[:40].rstrip("-")
-
-
-def _bigquery(group: Platform) -> Any:
-    from google.cloud import bigquery as client
-
-    return client.Client(project=group.project, location=group.location)

@@ -1,7 +1,7 @@
 """Facts about data before there is an experiment."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,11 @@ SAMPLED = 40
 def sampled(values: Any) -> Any:
     """Some of a sequence's values, spread over it: SAMPLED at most."""
     return values[:: max(1, len(values) // SAMPLED)][:SAMPLED]
+
+
+def and_more(values: Sequence[object]) -> str:
+    """The first value, and how many more there are."""
+    return str(values[0]) + (f" and {len(values) - 1:,} more" if len(values) > 1 else "")
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -40,13 +45,17 @@ class Reading:
 
     encoding: Python's name of it. decimal: the decimal mark, "." or ",". dates: the order of day
     and month, "day-first" or "month-first". missing: texts that stand for a missing value in every
-    column.
+    column. features: of TFRecords, those to read; () for all. types: BigQuery's, by the names of
+    columns in lower case, of the table that the rows are appended to: codes like 17 are texts
+    where the table has texts.
     """
 
     encoding: str | None = None
     decimal: str | None = None
     dates: str | None = None
     missing: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> list[str]:
         """The command's options that say the same."""
@@ -56,7 +65,11 @@ class Reading:
             "--dates": self.dates,
         }
         found = [word for option, value in named.items() if value for word in (option, value)]
-        return [*found, *(word for text in self.missing for word in ("--missing", text))]
+        repeated = {"--missing": self.missing, "--feature": self.features}
+        found += [
+            word for option, texts in repeated.items() for text in texts for word in (option, text)
+        ]
+        return found
 
 
 @dataclass(frozen=True)
@@ -79,15 +92,29 @@ def lines(notes: Sequence[Note]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
+class Pictures:
+    """Images on this machine that go to Cloud Storage, and whose addresses a table has.
+
+    folder: gs://... of all. each: begins anew at every call, and has each address once, with a
+    function that reads the image.
+    """
+
+    folder: str
+    each: Callable[[], Iterator[tuple[str, Callable[[], bytes]]]]
+
+
+@dataclass(frozen=True)
 class File:
     """A file's table. table: a pyarrow.Table with BigQuery's names and types. form: what the file
-    is. own_names: of each column, how the file spells it.
+    is. own_names: of each column, how the file spells it. pictures: images that its columns of
+    addresses name, and that are not in Cloud Storage yet.
     """
 
     table: Any
     form: str
     notes: tuple[Note, ...] = ()
     own_names: Mapping[str, str] = field(default_factory=dict)
+    pictures: Pictures | None = None
 
 
 @dataclass(frozen=True)

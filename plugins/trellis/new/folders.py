@@ -33,7 +33,11 @@ _OTHERS = {
         "convert them to PNG or JPEG",
     ),
     (".cr2", ".nef", ".arw", ".dng", ".raw"): ("raw photographs", "convert them to PNG"),
-    (".npy", ".npz", ".h5", ".hdf5", ".mat", ".pt", ".tfrecord"): ("arrays", _CONVERT),
+    (".npy", ".npz", ".h5", ".hdf5", ".mat", ".pt"): ("arrays", _CONVERT),
+    (".tfrecord", ".tfrecords", ".tfrec"): (
+        "records",
+        "name the files themselves, FOLDER/*.tfrecord: a row for each record, images included",
+    ),
     (".mp4", ".avi", ".mov", ".mkv"): ("videos", "write their frames as PNG"),
     (".wav", ".mp3", ".flac", ".ogg"): ("sound", f"no task learns it ({GUIDE})"),
     (".csv", ".tsv", ".parquet", ".xlsx"): (

@@ -1,16 +1,17 @@
 """Images: a manifest described, and a folder of classes uploaded with its manifest."""
 
 import csv
+import dataclasses
 import io
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from trellis.new import folders, manifests
-from trellis.new.described import DataError, Images, Note, sampled
+from trellis.new.described import DataError, Images, Note, Pictures, sampled
 from trellis.new.shapes import HEADER, Shape, is_image, shape_of
 from trellis.results.files import blob
 from trellis.workflow.spec.problems import GUIDE
@@ -60,32 +61,46 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
         raise DataError(f"{address} has nothing to learn: {one} ({GUIDE})")
     splits = all(line.ml_use for line in lines)
     uris = [line.fields[line.place or 0] for line in lines]
-    notes, found = _seen(client, address, sampled(uris))
-    return Images(
-        address,
-        classes,
+    found = of_column(lambda: client, address, sampled(uris))
+    return dataclasses.replace(
+        found,
+        classes=classes,
         grouped=grouped,
         frozen=splits,
         several=several,
         count=len(contents.images),
-        notes=(*left_out, *notes),
-        **found,
+        notes=(*left_out, *found.notes),
     )
 
 
-def of_column(client: Any, name: str, addresses: Sequence[str]) -> Images:
+def of_column(
+    client_of: Callable[[], Any],
+    name: str,
+    addresses: Sequence[str],
+    local: Pictures | None = None,
+) -> Images:
     """What the images at some addresses of a column are like. Raises DataError if no run could use
     any of them.
+
+    client_of: makes a google.cloud.storage.Client, for images that are not among the local ones.
     """
-    notes, found = _seen(client, name, addresses)
-    return Images(name, notes=tuple(notes), **found)
+    looked = list(_of_local(local, set(addresses))) if local else []
+    if others := sorted(set(addresses) - {image.name for image in looked}):
+        client = client_of()
+        with ThreadPoolExecutor(8) as pool:
+            looked += pool.map(lambda uri: _look(client, uri), others)
+    return Images(name, notes=tuple(_judge(name, looked)), **_together(looked))
 
 
-def _seen(client: Any, where: str, addresses: Sequence[str]) -> tuple[list[Note], dict[str, Any]]:
-    """What a look at the images says of all: notes, and fields of Images."""
-    with ThreadPoolExecutor(8) as pool:
-        looked = list(pool.map(lambda uri: _look(client, uri), addresses))
-    return _judge(where, looked), _together(looked)
+def _of_local(local: Pictures, addresses: set[str]) -> Iterator[_Looked]:
+    """The local images that will be at these addresses."""
+    for address, read in local.each():
+        if address in addresses:
+            data = read()
+            yield _Looked.of(address, data[:HEADER], data[HEADER:])
+            addresses = addresses - {address}
+        if not addresses:
+            return
 
 
 def upload(client: Any, folder: Path, address: str) -> int:

@@ -9,7 +9,10 @@ from trellis.new.described import DataError
 _TEXT = (".csv", ".tsv", ".tab", ".txt")
 ARROW = (".parquet", ".feather", ".arrow")
 SUFFIXES = (*_TEXT, *(f"{each}{z}" for each in _TEXT for z in (".gz", ".zip")), *ARROW, ".zip")
-"""Suffixes of files that are read."""
+"""Suffixes of tables that are read."""
+
+# The second form, of one file of several, may follow a suffix or be all that a name ends in.
+_RECORDS = re.compile(r".*(\.tf_?rec(ord)?s?(-\d+-of-\d+)?|-\d{5}-of-\d{5})(\.gz(ip)?|\.zz)?")
 
 _PANDAS = "write it as Parquet first, with pandas: `{}.to_parquet('NAME.parquet')`"
 _OTHERS: Mapping[tuple[str, ...], tuple[str, str]] = {
@@ -85,17 +88,35 @@ _UNREAD = {
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
+def is_table(path: Path) -> bool:
+    """Return whether a file's name is that of a table that is read."""
+    return path.name.lower().endswith(SUFFIXES) or is_records(path)
+
+
+def stem_of(name: str) -> str:
+    """The file's name without what says its kind."""
+    if found := _RECORDS.fullmatch(name.lower()):
+        return name[: found.start(1)]
+    ends = (name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix))
+    return min(ends, key=len, default=name)
+
+
+def is_records(path: Path) -> bool:
+    """Return whether a file's name is that of TFRecords."""
+    return _RECORDS.fullmatch(path.name.lower()) is not None
+
+
 def check_name(path: Path) -> None:
     """Raises DataError for a file whose name is not that of a table, with the way to one."""
     name = path.name.lower()
-    if name.endswith(SUFFIXES):
+    if is_table(path):
         return
     if known := _other(name):
         what, remedy = known
         raise DataError(f"{path} is {what}, which is not read here: {remedy}")
     raise DataError(
-        f"{path} is none of .csv, .tsv, .txt (also .gz or .zip), .parquet, .feather, .arrow: "
-        "save it as `CSV UTF-8` or Parquet"
+        f"{path} is none of .csv, .tsv, .txt (also .gz or .zip), .parquet, .feather, .arrow, "
+        ".tfrecord (also .gz): save it as `CSV UTF-8` or Parquet"
     )
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trellis.new import manifests, signs
@@ -72,7 +72,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         )
     _check_task(found, chosen)
     others = [c for c in rows.columns if c is not found and c.name != rows.partition]
-    key = _key(others, rows)
+    key = key_of(others, rows)
     column = next((c for c in others if len(signs.splits(c) or ()) == 3), None)
     splits = None if column is None else (column.name, signs.splits(column) or {})
     rest = [c for c in others if c.name != key and c is not column]
@@ -244,7 +244,7 @@ def _survival_of(rows: Rows, label: Column) -> tuple[list[str], list[tuple[str, 
     return [remark], [(other, f"known as late as {label.name}")]
 
 
-def _key(others: list[Column], rows: Rows) -> str | None:
+def key_of(others: Sequence[Column], rows: Rows) -> str | None:
     """The column that identifies rows: one that is called so, else a text, else a row's number."""
     found = [c for c in others if signs.is_key(c, rows) and not c.addresses]
     found.sort(key=lambda c: (signs.is_private(c), not signs.has_name_of_key(c)))

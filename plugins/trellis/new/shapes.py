@@ -8,7 +8,14 @@ HEADER = 256 * 1024
 
 
 _TIFF, _BIG_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), (b"II+\0", b"MM\0+")
-_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8", *_TIFF, b"GIF87a", b"GIF89a", b"BM")
+_STARTS = {
+    b"\x89PNG\r\n\x1a\n": ".png",
+    b"\xff\xd8": ".jpg",
+    **dict.fromkeys(_TIFF, ".tif"),
+    b"GIF87a": ".gif",
+    b"GIF89a": ".gif",
+    b"BM": ".bmp",
+}
 
 
 class Shape(NamedTuple):
@@ -22,8 +29,14 @@ class Shape(NamedTuple):
 
 def is_image(data: bytes) -> bool:
     """Return whether a file begins as one whose shape is known, if it stands near its start."""
-    webp = data.startswith(b"RIFF") and data[8:12] == b"WEBP"
-    return webp or data.startswith(_STARTS)
+    return suffix_of(data) is not None
+
+
+def suffix_of(data: bytes) -> str | None:
+    """The suffix for the name of the image that begins so; None if it begins as no image."""
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return ".webp"
+    return next((suffix for start, suffix in _STARTS.items() if data.startswith(start)), None)
 
 
 def shape_of(data: bytes, tail: bytes = b"") -> Shape | None:

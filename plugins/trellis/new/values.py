@@ -1,6 +1,6 @@
 """Columns of texts as the types that all their rows spell; whatever is not plain has a note."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,12 @@ class _Column:
     line: Callable[[int], int]
 
 
-def typed(texts: Texts, reading: Reading) -> tuple[list[Any], list[Note]]:
-    """The columns' values as pyarrow arrays, and notes. Raises DataError for what is ambiguous."""
+def typed(
+    texts: Texts, reading: Reading, kept: Container[int] = ()
+) -> tuple[list[Any], list[Note]]:
+    """The columns' values as pyarrow arrays, and notes. kept: columns that stay texts, whatever
+    these spell. Raises DataError for what is ambiguous.
+    """
     notes: list[Note] = []
     columns = []
     for number, name in enumerate(texts.names):
@@ -39,7 +43,9 @@ def typed(texts: Texts, reading: Reading) -> tuple[list[Any], list[Note]]:
     decimal = reading.decimal or _decimal(columns)
     found = []
     for number, column in enumerate(columns):
-        values = _as_values(texts, column, decimal, reading.dates, notes)
+        values = (
+            None if number in kept else _as_values(texts, column, decimal, reading.dates, notes)
+        )
         found.append(_as_text(texts, number, column, notes) if values is None else values)
     return found, notes
 

@@ -138,8 +138,9 @@ def test_nothing_is_overwritten(trellis, dags, google, capsys):
     assert "flowers.yaml exists and stays as it is" in capsys.readouterr().err
     assert (dags / "experiments/flowers.yaml").read_text() == "mine\n"
     assert trellis("upload", "flowers.csv", "data.twice") == 0
+    flowers(dags.parent / "flowers.csv", rows=90)
     assert trellis("upload", "flowers.csv", "data.twice") == 1
-    assert "INSERT INTO data.twice SELECT" in capsys.readouterr().err
+    assert "data.twice has other rows already" in capsys.readouterr().err
 
 
 def test_names_types_and_classes_of_a_file_reach_the_run(trellis, dags, planned, capsys):
