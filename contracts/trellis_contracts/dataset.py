@@ -168,10 +168,12 @@ class DatasetDescription:
     weight: Weight | None = None
 
     @property
-    def kind(self) -> str:
-        """Form of the records: image, of a manifest, or table, of rows, which may have images."""
+    def single_image(self) -> bool:
+        """True of a manifest's examples: an image each, which requests name as `image_bytes` or
+        `image_uri`.
+        """
         only = self.features[0]
-        return "image" if only.kind == IMAGE and only.column is None else "table"
+        return only.kind == IMAGE and only.column is None
 
     @property
     def inputs(self) -> frozenset[str]:

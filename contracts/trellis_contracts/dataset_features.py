@@ -209,6 +209,10 @@ class Feature:
             return f"{self.kind}/{self.table_column}"
         return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
 
+    def beside(self, what: str) -> str:
+        """The feature of the record that holds the `uri` or `crc32c` of this image."""
+        return f"{what}/{self.column}" if self.column else what
+
 
 @dataclass(frozen=True)
 class Label:

@@ -138,7 +138,6 @@ class ComparedOn(Part):
 
     uri: str
     fingerprint: str
-    kind: str
     label: str | None
     features: int
     classes: tuple[str, ...]

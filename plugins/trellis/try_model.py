@@ -15,7 +15,7 @@ from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.problems import FileError, Problem
-from trellis.workflow.spec.source import RowSource
+from trellis.workflow.spec.source import ImageSource, RowSource
 from trellis.workflow.validation.file import load
 from trellis_contracts import job_image
 from trellis_contracts.catalog import flag
@@ -77,15 +77,14 @@ def _of_experiment(experiment: Experiment) -> list[str]:
         message = f"'{experiment.model}' is one of the trainer's models: there is no file to try"
         raise FileError(experiment.name, [Problem(("model",), message)])
     flags = {"task": experiment.task, **experiment.hyperparameters}
-    if experiment.source.kind == "image":
-        height, width = experiment.image_source.size
-        flags["images"] = f"{height}x{width}x{experiment.image_source.channels}"
-        if experiment.image_source.scale is not None:
-            flags["scale"] = experiment.image_source.scale
+    source = experiment.source
+    if isinstance(source, ImageSource):
+        height, width = source.size
+        flags["images"] = f"{height}x{width}x{source.channels}"
+        if source.scale is not None:
+            flags["scale"] = source.scale
     arguments = [f"--{name}={flag(value)}" for name, value in flags.items()]
-    if isinstance(experiment.source, RowSource):
-        arguments += _image_columns(experiment.source)
-    return arguments
+    return arguments + (_image_columns(source) if isinstance(source, RowSource) else [])
 
 
 def _image_columns(source: RowSource) -> list[str]:

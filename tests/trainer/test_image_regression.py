@@ -72,7 +72,7 @@ def numbers_of(folder):
 
 def test_the_dataset_says_what_the_numbers_are(trained):
     dataset = trained.dataset
-    assert (dataset.kind, dataset.task, dataset.classes) == ("image", "regression", ())
+    assert (dataset.single_image, dataset.task, dataset.classes) == (True, "regression", ())
     assert sum(dataset.examples(split) for split in dataset.files) == PICTURES
     statistics = dataset.label.number_statistics
     assert statistics.count == dataset.examples("train")

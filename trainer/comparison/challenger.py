@@ -88,7 +88,7 @@ def _examples(run: Run, predicted: AnyPredictions, count: int, largest: int) -> 
 
 def _image_fields(dataset: DatasetDescription) -> tuple[str, ...]:
     """The fields of an instance that may name an image by its address."""
-    if dataset.kind == "image":
+    if dataset.single_image:
         return (IMAGE_URI,)
     return tuple(feature.name for feature in dataset.features if feature.kind == IMAGE)
 
@@ -98,7 +98,7 @@ def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, An
     file is gone, or the server would refuse it.
     """
     dataset = run.dataset
-    alone = dataset.kind == "image"
+    alone = dataset.single_image
     rows: Mapping[str, Mapping[str, Any]] = {} if alone else _rows(run, keys)
     images: Mapping[str, Mapping[str, HeldOutImage]] = {}
     if IMAGE in dataset.inputs:

@@ -17,6 +17,7 @@ from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.dataset_features import IMAGE, Feature
 from trellis_contracts.records import parse, payloads
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 from trellis_contracts.withheld import RowsError, quoted, some_of
@@ -47,6 +48,10 @@ class Record:
         """The bytes of one feature: the encoded image, for instance."""
         return self.features[name].bytes_list.value[0]
 
+    def address_of(self, image: Feature) -> str:
+        """Address of the file that an image was made of."""
+        return self.bytes_of(image.beside("uri")).decode()
+
 
 @dataclass(frozen=True)
 class HeldOutSplit:
@@ -56,7 +61,7 @@ class HeldOutSplit:
     values. classes: class names; empty for a regression. multilabel: whether labels are sets of
     them (trainer.label_sets).
     records: where each example lies, (file, offset of its payload, length in bytes). groups: None
-    unless groups decide the dataset's split.
+    unless groups decide the dataset's split. addresses: of the examples' images, if each has one.
     """
 
     keys: np.ndarray
@@ -65,6 +70,7 @@ class HeldOutSplit:
     records: tuple[tuple[Path, int, int], ...]
     groups: Groups | None = None
     multilabel: bool = False
+    addresses: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -169,7 +175,8 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
     Raises HeldOutSplitError if a file is missing or corrupt, or if the number of examples is not
     that in dataset.json.
     """
-    keys, labels, places, groups = [], [], [], []
+    keys, labels, places, groups, addresses = [], [], [], [], []
+    images = dataset.features_of(IMAGE)
     grouped = dataset.split.by is not None
     for record in records(directory, dataset):
         if grouped:
@@ -177,6 +184,8 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
         keys.append(record.key)
         labels.append(record.label)
         places.append(record.place)
+        if len(images) == 1:
+            addresses.append(record.address_of(images[0]))
     expected = dataset.examples("test")
     if len(keys) != expected:
         raise HeldOutSplitError(
@@ -191,6 +200,7 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
         records=tuple(places[i] for i in order),
         groups=Groups.named(np.array(groups)[order]) if grouped else None,
         multilabel=dataset.is_multilabel,
+        addresses=tuple(addresses[i] for i in order) if addresses else (),
     )
 
 

@@ -88,7 +88,6 @@ def of(
         dataset=ComparedOn(
             uri=run.dataset_uri,
             fingerprint=dataset.fingerprint,
-            kind=dataset.kind,
             label=dataset.label.column,
             features=len(dataset.features),
             classes=dataset.classes,

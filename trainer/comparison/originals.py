@@ -82,11 +82,10 @@ def _read(record: Record, dataset: DatasetDescription) -> HeldOutImages:
     images = {}
     for feature in dataset.features:
         if feature.kind == IMAGE:
-            of = f"/{feature.column}" if feature.column else ""
             images[feature.name] = HeldOutImage(
                 stored=record.bytes_of(feature.record_name),
-                uri=record.bytes_of(f"uri{of}").decode(),
-                crc32c=record.features[f"crc32c{of}"].int64_list.value[0],
+                uri=record.address_of(feature),
+                crc32c=record.features[feature.beside("crc32c")].int64_list.value[0],
             )
     return HeldOutImages(record.key, _label(record.label, dataset), images)
 

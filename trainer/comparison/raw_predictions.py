@@ -18,13 +18,14 @@ not read. Other columns are ignored.
 
 Vertex AI's batch prediction of images writes JSON Lines (predictions_00001.jsonl, errors_...):
 
-    {"instance": {"content": "gs://BUCKET/KEY", ...},
+    {"instance": {"content": "gs://BUCKET/IMAGE", ...},
      "prediction": {"displayNames": ["benign", ...], "confidences": [0.93, ...], ...}}
 
 The true labels are taken from the test split.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -190,17 +191,22 @@ def _from_lines(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray,
             raise PredictionsError(f"{where} is not an image's prediction{why}") from error
     if len(names) != len(shares):
         raise PredictionsError(f"{len(names)} displayNames but {len(shares)} confidences")
-    return np.array(_keys(addresses, split), dtype=object), _by_class(
+    found = _by_class(
         len(addresses), np.array(row, dtype=int), names, np.array(shares), split.classes
     )
+    keys, places = _keys(addresses, split)
+    return np.array(keys, dtype=object), found[places]
 
 
-def _keys(addresses: Sequence[str], split: HeldOutSplit) -> list[str]:
-    """The images' keys: their object names, or with the bucket if the dataset's have it."""
-    with_bucket = [address.removeprefix("gs://") for address in addresses]
-    if set(with_bucket) <= set(split.keys):
-        return with_bucket
-    return [storage.split_uri(address)[1] for address in addresses]
+def _keys(addresses: Sequence[str], split: HeldOutSplit) -> tuple[list[str], list[int]]:
+    """The keys of the examples that have these images, and each one's place among the addresses. An
+    image that is no example's stands for itself.
+    """
+    keys = defaultdict(list)
+    for key, address in zip(split.keys, split.addresses, strict=False):
+        keys[address].append(key)
+    pairs = [(key, n) for n, address in enumerate(addresses) for key in keys[address] or [address]]
+    return [key for key, _ in pairs], [place for _, place in pairs]
 
 
 def _lines(paths: Sequence[Path]) -> Iterator[tuple[str, dict]]:

@@ -97,9 +97,9 @@ def _load(uri: str) -> Model:
 
 def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
     """Reasons why the model cannot predict this dataset; empty if it can."""
-    taken = "image" if isinstance(model.rows, SingleImageReader) else "table"
-    if taken != dataset.kind:
-        return [f"it takes {_INPUTS[taken]}, the dataset holds {_INPUTS[dataset.kind]}"]
+    single_image = isinstance(model.rows, SingleImageReader)
+    if single_image != dataset.single_image:
+        return [f"it takes {_INPUTS[single_image]}, the dataset holds {_INPUTS[not single_image]}"]
     problems = []
     if dataset.family != model.family:
         answer = _ANSWERS[dataset.family]
@@ -109,7 +109,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
             f"it predicts {listed_classes(model.classes)}, the dataset has "
             f"{listed_classes(dataset.classes)}"
         )
-    for field in model.rows.fields if taken == "table" else ():
+    for field in () if single_image else model.rows.fields:
         feature = _feature(field, dataset)
         if feature is None:
             problems.append(f"the dataset has no feature {field.name}, which the model needs")
@@ -131,7 +131,7 @@ def _feature(field: Field, dataset: DatasetDescription) -> Feature | None:
 
 
 _ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
-_INPUTS = {"table": "rows of a table", "image": "images"}
+_INPUTS = {False: "rows of a table", True: "images"}
 
 
 def _inputs(

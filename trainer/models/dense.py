@@ -16,11 +16,8 @@ def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
 
 def flat(
     dataset: DatasetDescription, h: Hyperparameters
-) -> tuple[keras.KerasTensor | dict[str, keras.KerasTensor], keras.KerasTensor]:
+) -> tuple[dict[str, keras.KerasTensor], keras.KerasTensor]:
     """The model's inputs, and all pixels and all features as (b, any)."""
-    if dataset.kind == "image":
-        image, x = inputs.image(dataset)
-        return image, layers.Flatten()(x)
     row = inputs.table(dataset, h.embedding)
     pixels = [layers.Flatten()(image) for image in row.images.values()]
     return row.inputs, inputs.joined([*row.flat, *row.summaries(), *pixels])

@@ -7,7 +7,6 @@ Both are scaled to -1..1 by a layer of their own, from which a model can be diff
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -49,8 +48,8 @@ def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTe
 def from_floats(model: keras.Model, dataset: DatasetDescription) -> Callable[..., tf.Tensor]:
     """A model as one that takes float32 pixels, by which it can be differentiated.
 
-    model: its image inputs are from `pixels`. The result is called as a model, with pixels or with
-    tensors by the names of its inputs: (inputs, training=False).
+    model: its image inputs are from `pixels`. The result is called as a model, with tensors by the
+    names of its inputs: (inputs, training=False).
     """
     taken = {tensor.name: tensor for tensor in model.inputs}
     scaled = {
@@ -61,9 +60,8 @@ def from_floats(model: keras.Model, dataset: DatasetDescription) -> Callable[...
     begin = [scaled[name].output if name in scaled else taken[name] for name in taken]
     rest = keras.Model(begin, model.output)
 
-    def call(inputs: Any, training: bool) -> tf.Tensor:
-        given = inputs if isinstance(inputs, Mapping) else {IMAGE: inputs}
-        values = [scaled[n](given[n]) if n in scaled else given[n] for n in taken]
+    def call(inputs: Mapping[str, tf.Tensor], training: bool) -> tf.Tensor:
+        values = [scaled[n](inputs[n]) if n in scaled else inputs[n] for n in taken]
         return rest(values, training=training)
 
     return call

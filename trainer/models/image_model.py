@@ -1,8 +1,8 @@
 """The frame of every model of images: a body for each image, joined with the columns beside them.
 
-A manifest's image goes through the body to the output alone. Of rows, what the bodies make of the
-images and the row's columns (of a sequence its summary) go through one hidden layer: a linear
-output of both could not say that a column matters for some images only.
+An image alone goes through the body to the output. What the bodies make of several images, and the
+columns beside them (of a sequence its summary), go through one hidden layer: a linear output of
+both could not say that a column matters for some images only.
 """
 
 from collections.abc import Callable
@@ -23,16 +23,11 @@ Body = Callable[[keras.KerasTensor, Feature], keras.KerasTensor]
 
 def build(dataset: DatasetDescription, h: Hyperparameters, body: Body, name: str) -> keras.Model:
     """A model of all that a dataset's examples hold; see trainer.models.build."""
-    if dataset.kind == "image":
-        taken, pixels = inputs.image(dataset)
-        x = body(pixels, dataset.features[0])
-    else:
-        row = inputs.table(dataset, h.embedding)
-        taken = row.inputs
-        seen = [body(row.images[each.name], each) for each in dataset.features_of(IMAGE)]
-        x = _joined([*seen, *row.flat, *row.summaries()], h)
+    row = inputs.table(dataset, h.embedding)
+    seen = [body(row.images[each.name], each) for each in dataset.features_of(IMAGE)]
+    x = _joined([*seen, *row.flat, *row.summaries()], h)
     output = layers.Dense(dataset.outputs, name="output", dtype=inputs.FLOAT)(x)
-    return keras.Model(taken, output, name=name)
+    return keras.Model(row.inputs, output, name=name)
 
 
 def _joined(parts: list[keras.KerasTensor], h: Hyperparameters) -> keras.KerasTensor:

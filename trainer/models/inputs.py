@@ -1,16 +1,16 @@
 """Keras inputs for a dataset, and layers that preprocess them to numbers near zero.
 
 A model takes an example as the dataset stores it. All preprocessing is in these layers, with
-statistics of the train split as constants, so training, export and serving cannot differ. A model
-of a manifest's images takes one tensor; a model of rows takes a dict with those of these that the
-dataset has:
+statistics of the train split as constants, so training, export and serving cannot differ. It takes
+a dict with those of these that the dataset has:
 
     numeric          (b, n) float32   NaN: NULL; booleans 0 or 1
     categorical      (b, c) int64     0: NULL, 1: unknown term, i + 2: the vocabulary's term i
     timestamp        (b, t) int64     microseconds since 1970 UTC; -2**63: NULL
     sequence_COLUMN  (b, any) float32 NaN: no element (padding, or NULL within)
     text_COLUMN      (b, any) int64   numbers of words and their pairs (trainer.text); 0: padding
-    image_COLUMN     (b, height, width, channels) uint8 or uint16: pixels (image_inputs)
+    image_COLUMN     (b, height, width, channels) uint8 or uint16: pixels (image_inputs); `image` of
+                     a manifest
 
 Missing values: a missing number or time is replaced by the train split's mean, and a 0/1 input
 marks it if the train split has NULLs of that feature. NULL and unknown terms have their own

@@ -90,7 +90,7 @@ class OwnModel:
         model = self.call("build", dataset, h)
         if problem := _unfit(model, dataset):
             raise ModelError(f"{self.name}: build returned {problem}")
-        return model if dataset.kind == "image" else _by_name(model)
+        return _by_name(model)
 
     def loss(self, dataset: DatasetDescription, h: Common) -> Callable[[Any, Any], Any] | None:
         """The file's loss, as a function (labels, outputs) -> (b,); None if it has none.
@@ -177,7 +177,7 @@ class OwnModel:
 
 
 def _by_name(model: "keras.Model") -> "keras.Model":
-    """The model with its inputs by their names, which is how a row's are given."""
+    """The model with its inputs by their names, which is how they are given."""
     import keras
 
     if isinstance(model.input, dict):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import keras
 
-from trainer.models.image_inputs import image, image_input, scaling
+from trainer.models.image_inputs import image_input, scaling
 from trainer.models.inputs import table
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
@@ -14,16 +14,11 @@ Taken = Mapping[str, tuple[tuple, str]]
 
 
 def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
-    """Return why a model's inputs are not those of `image` or `table`; None if they are.
+    """Return why a model's inputs are not those of `table`; None if they are.
 
-    Of rows with images, a model may read some of the inputs alone.
+    Of examples with images, a model may read some of the inputs alone.
     """
-    if dataset.kind == "image":
-        wanted = _taken([image(dataset)[0]])
-        remedy = "inputs.image(dataset)"
-    else:
-        wanted = _taken(table(dataset, embedding=1).inputs.values())
-        remedy = "row = inputs.table(dataset, embedding); keras.Model(row.inputs, ...)"
+    wanted = _taken(table(dataset, embedding=1).inputs.values())
     found = _taken(model.inputs)
     fits = found.items() <= wanted.items() if IMAGE in dataset.inputs else found == wanted
     named = {layer.name for layer in model.layers}
@@ -33,7 +28,7 @@ def unfit(model: keras.Model, dataset: DatasetDescription) -> str | None:
     return (
         f"a model with the inputs {', '.join(sorted(found))} ({_shapes(found)}); expected "
         f"{', '.join(sorted(wanted))} ({_shapes(wanted)}), as trainer.models.inputs makes them: "
-        f"begin with {remedy}"
+        "begin with row = inputs.table(dataset, embedding); keras.Model(row.inputs, ...)"
     )
 
 

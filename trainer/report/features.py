@@ -72,7 +72,7 @@ class Importance:
 
 def feature_section(dataset: DatasetDescription) -> FeatureSection | None:
     """Lay out a table's features; None for a manifest's images."""
-    if dataset.kind != "table":
+    if dataset.single_image:
         return None
     kinds = [feature.kind for feature in dataset.features]
     rows = [_row(feature) for feature in dataset.features[: _SHOWN + _MORE]]

@@ -40,7 +40,7 @@ def load(directory: Path) -> Model:
     threshold = predictor.threshold.to_json(dataset.classes) if predictor.threshold else None
     rows = RowReader(fields)
     explainer: Explainer | None = None
-    if dataset.kind == "image":
+    if dataset.single_image:
         rows = SingleImageReader(fields[0])
     else:
         row = zip(dataset.features, ordinary_row(dataset), strict=True)

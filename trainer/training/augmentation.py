@@ -8,14 +8,15 @@ The layers draw from a state of their own, which no checkpoint has; here, they d
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from trainer import preprocessing
 from trainer.models.image_inputs import image_input
-from trellis_contracts.dataset_features import IMAGE, Feature
+from trainer.training.records import Inputs
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Common
 
 # Operations that an image goes through, as in the paper.
@@ -48,15 +49,13 @@ class Augmentation:
         return any(each.varies for each in self._images.values())
 
     def __call__(
-        self, inputs: Any, labels: tf.Tensor, seed: tf.Tensor
-    ) -> tuple[Any, tf.Tensor | Mixed]:
+        self, inputs: Inputs, labels: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[Inputs, tf.Tensor | Mixed]:
         """Inputs as trainer.models.inputs has them and labels (b,), varied. seed: (2,) int64."""
-        if not isinstance(inputs, dict):
-            return self._images[IMAGE](inputs, labels, seed)
         varied, answers = dict(inputs), labels
         for place, (name, vary) in enumerate(self._images.items()):
             if name in inputs:
-                # The first image's seed is that of a manifest's.
+                # One image alone is varied by the seed itself.
                 own = tf.random.fold_in(seed, 1 + place) if place else seed
                 varied[name], answers = vary(inputs[name], labels, own)
         return varied, answers

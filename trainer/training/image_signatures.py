@@ -6,6 +6,7 @@ import tensorflow as tf
 from trainer import preprocessing
 from trainer.training.signatures import Predict, add_constants, score
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE
 
 
 def add(
@@ -22,11 +23,11 @@ def add(
         autograph=False, input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")]
     )
     def serve(image_bytes):
-        return predict(preprocessing.decode_any_size(image_bytes, feature))
+        return predict({IMAGE: preprocessing.decode_any_size(image_bytes, feature)})
 
     @tf.function(autograph=False, input_signature=[pixels_spec])
     def serve_pixels(pixels):
-        return predict(pixels)
+        return predict({IMAGE: pixels})
 
     archive.add_endpoint("serving_default", serve)
     archive.add_endpoint("pixels", serve_pixels)
@@ -47,7 +48,7 @@ def _add_gradient(
     def gradient(image, index):
         with tf.GradientTape() as tape:
             tape.watch(image)
-            found = score(dataset, of_floats(image), index)
+            found = score(dataset, of_floats({IMAGE: image}), index)
         return {"score": found, "gradient": tape.gradient(found, image)}
 
     archive.add_endpoint("gradient", gradient)

@@ -40,7 +40,7 @@ _EVEN = 0.01
 Batches = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 # An epoch, or None for the order on disk -> a worker's records.
 Read = Callable[[tf.Tensor | None], tf.data.Dataset]
-# A batch's index in its epoch, and what TableRecords.parse returns -> the same, augmented.
+# A batch's index in its epoch, and what Records.parse returns -> the same, augmented.
 Vary = Callable[[tf.Tensor, tuple], tuple]
 # (epoch, batches in it, batches to pass over, how to vary) -> the rest.
 Epoch = Callable[[tf.Tensor, int, tf.Tensor, Vary], tf.data.Dataset]
@@ -87,7 +87,7 @@ class Input:
         self._seed = seed
         self._epochs = epochs
         self._names = names
-        self._records = records.of(dataset, names)
+        self._records = records.Records(dataset, names)
         self._varied: Augmentation | None = Augmentation(h, dataset.features_of(IMAGE))
         self._replica_share = divide(dataset.files["train"], len(distribution.cluster)).smallest
         self._replica_share //= distribution.local_replicas
@@ -126,7 +126,7 @@ class Input:
 
     def train(self, first_step: int) -> Iterator:
         """Batches (inputs as trainer.models.inputs says, labels (b,) or Mixed, weights (b,) as
-        TableRecords.parse has them) of every replica, to the last epoch's end, from step
+        Records.parse has them) of every replica, to the last epoch's end, from step
         `first_step` of the whole training on. b: all that it accumulates.
         """
         return self._distribute(lambda context: _endless(self.train_batches(context, first_step)))

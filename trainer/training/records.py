@@ -19,26 +19,22 @@ from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT, VECTORS, F
 _PARSE_RECORDS = 4096
 _PARSE_BYTES = 16 << 20
 
+Inputs = dict[str, tf.Tensor]
+"""A batch as a model takes it, by the names of trainer.models.inputs."""
+
 # For functions of tf.data: AutoGraph would search them for control flow, of which they have none.
 do_not_convert = tf.autograph.experimental.do_not_convert
 
 
-def of(dataset: DatasetDescription, names: Collection[str] | None = None) -> "TableRecords":
-    """The reader for a dataset's records. names: of the inputs that a model takes of a row; None:
-    all.
-    """
-    return ImageRecords(dataset) if dataset.kind == "image" else TableRecords(dataset, names)
-
-
-def keyed(dataset: DatasetDescription, names: Collection[str] | None = None) -> "TableRecords":
+def keyed(dataset: DatasetDescription, names: Collection[str] | None = None) -> "Records":
     """A reader of the same records, whose labels are the examples' keys (b,) string."""
-    reader = of(dataset, names)
+    reader = Records(dataset, names)
     reader.take_as_label("key", tf.string)
     return reader
 
 
-class TableRecords:
-    """Reads rows; inputs are a dict. names: those of the inputs that it has; None: all.
+class Records:
+    """Reads records; inputs are a dict. names: those of the inputs that it has; None: all.
     example_bytes: maximum size of a parsed example in memory.
 
     Sequences are padded with NaN to the batch's longest, the numbers of texts with 0.
@@ -78,14 +74,14 @@ class TableRecords:
         """Return this field of a record in place of its label."""
         self._label, self._label_type = name, kind
 
-    def parse(self, serialized: tf.Tensor) -> tuple[Any, tf.Tensor, tf.Tensor]:
+    def parse(self, serialized: tf.Tensor) -> tuple[Inputs, tf.Tensor, tf.Tensor]:
         """Serialized records (b,) -> inputs, labels (b,), weights (b,) float32: what each example
         counts in the loss, 1 on average over the train split.
         """
         inputs, labels, weights = self._parse(serialized)
         return self._padded(inputs), labels, weights
 
-    def inputs(self, serialized: tf.Tensor) -> Any:
+    def inputs(self, serialized: tf.Tensor) -> Inputs:
         """Serialized records (b,), with or without a label -> inputs."""
         return self._padded(self._inputs(tf.io.parse_example(serialized, self._specification())))
 
@@ -147,7 +143,7 @@ class TableRecords:
         }
         return vectors | sequences | texts | images
 
-    def _padded(self, inputs: dict[str, Any]) -> Any:
+    def _padded(self, inputs: dict[str, Any]) -> Inputs:
         """Inputs as `parse` returns them."""
         return {
             name: value.to_tensor(math.nan if value.dtype.is_floating else 0)
@@ -155,15 +151,6 @@ class TableRecords:
             else value
             for name, value in inputs.items()
         }
-
-
-class ImageRecords(TableRecords):
-    """Reads a manifest's images; inputs are pixels (b, height, width, channels) of the feature's
-    type.
-    """
-
-    def _padded(self, inputs: dict[str, Any]) -> Any:
-        return inputs[IMAGE]
 
 
 def _pixel_bytes(feature: Feature) -> int:

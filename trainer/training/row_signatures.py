@@ -6,7 +6,7 @@ import tensorflow as tf
 from trainer.models.inputs import step_limit
 from trainer.training.ordinary_row import ordinary_row
 from trainer.training.raw_rows import INDEX, RawRows
-from trainer.training.records import TableRecords
+from trainer.training.records import Records
 from trainer.training.signatures import Predict, add_constants, score
 from trellis_contracts.dataset import DatasetDescription
 
@@ -18,7 +18,7 @@ def add(
     of_floats: Predict | None,
 ) -> None:
     """Add all of them. of_floats: takes images of floats; None: the rows have no images."""
-    rows, records = RawRows(dataset), TableRecords(dataset)
+    rows, records = RawRows(dataset), Records(dataset)
     archive.track(rows)  # the lookup table of the vocabularies
 
     @tf.function(autograph=False, input_signature=[rows.signature()])

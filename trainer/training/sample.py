@@ -119,8 +119,7 @@ def _feature(name: str, kind: str, index: int | None, length: int | None) -> Fea
 def made_up(dataset: DatasetDescription, count: int) -> list[bytes]:
     """Records of a made-up dataset."""
     random = np.random.default_rng(0)
-    make = _image if dataset.kind == "image" else _row
-    return [make(dataset, f"example {n}".encode(), random) for n in range(count)]
+    return [_record(dataset, f"example {n}".encode(), random) for n in range(count)]
 
 
 def _description(features: tuple[Feature, ...], task: str, classes: int) -> DatasetDescription:
@@ -159,27 +158,14 @@ def _statistics(
     return Statistics(_EXAMPLES, 400, mean, stddev, low, high, quantiles, *lengths)
 
 
-def _image(dataset: DatasetDescription, key: bytes, random: np.random.Generator) -> bytes:
-    """Noise, the brighter the higher the class or the number."""
-    label: float
-    answers = _answers(dataset)
-    if dataset.is_regression:
-        label = random.normal()
-        bright = 255 / (1 + math.exp(-label))
-    else:
-        label = int(random.integers(answers))
-        bright = 255 * (label + 1) / (answers + 1)
-    image = _noise(dataset.features[0], bright, random)
-    return serialize({"key": key, "image": image, "label": np.array([label])})
-
-
 def _noise(feature: Feature, bright: float, random: np.random.Generator) -> bytes:
     """The PNG file of a picture around a brightness from 0 to 255."""
     pixels = random.normal(bright, 20, feature.image_shape).clip(0, 255) * (feature.white / 255)
     return cv2.imencode(".png", pixels.astype(feature.dtype))[1].tobytes()
 
 
-def _row(dataset: DatasetDescription, key: bytes, random: np.random.Generator) -> bytes:
+def _record(dataset: DatasetDescription, key: bytes, random: np.random.Generator) -> bytes:
+    """The first two numbers give the label away, or else an image's brightness."""
     of_kind = dataset.features_of
     in_vector = of_kind(NUMERIC, BOOLEAN)
     drawn = [

@@ -57,7 +57,7 @@ It contains the preprocessing, so serving cannot differ from training.
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import keras
 import numpy as np
@@ -69,6 +69,7 @@ from trainer.models.image_inputs import from_floats
 from trainer.stored import StoredBatch
 from trainer.training import image_signatures, records, row_signatures
 from trainer.training.objectives import Regression
+from trainer.training.records import Inputs
 from trainer.training.signatures import Predict, add_constants
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
@@ -90,7 +91,7 @@ def export(
     of_floats = None
     if IMAGE in dataset.inputs:
         of_floats = _answering(from_floats(model, dataset), dataset, threshold)
-    if dataset.kind == "image":
+    if dataset.single_image:
         assert of_floats
         image_signatures.add(archive, dataset, predict, of_floats)
     else:
@@ -117,7 +118,7 @@ class KerasPredictor:
     def built(cls, model: keras.Model, dataset: DatasetDescription) -> Self:
         """A model that has been trained; its variables must not be mirrored."""
         answer = _answering(model, dataset)
-        inputs = records.of(dataset, [tensor.name for tensor in model.inputs]).inputs
+        inputs = records.Records(dataset, [tensor.name for tensor in model.inputs]).inputs
         taken = tf.TensorSpec([None], tf.string)
         run = tf.function(lambda examples: answer(inputs(examples)), [taken], autograph=False)
         return cls(dataset, run, model)
@@ -126,10 +127,12 @@ class KerasPredictor:
     def loaded(cls, directory: Path, dataset: DatasetDescription) -> Self:
         """A SavedModel."""
         signatures = tf.saved_model.load(str(directory)).signatures
-        if dataset.kind == "image":
+        if dataset.single_image:
             # The pixels that the server sees of the records' original files.
-            pixels = records.of(dataset).inputs
-            return cls(dataset, lambda examples: signatures["pixels"](pixels=pixels(examples)))
+            pixels = records.Records(dataset).inputs
+            return cls(
+                dataset, lambda examples: signatures["pixels"](pixels=pixels(examples)[IMAGE])
+            )
         return cls(dataset, lambda examples: signatures["stored"](examples=examples))
 
     def predict(self, batch: StoredBatch) -> np.ndarray:
@@ -152,10 +155,8 @@ def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
     """The model, called with all of a row's inputs, of which it may have some alone."""
     names = {tensor.name for tensor in model.inputs}
 
-    def read(inputs: Any, training: bool) -> tf.Tensor:
-        if isinstance(inputs, dict):
-            inputs = {name: value for name, value in inputs.items() if name in names}
-        return model(inputs, training=training)
+    def read(inputs: Inputs, training: bool) -> tf.Tensor:
+        return model({name: inputs[name] for name in names}, training=training)
 
     return read
 
@@ -170,7 +171,7 @@ def _answering(
         return lambda inputs: _decided_each(probabilities(dataset, model(inputs, training=False)))
     names = tf.constant(dataset.classes)
 
-    def predict(inputs: tf.Tensor | dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def predict(inputs: Inputs) -> dict[str, tf.Tensor]:
         found = probabilities(dataset, model(inputs, training=False))
         return {"probabilities": found, "label": tf.gather(names, _decided(found, threshold))}
 

@@ -54,8 +54,6 @@ def unread(
     inputs: as a reader parses them. most: how many features to try at most; None: all. A feature
     that is the same in all examples is not tried, nor one of which the model has no input.
     """
-    if not isinstance(inputs, dict):
-        return []
     wanted = _outputs(model, inputs)
     order = np.roll(np.arange(len(wanted)), 1)
     found = []
@@ -145,7 +143,7 @@ class FirstEpoch(Callback):
         super().__init__()
         self._dataset, self._aim = dataset, aim
         taken = tf.constant(sample.stored(address, dataset, EXAMPLES))
-        parsed: tuple[Any, Any, Any] = records.of(dataset, names).parse(taken)
+        parsed: tuple[Any, Any, Any] = records.Records(dataset, names).parse(taken)
         self._inputs, self._labels, _ = parsed
         self._before = math.nan
         self.warnings: list[str] = []

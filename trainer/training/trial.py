@@ -24,6 +24,7 @@ from trainer.training import (
     soundness,
 )
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Common
 
 _STEPS = 20
@@ -56,9 +57,8 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
         else sample.made_up(dataset, h.batch_size)
     )
     names = [tensor.name for tensor in model.inputs]
-    inputs, labels, _ = records.of(dataset, names).parse(tf.constant(taken))
-    named = inputs if isinstance(inputs, dict) else {"image": inputs}
-    shapes = {name: tuple(tensor.shape) for name, tensor in named.items()}
+    inputs, labels, _ = records.Records(dataset, names).parse(tf.constant(taken))
+    shapes = {name: tuple(tensor.shape) for name, tensor in inputs.items()}
     print(f"batch      {_listed(shapes)} -> {(len(taken), dataset.outputs)}")
     warnings = _learn(own, model, dataset, h, (inputs, labels))
     _export(model, dataset, taken, inputs)
@@ -132,8 +132,8 @@ def _export(
     with tempfile.TemporaryDirectory() as folder:
         saved_model.export(model, dataset, Path(folder))
         signatures = tf.saved_model.load(folder).signatures
-        if dataset.kind == "image":
-            answers = signatures["pixels"](pixels=inputs)
+        if dataset.single_image:
+            answers = signatures["pixels"](pixels=inputs[IMAGE])
         else:
             answers = signatures["stored"](examples=tf.constant(taken))
     if dataset.is_regression:

@@ -29,8 +29,7 @@ def export(client: Any, plan: PlanFile, folder: Path, *, answers: bool) -> list[
     """Write the files; returns a line for each. folder: must not exist, or be empty. answers: write
     the labels of the test split, too.
 
-    Raises NoRunError if the rows are gone, the dataset is of a manifest's images, or the folder has
-    files.
+    Images are addresses. Raises NoRunError if the rows are gone, or the folder has files.
     """
     if folder.exists() and any(folder.iterdir()):
         raise NoRunError(f"{folder} has files already: name an empty folder, or a new one")
@@ -38,11 +37,6 @@ def export(client: Any, plan: PlanFile, folder: Path, *, answers: bool) -> list[
     if text is None:
         raise NoRunError(f"there is no dataset in {plan.dataset.uri}: the export has not ended")
     dataset = DatasetDescription.from_json(text.decode(), plan.dataset.uri)
-    if dataset.kind == "image":
-        raise NoRunError(
-            f"{plan.dataset.uri} is of a manifest's images, which have no rows: its split is in "
-            f"{plan.dataset.source}, and in the keys of its TFRecords"
-        )
     rows = [*each_blob(client, f"{plan.dataset.uri}source/rows-")]
     if not rows:
         raise NoRunError(f"the rows of this dataset are no longer in {plan.dataset.uri}source/")

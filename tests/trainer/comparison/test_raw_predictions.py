@@ -1,5 +1,6 @@
 """Predictions of services become predictions in the split's order; faults are reported."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -145,21 +146,27 @@ def image(key, *shares, names=CLASSES):
     }
 
 
-def test_images_are_known_by_their_object_names(tmp_path):
-    turned = image("b", 0.6, 0.4, names=("true", "false"))
-    folder = jsonl(tmp_path, image("c", 0.2, 0.8), turned, image("a", 0.9, 0.1))
-    found = raw_predictions.read(folder, SPLIT)
+IMAGES = dataclasses.replace(SPLIT, addresses=tuple(f"gs://bucket/{key}.png" for key in KEYS))
+
+
+def test_images_are_known_by_their_addresses(tmp_path):
+    turned = image("b.png", 0.6, 0.4, names=("true", "false"))
+    folder = jsonl(tmp_path, image("c.png", 0.2, 0.8), turned, image("a.png", 0.9, 0.1))
+    found = raw_predictions.read(folder, IMAGES)
     assert found.probabilities == pytest.approx(np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]))
 
 
-def test_images_of_several_buckets_are_known_by_bucket_and_name(tmp_path):
-    keys = np.array(["bucket/a", "bucket/b", "site/a"], dtype=object)
-    other = image("a", 0.2, 0.8)
-    other["instance"]["content"] = "gs://site/a"
-    folder = jsonl(tmp_path, other, image("b", 0.9, 0.1), image("a", 0.3, 0.7))
-    found = raw_predictions.read(folder, HeldOutSplit(keys, LABELS, CLASSES, records=()))
-    assert found.keys.tolist() == keys.tolist()
-    assert found.probabilities[:, 1] == pytest.approx([0.7, 0.1, 0.8])
+def test_examples_of_the_same_image_have_its_prediction(tmp_path):
+    same = dataclasses.replace(SPLIT, addresses=("gs://bucket/x", "gs://bucket/y", "gs://bucket/x"))
+    folder = jsonl(tmp_path, image("y", 0.9, 0.1), image("x", 0.3, 0.7))
+    found = raw_predictions.read(folder, same)
+    assert found.probabilities[:, 1] == pytest.approx([0.7, 0.1, 0.7])
+
+
+def test_an_image_that_is_no_examples_is_named(tmp_path):
+    folder = jsonl(tmp_path, image("a.png", 0.9, 0.1), image("z.png", 0.3, 0.7))
+    with refuses(HeldOutSplitError, match="2 missing: 'b', 'c'; 1 not in .*: 'gs://bucket/z.png'"):
+        raw_predictions.read(folder, IMAGES)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +178,10 @@ def test_images_of_several_buckets_are_known_by_bucket_and_name(tmp_path):
             {"instance": {"content": "gs://bucket/a"}, "error": {"message": "Cannot decode"}},
             "could not predict gs://bucket/a: Cannot decode",
         ),
-        (image("a", 0.4, 0.4), "Did the service return every class"),
+        (image("a.png", 0.4, 0.4), "Did the service return every class"),
     ],
 )
 def test_lines_that_are_no_predictions_are_named(tmp_path, line, message):
-    folder = jsonl(tmp_path, line, image("b", 0.4, 0.6), image("c", 0.4, 0.6))
+    folder = jsonl(tmp_path, line, image("b.png", 0.4, 0.6), image("c.png", 0.4, 0.6))
     with refuses(PredictionsError, match=message):
-        raw_predictions.read(folder, SPLIT)
+        raw_predictions.read(folder, IMAGES)

@@ -24,7 +24,7 @@ def rows(columns=COLUMNS, images=IMAGES, **more):
 
 
 def taken(dataset, count=6):
-    inputs, *_ = records.of(dataset).parse(tf.constant(sample.made_up(dataset, count)))
+    inputs, *_ = records.Records(dataset).parse(tf.constant(sample.made_up(dataset, count)))
     return inputs
 
 

@@ -17,9 +17,9 @@ CLASSES = ("dark", "light")
 
 def brightness_model(dataset):
     """Tells dark images from light ones by their mean."""
-    pixels, x = inputs.image(dataset)
-    x = keras.layers.GlobalAveragePooling2D()(x)
-    model = keras.Model(pixels, keras.layers.Dense(2)(x))
+    row = inputs.table(dataset, embedding=1)
+    x = keras.layers.GlobalAveragePooling2D()(row.images["image"])
+    model = keras.Model(row.inputs, keras.layers.Dense(2)(x))
     model.set_weights([np.array([[-2.0, 2.0]]), np.zeros(2)])
     return model
 

@@ -13,7 +13,7 @@ from testbed.predicting import predict
 from testbed.trainings import ROOT, arguments
 from trainer import dataset_description, models
 from trainer.training import saved_model
-from trainer.training.records import ImageRecords, TableRecords
+from trainer.training.records import Records
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS
 
@@ -44,7 +44,7 @@ def test_the_savedmodel_answers_as_the_model(name, kind, few, tmp_path):
         variable.assign_add(np.random.default_rng(2).normal(0, 0.05, variable.shape))
     saved_model.export(model, dataset, tmp_path / "model")
     _, _, answers = predict(tmp_path / "model", address, dataset, "test")
-    records = (ImageRecords if kind == "image" else TableRecords)(dataset)
+    records = Records(dataset)
     files = [f"{address}/{shard.name}" for shard in dataset.files["test"]]
     (batch,) = tf.data.TFRecordDataset(files).batch(1000)
     inputs, *_ = records.parse(batch)

@@ -101,8 +101,8 @@ def test_a_model_is_given_the_inputs_that_it_has_alone(address, memory, names):
 
 def test_pixels_count_in_the_size_of_an_example(address):
     dataset = dataset_description.load(address)
-    whole = records.of(dataset).example_bytes
-    without = records.of(dataset, {"numeric", "categorical", "timestamp", "sequence_s"})
+    whole = records.Records(dataset).example_bytes
+    without = records.Records(dataset, {"numeric", "categorical", "timestamp", "sequence_s"})
     assert whole - without.example_bytes == 3 * 2
 
 

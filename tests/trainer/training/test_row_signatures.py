@@ -79,7 +79,7 @@ def requested(raw, dataset, loaded, *, files):
 def test_files_pixels_and_records_of_a_row_have_one_answer(exported, raw, dataset, address):
     model, loaded = exported
     signatures, examples = loaded.signatures, stored(address, dataset)
-    inputs = records.of(dataset, [t.name for t in model.inputs]).parse(examples)[0]
+    inputs = records.Records(dataset, [t.name for t in model.inputs]).parse(examples)[0]
     wanted = tf.nn.softmax(model(inputs)).numpy()
     answers = [
         signatures["stored"](examples=examples),
@@ -92,7 +92,9 @@ def test_files_pixels_and_records_of_a_row_have_one_answer(exported, raw, datase
 
 def test_predictions_of_a_split_are_the_models(exported, dataset, address):
     model, _ = exported
-    inputs = records.of(dataset, [t.name for t in model.inputs]).parse(stored(address, dataset))[0]
+    inputs = records.Records(dataset, [t.name for t in model.inputs]).parse(
+        stored(address, dataset)
+    )[0]
     keys, _, probabilities = predict(model, address, dataset, "test")
     assert keys.tolist() == [str(row) for row in range(34, 40)]
     np.testing.assert_allclose(probabilities, tf.nn.softmax(model(inputs)), atol=1e-6)

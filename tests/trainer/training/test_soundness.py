@@ -22,7 +22,7 @@ TASKS = {
 
 
 def batch_of(dataset, count=48):
-    inputs, labels, _ = records.of(dataset).parse(tf.constant(sample.made_up(dataset, count)))
+    inputs, labels, _ = records.Records(dataset).parse(tf.constant(sample.made_up(dataset, count)))
     return inputs, labels
 
 

@@ -67,7 +67,6 @@ def a_board(*contenders, promoted=True, fingerprint="3f2a"):
         "dataset": {
             "uri": "gs://bucket/digits/datasets/3f2a/",
             "fingerprint": fingerprint,
-            "kind": "image",
             "label": None,
             "features": 1,
             "classes": ["0", "1"],

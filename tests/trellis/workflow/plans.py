@@ -7,6 +7,7 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.run_params import run_params
 from trellis.workflow.contracts.table import Column, resolve
 from trellis.workflow.pricing import cost
+from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.spec.split import TimeSplit
 from trellis.workflow.stages import plan
 from trellis_contracts.plan import PlannedDataset
@@ -43,7 +44,7 @@ def a_table(experiment):
 
 def a_plan(experiment, run, table=None):
     """The plan of a run at these addresses; table: None for what the experiment's file names."""
-    fingerprint, of_images = "3f2a", experiment.source.kind == "image"
+    fingerprint, of_images = "3f2a", isinstance(experiment.source, ImageSource)
     table = table or a_table(experiment)
     dataset = PlannedDataset(
         uri=f"gs://{run.bucket}/{run.experiment}/datasets/{fingerprint}/",

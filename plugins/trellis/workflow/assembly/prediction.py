@@ -12,6 +12,7 @@ from trellis.workflow.assembly.prediction_page import ADVICE, page
 from trellis.workflow.contracts.prediction_params import run_params
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.schedule import MANUAL
 from trellis.workflow.stages.prediction import plan, predict, publish, result, snapshot
 from trellis.workflow.validation.file import PREDICTIONS
@@ -46,7 +47,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         planned = plan.task(experiment, platform)
         predicted = predict.task(experiment, platform)
         resulted = result.task(experiment, platform)
-        if experiment.prediction.kind == "image":
+        if isinstance(experiment.prediction, ImagePredict):
             planned >> predicted >> resulted
         else:
             frozen = snapshot.task(experiment, platform)

@@ -51,7 +51,7 @@ _PUBLISH = "| publish | writes the run's table: key, label or value, prediction 
 def page(experiment: Experiment, platform: Platform) -> str:
     """The DAG's doc_md."""
     predict = experiment.prediction
-    rows = predict.kind == "table"
+    rows = not isinstance(predict, ImagePredict)
     return _PAGE.format(
         name=experiment.name,
         rollback=platform.dag_id("rollback"),
@@ -87,7 +87,7 @@ def _what(experiment: Experiment, platform: Platform) -> str:
 
 def _output(experiment: Experiment, platform: Platform) -> str:
     given = experiment.prediction.output
-    if experiment.prediction.kind == "image":
+    if isinstance(experiment.prediction, ImagePredict):
         folder = platform.uri(given or f"{experiment.name}/predictions").rstrip("/")
         return f"JSON lines below `{folder}/RUN/`"
     name = platform.table(given) if given else platform.own_table(f"predictions_{experiment.name}")

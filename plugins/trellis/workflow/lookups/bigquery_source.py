@@ -326,11 +326,17 @@ def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, lis
     return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
 
 
-def images_of(platform: Platform, snapshot: str) -> Iterator[tuple[str, str, str]]:
-    """(split, address, label) of each row of a manifest's snapshot that may be an example, by key,
-    page by page.
+def images_of(
+    platform: Platform, snapshot: str, columns: table.Table
+) -> Iterator[tuple[str, str, str]]:
+    """(split, address, label) of each image of a snapshot that may be an example, by key, page by
+    page. columns: with one feature, an image.
     """
-    statement = sql.render("snapshot_images", snapshot=snapshot)
+    (image,) = columns.features
+    rejected = columns.rejected.name if columns.rejected else None
+    statement = sql.render(
+        "snapshot_images", snapshot=snapshot, image=image.column, rejected=rejected
+    )
     for row in _client(platform).query(statement).result(page_size=_PAGE):
         yield row["split"], row["image"], row["label"]
 

@@ -49,7 +49,7 @@ def snapshot(plan: Plan, platform: Platform) -> None:
 
 def automl_input(plan: Plan, platform: Platform) -> None:
     """Input of AutoML's dataset: a view of the frozen rows, or a list of images."""
-    if plan.experiment.source.kind == "image":
+    if plan.experiment.source.automl == "image":
         images = f"{plan.run.baseline('automl')}import.csv"
         if not _exists(platform, images):
             raise NothingLeftError("automl.images", images)

@@ -143,7 +143,7 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
     """The most that one baseline may cost, in US dollars."""
     prices_, automl = prices(), experiment.baselines.automl
     if automl is not None and name == "automl":
-        rate = prices_.automl[experiment.source.kind]
+        rate = prices_.automl[experiment.source.automl]
         return automl.node_hours * rate["training"] + automl_prediction(
             experiment, hours(AUTOML_PREDICTION_LIMIT)
         )
@@ -157,7 +157,7 @@ def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
 
 def automl_prediction(experiment: Experiment, hours_: float) -> float:
     """US dollars of the hours of an AutoML baseline's batch prediction."""
-    return hours_ * prices().automl[experiment.source.kind]["prediction"]
+    return hours_ * prices().automl[experiment.source.automl]["prediction"]
 
 
 def billed_baseline(experiment: Experiment, name: str, bytes_: int) -> float:

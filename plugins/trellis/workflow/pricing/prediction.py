@@ -3,6 +3,7 @@
 from trellis.workflow.pricing import machines
 from trellis.workflow.pricing.cost import Cost, check_budget, scan
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.prediction import ImagePredict
 
 ASSUMPTIONS = (
     "the job runs until its timeout, which its repeats share, on all its replicas; without storage "
@@ -22,7 +23,7 @@ def at_most(experiment: Experiment, region: str, source_bytes: int = 0) -> Cost:
     hours = predict.timeout.total_seconds() / 3600
     replica = machines.table(region).usd(predict.machines, "serving")
     stages = {"predict": predict.machines.replicas * replica * hours}
-    if predict.kind == "table":
+    if not isinstance(predict, ImagePredict):
         stages = {"snapshot": _READS * scan(source_bytes), **stages}
     return Cost(stages, ASSUMPTIONS)
 

@@ -4,13 +4,12 @@ Images, a table or a query, as in the section `source`.
 """
 
 from datetime import timedelta
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.quantities import Duration, Folder, TableName
 from trellis.workflow.spec.schedule import MANUAL, Schedule
 from trellis.workflow.spec.sections import OneOf, Variant, key
-from trellis.workflow.spec.source import Kind
 
 DATE = "{date}"
 """In a folder of images: the first day of the run's data interval, as in 2024-01-31."""
@@ -38,7 +37,6 @@ class ImagePredict(_Predict):
 
     opening = ("images",)
     title = "images"
-    kind: ClassVar[Kind] = "image"
 
     images: Folder = key(
         "folder with the images, subfolders included; {date} in it stands for the first day of a "
@@ -56,8 +54,6 @@ class ImagePredict(_Predict):
 
 class RowPredict(_Predict):
     """Prediction of rows of BigQuery: a table's, or a query's."""
-
-    kind: ClassVar[Kind] = "table"
 
     partition: str | None = key(
         "DATE, DATETIME or TIMESTAMP column: a run takes the rows of its data interval (UTC)",

@@ -14,8 +14,8 @@ from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
 from trellis_contracts.columns import ImageForm
 
-Kind = Literal["image", "table"]
-"""Kind of a model's input, in the trainer's words."""
+Automl = Literal["image", "table"]
+"""AutoML's products, as prices.json names them."""
 
 ColumnType = Literal[
     "STRING", "INT64", "FLOAT64", "NUMERIC", "BOOL", "DATE", "DATETIME", "TIMESTAMP"
@@ -24,7 +24,9 @@ ColumnType = Literal[
 
 
 class _Stored(Variant):
-    """Storage of the examples for training."""
+    """Storage of the examples for training. in_bucket: `address` is of Cloud Storage."""
+
+    in_bucket: ClassVar[bool] = False
 
     split: Split = key(
         "rule that assigns examples to splits; a manifest's ML_USE column overrides it", KeySplit()
@@ -82,7 +84,7 @@ class ImageSource(_Stored, _ImageForm):
 
     opening = ("images",)
     title = "images"
-    kind: ClassVar[Kind] = "image"
+    in_bucket = True
 
     images: Object = key(
         "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, ML_USE "
@@ -128,11 +130,14 @@ class ImageSource(_Stored, _ImageForm):
         """What an example holds."""
         return frozenset(["image"])
 
+    @property
+    def automl(self) -> Automl:
+        """AutoML's product for such examples."""
+        return "image"
+
 
 class RowSource(_Stored):
     """Rows of BigQuery: a table's, or a query's."""
-
-    kind: ClassVar[Kind] = "table"
 
     key_: str = key(
         "column that identifies an example, unique; without another rule it determines the split",
@@ -206,6 +211,12 @@ class RowSource(_Stored):
             return frozenset(["image"])
         return frozenset(["image", "table"] if images else ["table"])
 
+    @property
+    def automl(self) -> Automl:
+        """AutoML's product for such examples: that of images learns from one image alone."""
+        alone = self.inputs == {"image"} and len(self.features or ()) == 1
+        return "image" if alone else "table"
+
 
 class TableSource(RowSource):
     """Rows of a table or view."""
@@ -240,6 +251,7 @@ class FilesSource(RowSource):
 
     opening = ("files",)
     title = "files"
+    in_bucket = True
 
     files: Object = key(
         "Parquet, CSV, JSON lines or Avro files with the same columns, as their names end; * in a "

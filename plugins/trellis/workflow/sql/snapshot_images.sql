@@ -1,5 +1,6 @@
--- The images of a manifest's snapshot.
-SELECT split, image, label
+-- The images of a snapshot whose rows have one each: those of rows that may be examples.
+SELECT split, {{ image | identifier }} AS image, label
 FROM {{ snapshot | identifier }}
-WHERE rejected IS NULL
-ORDER BY key
+{% if rejected %}WHERE {{ rejected | identifier }} IS NULL
+{% endif %}GROUP BY split, image, label
+ORDER BY MIN(key)

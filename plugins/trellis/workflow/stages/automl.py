@@ -1,7 +1,7 @@
 """automl: a model that Vertex AI AutoML trains on the same rows, and its test predictions.
 
-Of a table: views -> dataset -> train -> predict -> export, see `automl_tables`.
-Of images: images -> dataset (with its import) -> train -> predict, see `automl_images`.
+Of rows: views -> dataset -> train -> predict -> export, see `automl_tables`.
+Of one image each: images -> dataset (with its import) -> train -> predict, see `automl_images`.
 """
 
 import functools
@@ -31,7 +31,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
     from trellis.workflow.lookups import left
     from trellis.workflow.stages import automl_images, automl_tables
 
-    of_images = experiment.source.kind == "image"
+    of_images = experiment.source.automl == "image"
     messages = automl_images if of_images else automl_tables
     common: dict[str, Any] = {
         "project_id": platform.project,

@@ -1,4 +1,4 @@
-"""AutoML's input from an image dataset (the images that the export accepted, each with its split),
+"""AutoML's input from examples of one image each, those that the export accepted with their split,
 and the jobs that use it.
 
 baselines/automl/import.csv    ML_USE,gs://image,label: a manifest that names every split
@@ -39,7 +39,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             raise AirflowSkipException("This run does not need it.")
         rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
         lines = rejected.download_as_text().splitlines() if rejected.exists() else []
-        found = bigquery_source.images_of(platform, job_messages.snapshot(plan, platform))
+        snapshot = job_messages.snapshot(plan, platform)
+        found = bigquery_source.images_of(platform, snapshot, plan.table)
         usable = without(found, unusable(map(json.loads, lines)))
         count = write(usable, plan.run.baseline("automl"), partial(storage.blob, platform))
         print(f"{count} images for AutoML in {plan.run.baseline('automl')}import.csv")

@@ -62,16 +62,16 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
     """Read the result of the AutoML baseline: fields of baseline.json. Raises
     BaselineFailedError.
     """
-    if plan.experiment.source.kind != "image":
+    if plan.experiment.source.automl != "image":
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.views")
     pipeline = _vertex_job(plan, platform, ti, PIPELINE, f"{automl_stage.NAME}.train")
     predicted = _vertex_job(plan, platform, ti, BATCH, f"{automl_stage.NAME}.predict")
-    if plan.experiment.source.kind != "image":
+    if plan.experiment.source.automl != "image":
         _succeeded(plan, platform, ti, f"{automl_stage.NAME}.export")
     budget = automl_tables.milli_node_hours(plan.experiment)
     spent = _trained(pipeline) or budget
     hours = (predicted.end_time - predicted.start_time).total_seconds() / 3600
-    rate = cost.prices().automl[plan.experiment.source.kind]["training"]
+    rate = cost.prices().automl[plan.experiment.source.automl]["training"]
     evaluation, attributions = _evaluation(platform, pipeline.model_to_upload.name)
     return {
         "model": pipeline.model_to_upload.name,

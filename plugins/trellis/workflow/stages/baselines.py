@@ -80,7 +80,8 @@ def record(plan: Plan, platform: Platform, name: str, ti: Any) -> Baseline:
 
 def _left_out(plan: Plan, name: str) -> tuple[str, ...]:
     """Features that the service cannot take; what a file's model took, nobody knows."""
-    if plan.experiment.source.kind == "image" or name.startswith(cost.FILE):
+    of_images = name == "automl" and plan.experiment.source.automl == "image"
+    if of_images or name.startswith(cost.FILE):
         return ()
     return tuple(plan.table.left_out())
 
@@ -95,7 +96,7 @@ def waits_for(experiment: Experiment) -> str:
     the export took.
     """
     changes = experiment.source.changes.beyond == "refuse"
-    return "changes" if experiment.source.kind == "image" or changes else "check"
+    return "changes" if experiment.source.automl == "image" or changes else "check"
 
 
 def _tasks(dag: Building) -> Any:

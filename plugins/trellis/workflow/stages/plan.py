@@ -235,7 +235,7 @@ def _dataset(experiment: Experiment, platform: Platform, found: "Inspection") ->
         uri=uri,
         fingerprint=found.fingerprint,
         exists=exists,
-        source=platform.uri(source.address) if source.kind == "image" else source.address,
+        source=platform.uri(source.address) if source.in_bucket else source.address,
         statement=found.snapshot_sql,
         partition=found.partition.to_json() if found.partition else None,
         examples=found.examples,
@@ -264,11 +264,11 @@ def _inspect(
     from trellis.workflow.lookups import bigquery_source
 
     found = bigquery_source.inspect(experiment, platform, interval, days)
-    of_images = experiment.source.kind == "image"
-    if experiment.baselines.services and not of_images and not found.table.of_baselines():
+    of_rows = experiment.baselines.services and experiment.source.automl == "table"
+    if of_rows and not found.table.of_baselines():
         raise SourceError(
-            "the baselines read neither sequences nor text, and there are no other features; "
-            "leave `baselines` out"
+            "the baselines read neither sequences, text nor images, and there are no other "
+            "features; leave `baselines` out"
         )
     for name, one in experiment.networks.items():
         _fits_features(one, "model" if name is None else f"other_models.{name}", found.table)

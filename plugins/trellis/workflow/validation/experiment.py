@@ -8,7 +8,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import GUIDE, Problem, did_you_mean
 from trellis.workflow.spec.problems import Field as Where
-from trellis.workflow.spec.source import RowSource
+from trellis.workflow.spec.source import RowSource, Source
 from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.validation import (
     backbone,
@@ -185,14 +185,15 @@ def _reduction_servers(machines: TrainingMachines, where: Where) -> Iterator[Pro
 
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:
-    baselines, kind = experiment.baselines, experiment.source.kind
+    baselines, source = experiment.baselines, experiment.source
     regression = experiment.task == REGRESSION
     learns_classes = not regression and experiment.task != MULTILABEL
     where: Where = ("baselines", "bqml")
-    if baselines.bqml and kind == "image":
+    of_images = source.automl == "image"
+    if baselines.bqml and of_images:
         yield Problem(
             where,
-            "BigQuery ML learns from tables, and this source is images"
+            "BigQuery ML learns from columns, and the examples are images alone"
             + ("; what fits them: `automl: {node_hours: 8}`" if learns_classes else ""),
         )
     elif baselines.bqml and experiment.task == MULTILABEL:
@@ -208,25 +209,29 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
             message = f"got {name!r}; expected up to 40 lower-case letters, digits, _ and -"
             yield Problem(("baselines", "files", name), message)
     where = ("baselines", "automl")
-    if baselines.automl is not None and kind == "image" and regression:
+    if baselines.automl is not None and of_images and regression:
         # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview
         yield Problem(where, "AutoML learns classes of images, no numbers: leave it out")
-    elif baselines.automl is not None and kind == "image" and experiment.image_source.scale:
+    elif baselines.automl is not None and of_images and _scaled(source):
         yield Problem(
             where,
-            "AutoML reads the files itself, with 8 bits per channel, and not by source.scale: "
-            "leave it out",
+            "AutoML reads the files itself, with 8 bits per channel, and not by `scale`: leave it "
+            "out",
         )
     elif baselines.automl is not None and experiment.task == MULTILABEL:
         yield Problem(where, "is trained on one class of each example, not several: leave it out")
     elif baselines.automl is not None:
-        least, most = (8, 800) if kind == "image" else (1, 72)
+        least, most = (8, 800) if of_images else (1, 72)
         if not least <= baselines.automl.node_hours <= most:
             yield Problem(
                 ("baselines", "automl", "node_hours"),
-                f"got {baselines.automl.node_hours:g}; AutoML on a source of {kind}s takes "
+                f"got {baselines.automl.node_hours:g}; AutoML on {source.automl}s takes "
                 f"{least} to {most}",
             )
+
+
+def _scaled(source: Source) -> bool:
+    return any(form.scale for form in source.image_columns.values())
 
 
 def _options(experiment: Experiment) -> Iterator[Problem]:

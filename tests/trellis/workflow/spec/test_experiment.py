@@ -38,7 +38,7 @@ def test_what_is_left_out_has_its_default(write):
 
 def test_an_experiment_on_a_table_is_good(write):
     source = load(write(TABLE)).source
-    assert (source.kind, source.key_, source.vocabulary) == ("table", "sample_id", 1000)
+    assert (source.title, source.key_, source.vocabulary) == ("tables", "sample_id", 1000)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_keys_decide_what_a_source_is(write):
 
 def test_a_query_takes_the_place_of_a_table(write):
     query = "query: |\n    SELECT *\n    FROM research.cells"
-    assert load(write(TABLE.replace("bigquery: research.cells", query))).source.kind == "table"
+    assert load(write(TABLE.replace("bigquery: research.cells", query))).source.title == "queries"
 
 
 def test_the_configuration_has_the_keys_of_its_own_kind_only(write):

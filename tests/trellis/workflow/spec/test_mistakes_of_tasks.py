@@ -42,7 +42,7 @@ NUMBERS = UNTUNED.replace("multiclass_classification", "regression").replace(
         ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
          "AutoML learns classes of images, no numbers: leave it out"),
         ("train:", "baselines: {bqml: [linear_reg]}\ntrain:", 10, "baselines.bqml",
-         "BigQuery ML learns from tables, and this source is images"),
+         "BigQuery ML learns from columns, and the examples are images alone"),
         ("train:", "deploy: {gate: {require: {accuracy: 0.8}}}\ntrain:", 10,
          "deploy.gate.require.accuracy", "unknown metric 'accuracy' of regression"),
     ],

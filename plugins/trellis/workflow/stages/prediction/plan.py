@@ -21,7 +21,7 @@ from trellis.workflow.pricing import prediction
 from trellis.workflow.pricing.cost import BudgetError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
-from trellis.workflow.spec.prediction import DATE
+from trellis.workflow.spec.prediction import DATE, ImagePredict
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages.prediction import images, rows
 from trellis.workflow.stages.refusal import refused
@@ -109,7 +109,7 @@ def make(
     prediction.within_budget(experiment, prediction.at_most(experiment, platform.region))
     storage.check_bucket(platform)
     champion = _champion(run, values["model"])
-    if experiment.prediction.kind == "image":
+    if isinstance(experiment.prediction, ImagePredict):
         found = _images(run, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
@@ -175,7 +175,7 @@ def _champion(run: Prediction, wanted: str) -> Champion:
         )
     table = table_from_json(file.table)
     of_images = table.rejected is not None
-    if of_images != (experiment.prediction.kind == "image"):
+    if of_images != isinstance(experiment.prediction, ImagePredict):
         learned = "images" if of_images else "a table"
         raise NoModelError(
             f"{version.name} learned from {learned}, and `predict` is of another kind: choose "

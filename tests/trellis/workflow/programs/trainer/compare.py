@@ -89,7 +89,6 @@ board = {
     "dataset": {
         "uri": plan["dataset"]["uri"],
         "fingerprint": plan["dataset"]["fingerprint"],
-        "kind": "table" if plan["table"] else "image",
         "label": plan["table"]["label"]["name"] if plan["table"] else None,
         "features": 1,
         "classes": ["0", "1"],
