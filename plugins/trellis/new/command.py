@@ -81,6 +81,16 @@ def add(commands: Any) -> None:
             help="a text that stands for a missing value in every column, such as NA; repeatable",
         )
         command.add_argument(
+            "--table",
+            type=Path,
+            metavar="FILE",
+            help="a table with the names of the images in the folder DATA, and other columns: a "
+            "name becomes an address of the image",
+        )
+        command.add_argument(
+            "--image", metavar="COLUMN", help="of --table, what names the images (default: found)"
+        )
+        command.add_argument(
             "--feature",
             action="append",
             default=[],
@@ -138,15 +148,16 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
         raise DataError(f"{target} exists and stays as it is; choose another name with --name")
     owner = options.owner or getpass.getuser()
     place = file = None
-    if paths and paths[0].is_dir():
+    beside = uploading.Beside.of(options)
+    if paths and paths[0].is_dir() and beside is None:
         place = options.to or name
         address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
         found = images.of_folder(paths[0], address)
         uploading.say(f"{data}: a folder of images, a class each folder in it", found.notes)
         write = _of_images(found, group, owner, options.task)
-    elif paths:
+    elif paths or beside:
         place = options.to or f"{DATASET}.{name.replace('-', '_')}"
-        file = uploading.read(group, paths, place, _reading(options))
+        file = uploading.read(group, paths or [Path(data)], place, _reading(options), beside)
         rows = files.describe(file, place)
         write = _of_rows(rows, partial(files.classes, file), options, owner, group, file.pictures)
     elif data.startswith("gs://"):
@@ -170,8 +181,8 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
     check_on(group, target, experiment, chain.at_most)
     _tell(target, experiment, group)
     if place and not options.upload:
-        local = map(str, paths)
-        words = shlex.join(["trellis", "upload", *local, place, *_reading(options).options()])
+        more = [*(beside.options() if beside else ()), *_reading(options).options()]
+        words = shlex.join(["trellis", "upload", *map(str, paths), place, *more])
         print(f"\nIts data are not on Google Cloud yet: {words}")
 
 

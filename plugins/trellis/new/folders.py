@@ -42,7 +42,7 @@ _OTHERS = {
     (".wav", ".mp3", ".flac", ".ogg"): ("sound", f"no task learns it ({GUIDE})"),
     (".csv", ".tsv", ".parquet", ".xlsx"): (
         "tables",
-        "name the table itself; labels of images go into a manifest, lines of gs://IMAGE,LABEL",
+        "name the table itself, or with --table beside the folder whose images it names",
     ),
 }
 _KNOWN = {suffix for suffixes in _OTHERS for suffix in suffixes}
@@ -76,9 +76,7 @@ class Folder:
 
 def read(folder: Path) -> Folder:
     """The images in FOLDER/CLASS/..., or FOLDER/SPLIT/CLASS/.... Raises DataError."""
-    left: Counter[str] = Counter()
-    others: Counter[str] = Counter()
-    found = [file for file in _files(folder, left) if _is_image(file, left, others)]
+    found, left, others = _images(folder)
     found = _without_masks(found, left)
     loose = [file for file in found if file.parent == folder]
     inside = [file for file in found if file.parent != folder]
@@ -94,13 +92,36 @@ def read(folder: Path) -> Folder:
     else:
         images = [Image(file, file.relative_to(folder).parts[0]) for file in inside]
     _check_classes(folder, images)
+    notes = [*_left_out(left, others), *_of_folders_below(folder, images)]
+    return Folder(images, tuple(notes))
+
+
+def files(folder: Path) -> tuple[list[Path], list[Note]]:
+    """All images in a folder and those below, wherever they are, in order of their names; and what
+    is left out. Raises DataError if there are none.
+    """
+    found, left, others = _images(folder)
+    if not found:
+        raise _others_alone(folder, others) or DataError(
+            f"{folder} has no images; read are {', '.join(IMAGE_SUFFIXES)}"
+        )
+    return found, _left_out(left, others)
+
+
+def _images(folder: Path) -> tuple[list[Path], Counter[str], Counter[str]]:
+    """The images in a folder, and numbers of what is left out: by the reason, by the suffix."""
+    left: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    found = [file for file in _files(folder, left) if _is_image(file, left, others)]
+    return found, left, others
+
+
+def _left_out(left: Counter[str], others: Counter[str]) -> list[Note]:
     notes = [Note("left out", f"{count:,} {what}") for what, count in sorted(left.items())]
-    notes += [
+    return notes + [
         Note("left out", f"{count:,} {suffix or 'other'} files")
         for suffix, count in sorted(others.items())
     ]
-    notes += _of_folders_below(folder, images)
-    return Folder(images, tuple(notes))
 
 
 def _files(folder: Path, left: Counter[str]) -> Iterator[Path]:
@@ -182,18 +203,12 @@ def _without_masks(found: list[Path], left: Counter[str]) -> list[Path]:
 
 def _no_classes(folder: Path, loose: list[Path], others: Counter[str]) -> DataError:
     """Explain why the folders have no classes to learn."""
-    for suffixes, (what, remedy) in _OTHERS.items():
-        if count := sum(others[suffix] for suffix in suffixes):
-            named = ", ".join(suffix for suffix in suffixes if others[suffix])
-            return DataError(
-                f"{folder} has {count:,} files of {what} ({named}), which are not read: {remedy}. "
-                f"Read are {', '.join(IMAGE_SUFFIXES)}"
-            )
+    if found := _others_alone(folder, others):
+        return found
     if loose:
         return DataError(
             f"{folder} has {len(loose):,} images and no folders of classes: expected "
-            f"{folder}/CLASS/IMAGE.png; if a table names their classes, write a manifest, lines of "
-            "gs://IMAGE,LABEL"
+            f"{folder}/CLASS/IMAGE.png; if a table has their names and classes, add it with --table"
         )
     types = ", ".join(f"{count:,} {suffix or 'without one'}" for suffix, count in others.items())
     return DataError(
@@ -201,6 +216,20 @@ def _no_classes(folder: Path, loose: list[Path], others: Counter[str]) -> DataEr
         f"{f'it has files of other types: {types}; ' if others else ''}read are "
         f"{', '.join(IMAGE_SUFFIXES)}"
     )
+
+
+def _others_alone(folder: Path, others: Counter[str]) -> DataError | None:
+    """Explain what to do with the files of a folder that has no images; None if nothing is known
+    of them.
+    """
+    for suffixes, (what, remedy) in _OTHERS.items():
+        if count := sum(others[suffix] for suffix in suffixes):
+            named = ", ".join(suffix for suffix in suffixes if others[suffix])
+            return DataError(
+                f"{folder} has {count:,} files of {what} ({named}), which are not read: {remedy}. "
+                f"Read are {', '.join(IMAGE_SUFFIXES)}"
+            )
+    return None
 
 
 def _check_annotated(folder: Path, tops: set[str]) -> None:

@@ -1,30 +1,16 @@
 """The text of a new experiment file: every choice with its reason beside it."""
 
-import json
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-import yaml
-
+from trellis.new import source as section
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
-from trellis.workflow.sql import identifier
+from trellis.new.source import SMALL, WIDTH, because, line, scalar, scale, shards
 from trellis_contracts import catalog
 from trellis_contracts.tasks import BINARY, MULTILABEL, natural_order
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
-KEY = "row_key"
-"""The column that identifies rows which no column of their own identifies."""
-
-_SMALL = 2000
-"""Examples below which validation and test get larger shares."""
-
-_MANY_COPIES = 0.05
-"""Share of rows that equal another one from which they are no mistake."""
-
-_WIDTH = 96
 
 
 def of_rows(
@@ -44,10 +30,7 @@ def of_rows(
     return "\n".join(
         [
             *_head(f"{what}, {rows.rows:,} rows.", _counts(classes), owner, budget),
-            "source:",
-            *_source(rows, roles),
-            *_pictures(pictures),
-            *_split(rows, roles, classes),
+            *section.of_rows(rows, roles, classes, pictures),
             "",
             f"model: {'convolutional   # and the other columns' if pictures else model}",
             f"task: {roles.task}{_guessed(roles)}",
@@ -76,9 +59,9 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
     if task == MULTILABEL:
         what = f"with any number of {len(images.classes)} classes each"
     split = ["  split: {by: group}   # the third field of every line"] if images.grouped else []
-    if not split and not images.frozen and images.count < _SMALL:
+    if not split and not images.frozen and images.count < SMALL:
         rule = "" if regression or task == MULTILABEL else "stratify: label, "
-        split = _shares(f"  split: {{{rule}train: 60, validation: 20, test: 20}}", "few images")
+        split = because(f"  split: {{{rule}train: 60, validation: 20, test: 20}}", "few images")
     heavy = _heavy(images.count, [images])
     return "\n".join(
         [
@@ -89,7 +72,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
                 budget,
             ),
             "source:",
-            f"  images: {_scalar(source)}",
+            f"  images: {scalar(source)}",
             f"  size: {images.size}   # pixels of one side; smaller is faster",
             *(
                 ["  resize: letterbox   # the images have several shapes: proportions are kept"]
@@ -97,9 +80,9 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
                 else []
             ),
             f"  channels: {images.channels}",
-            *_scale(images.bits),
+            *scale(images.bits),
             f"  encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}",
-            f"  shards: {_shards(images.count)}",
+            f"  shards: {shards(images.count)}",
             *split,
             "",
             "model: convolutional",
@@ -130,30 +113,6 @@ def _machine(heavy: bool) -> tuple[str, str | None]:
     return ("n1-standard-8", "NVIDIA_TESLA_T4") if heavy else ("n1-standard-4", None)
 
 
-def _pictures(pictures: Mapping[str, Images]) -> Iterator[str]:
-    if pictures:
-        yield "  image_columns:   # addresses of images, which are features beside the others"
-    for name, images in pictures.items():
-        yield f"    {_scalar(name)}:"
-        yield f"      size: {images.size}   # pixels of one side; smaller is faster"
-        if images.resize == "letterbox":
-            yield "      resize: letterbox   # the images have several shapes"
-        yield f"      channels: {images.channels}"
-        yield from (f"    {line}" for line in _scale(images.bits))
-        yield f"      encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}"
-
-
-def _scale(bits: int) -> list[str]:
-    """How more than 8 bits become pixels: right for any file, as the values in use are unknown."""
-    if bits <= 8:
-        return []
-    return [
-        f"  # Files have {bits} bits per channel. Each is scaled by its own percentiles; where the",
-        "  # values mean something, `scale: {range: [BLACK, WHITE]}` keeps them comparable.",
-        "  scale: percentiles",
-    ]
-
-
 _METRICS = {
     "binary_classification": "maximize: auc",
     "multiclass_classification": "maximize: accuracy",
@@ -176,110 +135,17 @@ def _head(what: str, counts: str, owner: str, budget: str) -> Iterator[str]:
     yield MODELINE
     yield from textwrap.wrap(
         f"{what} {counts}".strip(),
-        _WIDTH,
+        WIDTH,
         initial_indent="# ",
         subsequent_indent="# ",
         break_on_hyphens=False,
     )
     yield "# Written by `trellis new experiment`: read every choice once. An editor shows what a"
     yield "# key means; `trellis reference` prints them all; `trellis check FILE` checks the file."
-    yield f"owner: {_scalar(owner)}"
+    yield f"owner: {scalar(owner)}"
     yield 'schedule: manual   # or UTC cron, as in "0 6 * * 1", or @daily'
     yield f"budget: {budget}   # a run that may cost more is refused before anything is spent"
     yield ""
-
-
-def _source(rows: Rows, roles: Roles) -> Iterator[str]:
-    columns, usable = "*", []
-    label = identifier(roles.label.name)
-    if roles.cast:
-        columns = f"* REPLACE (CAST({label} AS INT64) AS {label})"
-        yield f"  # {roles.label.name} is stored as numbers with decimals; a class is a whole one."
-    if roles.label.nulls and roles.task == MULTILABEL:
-        columns = f"* REPLACE (IFNULL({label}, '') AS {label})"
-        yield f"  # {roles.label.nulls:,} rows without a label count as rows of no class."
-    elif roles.label.nulls:
-        usable = [f"WHERE {label} IS NOT NULL"]
-        yield f"  # {roles.label.nulls:,} rows without a label are left out."
-    yield from _rows(rows, roles, columns, usable)
-    if rows.partition:
-        yield f"  partition: {_scalar(rows.partition)}   # a run takes its interval's rows"
-    yield f"  key: {_scalar(roles.key or KEY)}   # identifies a row"
-    yield f"  label: {_scalar(roles.label.name)}   # what is predicted"
-    for name, why in roles.left_out:
-        yield f"  # no feature: {_line(name)}, {why}"
-    if roles.texts:
-        yield from _wrapped(
-            "If its words are informative, name such a column in `features` and in `text: [...]`: "
-            f"{', '.join(roles.texts)}"
-        )
-    if roles.features is not None:
-        yield from _list("  features:", roles.features)
-    if roles.codes:
-        yield from _wrapped(
-            "Whole numbers with few values; name those that are codes, not amounts, in "
-            f"`categorical: [...]`: {', '.join(roles.codes)}"
-        )
-    yield f"  shards: {_shards(rows.rows)}"
-
-
-def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator[str]:
-    """The table, or a query where it lacks a key. columns: what to select. usable: a WHERE."""
-    table = identifier(rows.address)
-    if roles.key is None:
-        content = "TO_HEX(SHA256(TO_JSON_STRING(t)))"
-        number = "ROW_NUMBER() OVER (PARTITION BY TO_JSON_STRING(t))"
-        if rows.copies > _MANY_COPIES * rows.rows:
-            # Few columns of few values: copies are what such rows look like, not a mistake.
-            yield "  # No column identifies a row: its content does, with a number among copies."
-            yield f"  # {rows.copies:,} of {rows.rows:,} rows equal another one, and stay. If these"
-            yield "  # are the same things twice, add as the query's last line"
-            yield f"  #   QUALIFY {number} = 1"
-            key = f"CONCAT({content}, '-', CAST({number} AS STRING))"
-            lines = [f"SELECT {key} AS {KEY}, t.{columns}", f"FROM {table} AS t", *usable]
-        else:
-            yield "  # No column identifies a row, so its content does; copies count once."
-            lines = [
-                f"SELECT {content} AS {KEY}, t.{columns}",
-                f"FROM {table} AS t",
-                *usable,
-                f"QUALIFY {number} = 1",
-            ]
-    else:
-        lines = [f"SELECT {columns} FROM {table}", *usable]
-    if len(lines) > 1 or columns != "*":
-        yield "  query: |"
-        yield from (f"    {line}" for line in lines)
-    else:
-        yield f"  bigquery: {_scalar(rows.address)}"
-
-
-def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:
-    if roles.splits:
-        name, values = roles.splits
-        named = "; ".join(f"{k}: {', '.join(v)}" for k, v in values.items())
-        yield from _wrapped(f"{name} says which split a row is in ({named}).")
-        parts = ", ".join(f"{k}: [{', '.join(map(_scalar, v))}]" for k, v in values.items())
-        yield f"  split: {{column: {_scalar(name)}, names: {{{parts}}}}}"
-        return
-    if roles.group:
-        yield f"  # Rows of one {roles.group} stay in one split: they are no independent evidence."
-        yield f"  split: {{by: {_scalar(roles.group)}}}"
-    elif classes and rows.rows < _SMALL and roles.task != MULTILABEL:
-        label = _scalar(roles.label.name)
-        shares = f"  split: {{stratify: {label}, train: 60, validation: 20, test: 20}}"
-        yield from _shares(shares, "few rows, so every class is divided exactly")
-    elif rows.rows < _SMALL:
-        yield from _shares("  split: {train: 60, validation: 20, test: 20}", "few rows")
-    if roles.moments and not roles.group:
-        yield from _wrapped(
-            "To learn from the past and be scored on what came later: "
-            f"split: {{time: {roles.moments[0]}, validation: DAY, test: DAY}}"
-        )
-
-
-def _shares(split: str, why: str) -> list[str]:
-    return [f"{split}   # {why}"]
 
 
 def _training(
@@ -319,7 +185,7 @@ def _positive(task: str, classes: Mapping[str, int]) -> list[str]:
         return []
     names = sorted(classes, key=natural_order)
     return [
-        f"positive: {_scalar(names[1])}   # not {_line(names[0])}: its metrics, curves and "
+        f"positive: {scalar(names[1])}   # not {line(names[0])}: its metrics, curves and "
         "thresholds lead"
     ]
 
@@ -374,40 +240,8 @@ def _counts(classes: Mapping[str, int]) -> str:
         return ""
     shown = list(classes.items())[:10]
     more = f", and {len(classes) - 10} more" if len(classes) > 10 else ""
-    return f"Classes: {', '.join(f'{_line(n)} {count:,}' for n, count in shown)}{more}."
+    return f"Classes: {', '.join(f'{line(n)} {count:,}' for n, count in shown)}{more}."
 
 
 def _guessed(roles: Roles) -> str:
     return f"   # the label has {roles.label.distinct:,} values and is {roles.label.type}"
-
-
-def _shards(examples: int) -> int:
-    return max(1, min(64, examples // 5_000 or 2))
-
-
-def _list(key: str, names: Sequence[str]) -> Iterator[str]:
-    yield key
-    indent = "    "
-    text = ", ".join(_scalar(name) for name in names)
-    lines = textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
-    yield f"{indent}[{lines[0]}" + ("]" if len(lines) == 1 else "")
-    for number, line in enumerate(lines[1:], 2):
-        yield f"{indent} {line}" + ("]" if number == len(lines) else "")
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        _line(text), _WIDTH, initial_indent="  # ", subsequent_indent="  # ", break_on_hyphens=False
-    )
-
-
-def _line(text: Any) -> str:
-    return " ".join(str(text).split())
-
-
-def _scalar(value: str) -> str:
-    """A text as YAML, quoted where it must be."""
-    plain = re.fullmatch(r"[A-Za-z_][\w./-]*|gs://[\w./-]+", value)
-    return (
-        value if plain and yaml.safe_load(value) == value else json.dumps(value, ensure_ascii=False)
-    )

@@ -6,13 +6,33 @@ import glob
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from trellis.new import appending, files, images, pictures
+from trellis.new import appending, files, images, named_images, pictures
 from trellis.new.described import DataError, File, Note, Reading, and_more, lines
 from trellis.new.loading import Load
 from trellis.results.index import client_of
 from trellis.workflow.spec.platform import Platform
+
+
+class Beside(NamedTuple):
+    """A table that names the images of a folder. column: of the names; None for what they say."""
+
+    table: Path
+    column: str | None
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> "Beside | None":
+        """The table that the arguments name. Raises DataError for --image without it."""
+        if options.table is None:
+            if options.image is not None:
+                raise DataError("--image is a column of --table, which is not given")
+            return None
+        return cls(options.table, options.image)
+
+    def options(self) -> list[str]:
+        """The command's options that say the same."""
+        return ["--table", str(self.table), *(["--image", self.column] if self.column else [])]
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -43,7 +63,8 @@ def run(group: Platform, options: argparse.Namespace, reading: Reading) -> None:
     if options.key and not options.append:
         raise DataError("--key is for --append, which compares the keys with those of the table")
     paths = expanded(options.data)
-    if paths[0].is_dir():
+    beside = Beside.of(options)
+    if paths[0].is_dir() and beside is None:
         if options.append:
             raise DataError(
                 f"{paths[0]} is a folder, and --append is for rows of a table: upload these images "
@@ -53,13 +74,13 @@ def run(group: Platform, options: argparse.Namespace, reading: Reading) -> None:
         print(upload_images(group, paths[0], options.to))
         return
     if not options.append:
-        print(load(group, read(group, paths, options.to, reading), options.to))
+        print(load(group, read(group, paths, options.to, reading, beside), options.to))
         return
     check_name(options.to)
     client = bigquery(group)
     known = appending.existing(client, options.to)
     reading = dataclasses.replace(reading, types=appending.types(known))
-    file = read(group, paths, options.to, reading)
+    file = read(group, paths, options.to, reading, beside)
     file = appending.fitted(file, options.to, known)
     rows = Load(client, file, options.to, known.location, known)
     if rows.earlier() is None:
@@ -80,16 +101,33 @@ def expanded(data: Sequence[str]) -> list[Path]:
     return found
 
 
-def read(group: Platform, paths: Sequence[Path], place: str, reading: Reading) -> File:
-    """The table in files; says what it was taken for, and what reading changed.
+def read(
+    group: Platform,
+    paths: Sequence[Path],
+    place: str,
+    reading: Reading,
+    beside: Beside | None = None,
+) -> File:
+    """The table in files, or of a folder of images; says what it was taken for, and what reading
+    changed.
 
-    place: DATASET.TABLE, where it will be.
+    place: DATASET.TABLE, where it will be. beside: the table that names a folder's images.
     """
     check_name(place)
     folder = group.uri("/".join(place.split(".")[-2:]))
-    file = files.read(paths, reading, folder)
+    if beside is None:
+        file = files.read(paths, reading, folder)
+    elif not paths[0].is_dir():
+        raise DataError(f"{paths[0]} is no folder, and --table names the images of one")
+    else:
+        _check_alone(paths)
+        file = files.read(beside.table, reading)
+        file = named_images.joined(
+            paths[0], beside.table, file, folder, beside.column, tuple(reading.types)
+        )
+    what = and_more(paths) if beside is None else f"{paths[0]} and {beside.table}"
     count = f"{file.table.num_rows:,} rows, {file.table.num_columns} columns"
-    say(f"{and_more(paths)}: a table ({file.form}), {count}", file.notes)
+    say(f"{what}: a table ({file.form}), {count}", file.notes)
     return file
 
 

@@ -1,0 +1,192 @@
+"""The section `source` of a new experiment file on rows: every choice with its reason beside it."""
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from trellis.new.described import Images, Rows
+from trellis.new.roles import Roles
+from trellis.workflow.sql import identifier
+from trellis_contracts.tasks import MULTILABEL
+
+KEY = "row_key"
+"""The column that identifies rows which no column of their own identifies."""
+
+SMALL = 2000
+"""Examples below which validation and test get larger shares."""
+
+WIDTH = 96
+
+_MANY_COPIES = 0.05
+"""Share of rows that equal another one from which they are no mistake."""
+
+
+def of_rows(
+    rows: Rows, roles: Roles, classes: Mapping[str, int], pictures: Mapping[str, Images]
+) -> Iterator[str]:
+    """The lines of the section. classes, pictures: as `trellis.new.text.of_rows` has them."""
+    yield "source:"
+    yield from _source(rows, roles)
+    yield from _pictures(pictures)
+    yield from _split(rows, roles, classes)
+
+
+def _source(rows: Rows, roles: Roles) -> Iterator[str]:
+    columns, usable = "*", []
+    label = identifier(roles.label.name)
+    if roles.cast:
+        columns = f"* REPLACE (CAST({label} AS INT64) AS {label})"
+        yield f"  # {roles.label.name} is stored as numbers with decimals; a class is a whole one."
+    if roles.label.nulls and roles.task == MULTILABEL:
+        columns = f"* REPLACE (IFNULL({label}, '') AS {label})"
+        yield f"  # {roles.label.nulls:,} rows without a label count as rows of no class."
+    elif roles.label.nulls:
+        usable = [f"{label} IS NOT NULL"]
+        yield f"  # {roles.label.nulls:,} rows without a label are left out."
+    for name in roles.images:
+        if (column := rows.column(name)) and column.nulls:
+            usable.append(f"{identifier(name)} IS NOT NULL")
+            yield f"  # {column.nulls:,} rows without an image in {line(name)} are left out."
+    where = [f"WHERE {' AND '.join(usable)}"] if usable else []
+    yield from _rows(rows, roles, columns, where)
+    if rows.partition:
+        yield f"  partition: {scalar(rows.partition)}   # a run takes its interval's rows"
+    yield f"  key: {scalar(roles.key or KEY)}   # identifies a row"
+    yield f"  label: {scalar(roles.label.name)}   # what is predicted"
+    for name, why in roles.left_out:
+        yield f"  # no feature: {line(name)}, {why}"
+    if roles.texts:
+        yield from _wrapped(
+            "If its words are informative, name such a column in `features` and in `text: [...]`: "
+            f"{', '.join(roles.texts)}"
+        )
+    if roles.features is not None:
+        yield from _list("  features:", roles.features)
+    if roles.codes:
+        yield from _wrapped(
+            "Whole numbers with few values; name those that are codes, not amounts, in "
+            f"`categorical: [...]`: {', '.join(roles.codes)}"
+        )
+    yield f"  shards: {shards(rows.rows)}"
+
+
+def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator[str]:
+    """The table, or a query where it lacks a key. columns: what to select. usable: a WHERE."""
+    table = identifier(rows.address)
+    if roles.key is None:
+        content = "TO_HEX(SHA256(TO_JSON_STRING(t)))"
+        number = "ROW_NUMBER() OVER (PARTITION BY TO_JSON_STRING(t))"
+        if rows.copies > _MANY_COPIES * rows.rows:
+            # Few columns of few values: copies are what such rows look like, not a mistake.
+            yield "  # No column identifies a row: its content does, with a number among copies."
+            yield f"  # {rows.copies:,} of {rows.rows:,} rows equal another one, and stay. If these"
+            yield "  # are the same things twice, add as the query's last line"
+            yield f"  #   QUALIFY {number} = 1"
+            key = f"CONCAT({content}, '-', CAST({number} AS STRING))"
+            lines = [f"SELECT {key} AS {KEY}, t.{columns}", f"FROM {table} AS t", *usable]
+        else:
+            yield "  # No column identifies a row, so its content does; copies count once."
+            lines = [
+                f"SELECT {content} AS {KEY}, t.{columns}",
+                f"FROM {table} AS t",
+                *usable,
+                f"QUALIFY {number} = 1",
+            ]
+    else:
+        lines = [f"SELECT {columns} FROM {table}", *usable]
+    if len(lines) > 1 or columns != "*":
+        yield "  query: |"
+        yield from (f"    {line}" for line in lines)
+    else:
+        yield f"  bigquery: {scalar(rows.address)}"
+
+
+def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:
+    if roles.splits:
+        name, values = roles.splits
+        named = "; ".join(f"{k}: {', '.join(v)}" for k, v in values.items())
+        yield from _wrapped(f"{name} says which split a row is in ({named}).")
+        parts = ", ".join(f"{k}: [{', '.join(map(scalar, v))}]" for k, v in values.items())
+        yield f"  split: {{column: {scalar(name)}, names: {{{parts}}}}}"
+        return
+    if roles.group:
+        yield f"  # Rows of one {roles.group} stay in one split: they are no independent evidence."
+        yield f"  split: {{by: {scalar(roles.group)}}}"
+    elif classes and rows.rows < SMALL and roles.task != MULTILABEL:
+        label = scalar(roles.label.name)
+        shares = f"  split: {{stratify: {label}, train: 60, validation: 20, test: 20}}"
+        yield from because(shares, "few rows, so every class is divided exactly")
+    elif rows.rows < SMALL:
+        yield from because("  split: {train: 60, validation: 20, test: 20}", "few rows")
+    if roles.moments and not roles.group:
+        yield from _wrapped(
+            "To learn from the past and be scored on what came later: "
+            f"split: {{time: {roles.moments[0]}, validation: DAY, test: DAY}}"
+        )
+
+
+def because(split: str, why: str) -> list[str]:
+    """The line of a split, with its reason."""
+    return [f"{split}   # {why}"]
+
+
+def _pictures(pictures: Mapping[str, Images]) -> Iterator[str]:
+    if pictures:
+        yield "  image_columns:   # addresses of images, which are features beside the others"
+    for name, images in pictures.items():
+        yield f"    {scalar(name)}:"
+        yield f"      size: {images.size}   # pixels of one side; smaller is faster"
+        if images.resize == "letterbox":
+            yield "      resize: letterbox   # the images have several shapes"
+        yield f"      channels: {images.channels}"
+        yield from (f"    {line}" for line in scale(images.bits))
+        yield f"      encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}"
+
+
+def scale(bits: int) -> list[str]:
+    """How more than 8 bits become pixels: right for any file, as the values in use are unknown."""
+    if bits <= 8:
+        return []
+    return [
+        f"  # Files have {bits} bits per channel. Each is scaled by its own percentiles; where the",
+        "  # values mean something, `scale: {range: [BLACK, WHITE]}` keeps them comparable.",
+        "  scale: percentiles",
+    ]
+
+
+def shards(examples: int) -> int:
+    """Files of the train split."""
+    return max(1, min(64, examples // 5_000 or 2))
+
+
+def _list(key: str, names: Sequence[str]) -> Iterator[str]:
+    yield key
+    indent = "    "
+    text = ", ".join(scalar(name) for name in names)
+    lines = textwrap.wrap(text, WIDTH, break_on_hyphens=False, break_long_words=False)
+    yield f"{indent}[{lines[0]}" + ("]" if len(lines) == 1 else "")
+    for number, line in enumerate(lines[1:], 2):
+        yield f"{indent} {line}" + ("]" if number == len(lines) else "")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        line(text), WIDTH, initial_indent="  # ", subsequent_indent="  # ", break_on_hyphens=False
+    )
+
+
+def line(text: Any) -> str:
+    """The text in one line."""
+    return " ".join(str(text).split())
+
+
+def scalar(value: str) -> str:
+    """A text as YAML, quoted where it must be."""
+    plain = re.fullmatch(r"[A-Za-z_][\w./-]*|gs://[\w./-]+", value)
+    return (
+        value if plain and yaml.safe_load(value) == value else json.dumps(value, ensure_ascii=False)
+    )
