@@ -27,6 +27,7 @@ DATA = {
     "heartbeats": ("demo.heartbeats_data", "{project}.research.heartbeats"),
     "lesions": ("demo.lesions_data", "gs://{bucket}/lesions/ {project}.research.lesions"),
     "patients": ("demo.patients_data", "{project}.research.visits"),
+    "torch-digits": ("demo.digits_data", "gs://{bucket}/digits/"),
     "cassava": ("demo.cassava_data", "gs://{bucket}/cassava/"),
     "cats-vs-dogs": ("demo.cats_vs_dogs_data", "gs://{bucket}/cats-vs-dogs/"),
     "chest-xrays": ("demo.chest_xrays_data", "gs://{bucket}/chest-xrays/"),

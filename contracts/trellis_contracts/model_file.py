@@ -14,6 +14,7 @@ or, of any other library, in place of these three
 
     def fit(data, hyperparameters, report): ...          # a predictor; may take `run` as fourth
     def load(folder): ...                                # the predictor that was saved there
+    SEVERAL_WORKERS = True                               # optional: fit trains with run.workers
 
 trainer/models/own.py and trainer/estimators/own_file.py explain the functions. Airflow's side
 checks the file where there is no TensorFlow, and where executing it would run a stranger's code in
@@ -95,7 +96,8 @@ class Declaration:
     description: the docstring's first line. inputs: kinds of dataset that it reads.
     hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
     in. loss, metrics: whether it has a loss, and metrics, of its own. estimator: whether it defines
-    `fit` and `load`, in place of a Keras model's `build`.
+    `fit` and `load`, in place of a Keras model's `build`. several_workers: whether its `fit` trains
+    one model on several machines.
     """
 
     description: str = ""
@@ -104,6 +106,7 @@ class Declaration:
     loss: bool = False
     metrics: bool = False
     estimator: bool = False
+    several_workers: bool = False
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -152,6 +155,10 @@ def read(
             inputs = tuple(value)
         elif value is not None:
             mistakes.append(Mistake(node.lineno, f"INPUTS: {_INPUTS}"))
+    several_workers = False
+    if node := names.get("SEVERAL_WORKERS"):
+        several_workers = _literal(node, "SEVERAL_WORKERS", mistakes) is True
+        mistakes += _several_workers(node, defined)
     if not mistakes:
         known = {*common, *hyperparameters}
         mistakes = [Mistake(*found) for found in model_functions.unknown(defined, known)]
@@ -159,7 +166,7 @@ def read(
         raise ModelFileError(mistakes)
     about = (ast.get_docstring(tree) or "").partition("\n")[0]
     loss, metrics = (name in defined and not estimator for name in ("loss", "metrics"))
-    return Declaration(about, inputs, hyperparameters, loss, metrics, estimator)
+    return Declaration(about, inputs, hyperparameters, loss, metrics, estimator, several_workers)
 
 
 def expected(words: Mapping[str, Any]) -> str:
@@ -235,6 +242,17 @@ def _functions(defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
         if name in defined and not _takes(defined[name].args, len(expected[name]), _MORE.get(name)):
             more = " (or with `run` as fourth)" if name in _MORE else ""
             yield Mistake(defined[name].lineno, f"expected {_signature(expected, name)}{more}")
+
+
+def _several_workers(node: ast.expr, defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, bool)):
+        yield Mistake(node.lineno, "SEVERAL_WORKERS: expected True or False")
+    elif "fit" not in defined:
+        message = "SEVERAL_WORKERS: is of a file with fit; a Keras model always trains on several"
+        yield Mistake(node.lineno, message)
+    elif node.value and not _takes(defined["fit"].args, len(_OF_ESTIMATOR["fit"]) + 1, None):
+        message = "SEVERAL_WORKERS: fit takes no fourth argument `run`, which says who they are"
+        yield Mistake(defined["fit"].lineno, message)
 
 
 def _signature(functions: Mapping[str, tuple[str, ...]], name: str) -> str:

@@ -76,6 +76,17 @@ def test_a_file_of_another_library_has_the_hyperparameters_that_it_declares_alon
         table(learning_rate=10)
 
 
+FIT_RUN = "def fit(data, hyperparameters, report, run): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "several"),
+    [("", False), ("SEVERAL_WORKERS = False\n", False), ("SEVERAL_WORKERS = True\n", True)],
+)
+def test_a_file_says_whether_it_trains_on_several_workers(line, several):
+    assert model_file.read(f"{line}{FIT_RUN}{LOAD}", COMMON).several_workers is several
+
+
 WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
 
 
@@ -127,6 +138,10 @@ WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
         (declared(f'{{"default": 8, {WIDE}}}', "learning_rate"), "every model has it; leave it"),
         (declared(f'{{"default": 8, {WIDE}}}', "epochs"), "no name for a hyperparameter"),
         (declared(f'{{"default": 8, {WIDE}}}', "Width"), "no name for a hyperparameter"),
+        (f"SEVERAL_WORKERS = 'two'\n{FIT_RUN}{LOAD}", "line 1: SEVERAL_WORKERS: expected True or"),
+        (f"SEVERAL_WORKERS = 2 > 1\n{FIT_RUN}{LOAD}", "line 1: SEVERAL_WORKERS: `2 > 1` would"),
+        (f"SEVERAL_WORKERS = True\n{FIT}{LOAD}", "line 2: SEVERAL_WORKERS: fit takes no fourth"),
+        (f"SEVERAL_WORKERS = True\n{BUILD}", "line 1: SEVERAL_WORKERS: is of a file with fit"),
         (f'INPUTS = ["text"]\n{BUILD}', 'line 1: INPUTS: expected ["image"] or ["table"]'),
     ],
 )

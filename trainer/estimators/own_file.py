@@ -23,6 +23,7 @@ server. No TensorFlow is imported here.
 """
 
 import inspect
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -33,13 +34,15 @@ import numpy as np
 from trainer import storage
 from trainer.estimators.batch import Batch, of_stored
 from trainer.estimators.data import Data
-from trainer.estimators.report import Report, Run
+from trainer.estimators.report import Report, Run, Workers
 from trainer.metrics.decision import Threshold
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
 from trainer.models.own import read as read_own
 from trainer.stored import StoredBatch
+from trainer.training import cluster, rendezvous
 from trainer.training import scores as scored
+from trainer.training.cluster import ALONE, Cluster
 from trainer.training.protocol import Fitted
 from trainer.training.settings import Settings
 from trellis_contracts import documents
@@ -65,13 +68,25 @@ class FileEstimator:
         at_end: Callable[[], None],
     ) -> int:
         """See trainer.training.protocol.Estimator."""
-        report = Report(settings)
-        predictor = self.learn(
-            settings, Data(settings.dataset, self._seen(dataset)), dataset, report
-        )
+        peers = cluster.from_environment(os.environ)
+        rendezvous.meet(peers, "fit")
+        report = Report(settings, writes=peers.is_chief)
+        data = Data(settings.dataset, self._seen(dataset))
+        if not peers.is_chief:
+            self._call_fit(settings, data, report, peers)
+            at_end()
+            return 0
+        predictor = self.learn(settings, data, dataset, report, peers)
         found = scored.of_split(predictor, settings.dataset, dataset, "validation")
         history = report.end(found.figures(None))
-        finish(Fitted(predictor=predictor, history=history, best_epoch=len(history)))
+        finish(
+            Fitted(
+                predictor=predictor,
+                history=history,
+                best_epoch=len(history),
+                strategy="multi_worker" if len(peers) > 1 else "single",
+            )
+        )
         at_end()
         return 0
 
@@ -79,19 +94,33 @@ class FileEstimator:
         return dataset.only(self._own.declaration.inputs)
 
     def learn(
-        self, settings: Settings, data: Data, dataset: DatasetDescription, report: Report
+        self,
+        settings: Settings,
+        data: Data,
+        dataset: DatasetDescription,
+        report: Report,
+        peers: Cluster = ALONE,
     ) -> "FilePredictor":
         """Call the file's `fit`. Raises ModelError if it fails, or returns no predictor."""
-        settings.places.checkpoints.mkdir(parents=True, exist_ok=True)
-        run = Run(settings.epochs, settings.seed, settings.metric, settings.places.checkpoints)
+        found = self._call_fit(settings, data, report, peers)
+        return FilePredictor(self._own, found, dataset, "fit")
+
+    def _call_fit(self, settings: Settings, data: Data, report: Report, peers: Cluster) -> Any:
+        report.checkpoints.mkdir(parents=True, exist_ok=True)
+        run = Run(
+            settings.epochs,
+            settings.seed,
+            settings.metric,
+            report.checkpoints,
+            Workers(tuple(peers.addresses.values()), peers.names.index(peers.name)),
+        )
         arguments = [data, settings.hyperparameters, report, run]
         taken = self._own.guarded(lambda: inspect.signature(self._own.module.fit))
         try:
             taken.bind(*arguments)
         except TypeError:
             del arguments[-1]
-        found = self._own.call("fit", *arguments)
-        return FilePredictor(self._own, found, dataset, "fit")
+        return self._own.call("fit", *arguments)
 
     def load(self, folder: Path, dataset: DatasetDescription) -> "FilePredictor":
         """See trainer.training.protocol.Estimator."""

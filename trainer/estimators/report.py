@@ -1,5 +1,6 @@
 """What a group's own `fit` is given beside its data: `report`, and `run`."""
 
+import json
 import math
 import os
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 from tensorboard.summary import Writer
 
+from trainer import storage
 from trainer.models import ModelError
 from trainer.training.settings import Settings
 
@@ -18,16 +20,34 @@ _RESERVED = ("epoch", "seconds")
 
 
 @dataclass(frozen=True)
+class Workers:
+    """The machines that train one model together, each with the same data and arguments.
+
+    addresses: host:port of each, the first one's first, in the same order everywhere; the ports are
+    free, and reached from all of them. rank: the own place among them, from 0. What `fit` returns
+    on the first is saved and scored; what it returns on others is not looked at.
+    """
+
+    addresses: tuple[str, ...] = ("",)
+    rank: int = 0
+
+    def __len__(self) -> int:
+        return len(self.addresses)
+
+
+@dataclass(frozen=True)
 class Run:
     """epochs: passes over the train split, of the experiment's `epochs`. seed: of all that is drawn
     at random. metric: the one that decides, on the validation split. checkpoints: a folder that is
-    there again when a lost machine's work starts anew; empty at first.
+    there again when a lost machine's work starts anew; empty at first, and the same for all
+    workers. workers: more than one only where the file says SEVERAL_WORKERS = True.
     """
 
     epochs: int
     seed: int
     metric: str
     checkpoints: Path
+    workers: Workers = Workers()
 
 
 class Report:
@@ -37,18 +57,25 @@ class Report:
     next one. Others are Keras' names: loss is of the train split, val_loss of the validation split.
     Each is a line of the log and a row of metrics.json, and goes to the tuner and to TensorBoard.
     To report nothing is fine: what counts is measured at the end, on the predictor that fit
-    returns.
+    returns. Epochs that were reported before a lost machine's work started anew, and are not
+    reported again, stay in the history, if `fit` has left anything in run.checkpoints.
+
+    writes: whether this process's figures count: of several workers, only the first's do.
     """
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, *, writes: bool = True):
         self._metric, self._epochs = settings.metric, settings.epochs
+        self.checkpoints = settings.places.checkpoints / "fit"
+        """The folder of `fit`."""
+        self._kept, self._writes = settings.places.checkpoints / "report.json", writes
         self._logs = settings.places.logs
         self._boards: dict[str, Writer] = {}
-        self._rows: list[dict[str, float]] = []
+        self._rows = self._before()
+        self._resumed = bool(self._rows)
         self._begun = time.monotonic()
         self._tuner: Any = None
         # Vertex AI sets the trial's id; local runs have no tuner to report to.
-        if os.environ.get("CLOUD_ML_TRIAL_ID"):
+        if writes and os.environ.get("CLOUD_ML_TRIAL_ID"):
             import hypertune
 
             self._tuner = hypertune.HyperTune()
@@ -57,6 +84,10 @@ class Report:
         self, metric: float | None = None, epoch: int | None = None, **figures: float
     ) -> None:
         """Raises ModelError for what is no figure, or no later epoch."""
+        if self._resumed and epoch is not None:
+            # It goes on from an epoch of its choice.
+            self._rows = [row for row in self._rows if row["epoch"] < epoch]
+        self._resumed = False
         last = int(self._rows[-1]["epoch"]) if self._rows else 0
         epoch = last + 1 if epoch is None else epoch
         if isinstance(epoch, bool) or epoch != int(epoch) or epoch <= last:
@@ -83,10 +114,22 @@ class Report:
             board.close()
         return self._rows
 
+    def _before(self) -> list[dict[str, float]]:
+        """The rows of an earlier start, if it has left something to go on from."""
+        if not (self.checkpoints.is_dir() and any(self.checkpoints.iterdir())):
+            return []
+        try:
+            found: list[dict[str, float]] = json.loads(self._kept.read_text())
+        except FileNotFoundError:  # it was killed before it reported anything
+            return []
+        return found
+
     def _add(self, row: dict[str, float]) -> None:
         now = time.monotonic()
         self._rows.append({**row, "seconds": round(now - self._begun, 3)})
         self._begun = now
+        if self._writes:
+            storage.write_text(self._kept, json.dumps(self._rows))
         figures = [f"{name} {value:.4g}" for name, value in row.items() if name != "epoch"]
         print(f"epoch {row['epoch']}/{self._epochs}", *figures, flush=True)
 
@@ -94,7 +137,7 @@ class Report:
         """Report the last row to the tuner and to TensorBoard: once it is known whether it is the
         last of all, whose metrics are those of the predictor.
         """
-        if not self._rows:
+        if not self._rows or not self._writes:
             return
         name, row = f"val_{self._metric}", self._rows[-1]
         if self._tuner is not None and name in row:

@@ -55,15 +55,24 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
     if isinstance(settings.hyperparameters, Common):
         _check_common(settings, settings.hyperparameters, dataset, refuse)
     else:
-        _check_one_process(settings)
+        _check_processes(settings)
 
 
-def _check_one_process(settings: Settings) -> None:
+def _check_processes(settings: Settings) -> None:
+    """Refuse machines that a file's own `fit` does not know of."""
     peers = cluster.from_environment(os.environ)
-    if settings.strategy not in ("auto", "single") or len(peers) > 1:
+    several = settings.own is not None and settings.own.declaration.several_workers
+    known = ("auto", "multi_worker") if several else ("auto", "single")
+    if settings.strategy not in known or peers.has_servers:
         raise TrainingError(
-            f"{settings.model} has a function fit, which runs in one process: leave out "
-            "--strategy, and give the job one machine"
+            f"{settings.model} has a function fit, which decides by itself how it trains: leave "
+            "out --strategy, and give the job no servers"
+        )
+    if len(peers) > 1 and not several:
+        raise TrainingError(
+            f"{settings.model} has a function fit, which runs in one process: give the job "
+            "one machine, or write SEVERAL_WORKERS = True in the file if its fit trains with "
+            "run.workers"
         )
 
 

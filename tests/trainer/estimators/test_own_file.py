@@ -1,6 +1,7 @@
 """A file with `fit` and `load`: trained, scored, saved and served without TensorFlow."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -256,12 +257,35 @@ def test_a_training_that_was_killed_goes_on_from_what_it_left(train, written):
     with pytest.raises(KeyboardInterrupt):
         train(path, epochs=4)
     metrics = json.loads(train(path, epochs=4).places.metrics.read_text())
-    assert [(row["epoch"], row["done_before"]) for row in metrics["history"]] == [(3, 2), (4, 2)]
+    assert [(row["epoch"], row["done_before"]) for row in metrics["history"]] == [
+        *((1, 0), (2, 0)),
+        *((3, 2), (4, 2)),
+    ]
+
+
+def test_one_that_starts_over_reports_all_again(train, written):
+    """It left nothing to go on from, so nothing that it reported before counts."""
+    body = (
+        "    import os\n"
+        "    for epoch in range(1, run.epochs + 1):\n"
+        "        report(loss=epoch / 10)\n"
+        "        if epoch == 2 and os.environ.pop('BREAK', None):\n"
+        "            raise KeyboardInterrupt\n"
+        "    return Constant([0.5, 0.5])\n"
+    )
+    path = written(body, START.replace("report):", "report, run):"))
+    os.environ["BREAK"] = "1"
+    with pytest.raises(KeyboardInterrupt):
+        train(path, epochs=3)
+    metrics = json.loads(train(path, epochs=3).places.metrics.read_text())
+    assert [(row["epoch"], row["loss"]) for row in metrics["history"]] == [
+        *((1, 0.1), (2, 0.2), (3, 0.3)),
+    ]
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "multi_worker", "parameter_server"])
 def test_several_replicas_are_refused_before_anything_is_trained(train, strategy):
-    with pytest.raises(TrainingError, match="fit, which runs in one process"):
+    with pytest.raises(TrainingError, match="fit, which decides by itself how it trains"):
         train(strategy=strategy)
 
 

@@ -63,6 +63,11 @@ FILES = {
         "def fit(data, hyperparameters, report): ...\ndef load(folder): ...\n",
         "which runs in one process",
     ),
+    "own fit with servers": (
+        "OWN", MODEL,
+        "def fit(data, hyperparameters, report): ...\ndef load(folder): ...\n",
+        "knows of no servers",
+    ),
     "own file without build": ("OWN", "def build", "def built", "there is no function"),
     "own file too long": ("OWN", "", "#" * (1 << 20), "up to 1 MiB"),
     "own file missing": ("GOOD", "model: dense", "model: mine.py", "cannot be read"),

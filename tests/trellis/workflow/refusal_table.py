@@ -93,7 +93,8 @@ TABLE = {
     ("training.data_checks:_check_common", "on which decision_threshold"): (
         "a threshold of one class"
     ),
-    ("training.data_checks:_check_one_process", "in one process"): "own fit on workers",
+    ("training.data_checks:_check_processes", "in one process"): "own fit on workers",
+    ("training.data_checks:_check_processes", "decides by itself"): "own fit with servers",
     ("training.scores:of_split", "in its files"): OURS,
     ("training.class_weights:_named", "has no class"): "weights of no class",
     ("training.cluster:from_environment", "supports only chief"): OURS,

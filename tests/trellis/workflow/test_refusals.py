@@ -29,6 +29,7 @@ BACKBONE = BACKBONE.replace("    layers: {from: 1, to: 4}\n", "").replace(
 )
 OWN = GOOD.replace("model: dense", "model: mine.py").replace("    layers: {from: 1, to: 4}\n", "")
 OWN_WORKERS = OWN.replace("  epochs: 10", "  epochs: 10\n  machines: {workers: 2}")
+OWN_SERVERS = OWN_WORKERS.replace("workers: 2", "parameter_servers: {}")
 OWN_SETS = OWN.replace("multiclass", "multilabel").replace(
     "train:", "hyperparameters: {class_weights: balanced}\ntrain:"
 )
@@ -93,6 +94,7 @@ def test_check_refuses_it_in_the_file(name, tmp_path):
         model = model.replace(old, new, 1) if old else new + model
         text = OWN_SETS if "class weights" in name else text
         text = OWN_WORKERS if "on workers" in name else text
+        text = OWN_SERVERS if "with servers" in name else text
         (tmp_path / "mine.py").write_text(model)
         if name.startswith("own loss"):
             (tmp_path / "mine.py").write_text(cases.MODEL)

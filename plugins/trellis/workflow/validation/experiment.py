@@ -60,7 +60,9 @@ def _counts(experiment: Experiment) -> Iterator[Problem]:
         if tune.parallel > tune.trials:
             yield Problem(("tune", "parallel"), f"got {tune.parallel} of only {tune.trials} trials")
     workers, shards = train.machines.workers, experiment.source.shards
-    if workers > shards and train.machines.parameter_servers is None:
+    # What a file's own `fit` reads, it divides by itself.
+    networks = bool(experiment.networks)
+    if networks and workers > shards and train.machines.parameter_servers is None:
         yield Problem(
             ("source", "shards"),
             f"got {shards} for {workers} workers, each of which reads its own; expected {workers} "

@@ -1,4 +1,4 @@
-"""Validates what a model's own file with `fit` cannot have: it runs in one process of its own."""
+"""Validates what a model's own file with `fit` cannot have: it trains as it says."""
 
 from collections.abc import Iterator
 
@@ -12,12 +12,13 @@ def problems(experiment: Experiment) -> Iterator[Problem]:
     if own is None or not own.declaration.estimator:
         return
     machines = experiment.train.machines
-    several = {
-        "workers": machines.workers > 1,
-        "parameter_servers": machines.parameter_servers is not None,
-        "reduction_servers": machines.reduction_servers is not None,
-    }
-    for name, given in several.items():
-        if given:
-            message = f"{own.name} has a function fit, which runs in one process: leave it out"
+    if machines.workers > 1 and not own.declaration.several_workers:
+        message = (
+            f"{own.name} has a function fit, which runs in one process: leave it out, or write "
+            "SEVERAL_WORKERS = True in the file if its fit trains with run.workers"
+        )
+        yield Problem(("train", "machines", "workers"), message)
+    for name in ("parameter_servers", "reduction_servers"):
+        if getattr(machines, name) is not None:
+            message = f"{own.name} has a function fit, which knows of no servers: leave it out"
             yield Problem(("train", "machines", name), message)

@@ -65,13 +65,45 @@ def test_what_is_wrong_with_it_is_said_at_its_place(loaded, text, file, place, p
 
 @pytest.mark.parametrize("text", [FOREST, SEARCHED])
 @pytest.mark.parametrize(
-    "kind", ["workers: 2", "parameter_servers: {}", "reduction_servers: {count: 1}"]
+    ("kind", "problem"),
+    [
+        ("workers: 2", "which runs in one process"),
+        ("parameter_servers: {}", "which knows of no servers"),
+        ("reduction_servers: {count: 1}", "which knows of no servers"),
+    ],
 )
-def test_several_machines_are_refused_for_what_runs_in_one_process(loaded, text, kind):
-    several = "epochs: 40                      # of the network\n  machines: {type: n1-standard-4, "
-    text = text.replace(f"{several}spot: true", several + kind)
-    with pytest.raises(FileError, match="has a function fit, which runs in one process"):
-        loaded(text.replace("  label: malignant\n", "  label: malignant\n  shards: 4\n"))
+def test_machines_that_its_fit_does_not_know_of_are_refused(loaded, text, kind, problem):
+    with pytest.raises(FileError, match=f"has a function fit, {problem}"):
+        loaded(on_machines(text, kind))
+
+
+@pytest.mark.parametrize("text", [FOREST, SEARCHED])
+def test_one_that_says_so_trains_on_several_workers_and_on_no_servers(loaded, text):
+    """In the plan's configuration, too; a network beside it reads a shard on each."""
+    several = f"SEVERAL_WORKERS = True\n{FILE}"
+    experiment = loaded(on_machines(text, "workers: 2"), several)
+    assert experiment.own_models["forest.py"].declaration.several_workers
+    with pytest.raises(FileError, match="shards: got 4 for 5 workers"):
+        loaded(on_machines(text, "workers: 5"), several)
+    with pytest.raises(FileError, match="which knows of no servers"):
+        loaded(on_machines(text, "workers: 2, parameter_servers: {}"), several)
+
+
+def test_what_its_fit_reads_it_divides_by_itself(loaded):
+    alone = FOREST.replace(
+        "other_models:\n  dense: {hyperparameters: {units: 32, learning_rate: 0.01}}\n", ""
+    )
+    assert alone != FOREST
+    text = on_machines(alone, "workers: 5")
+    assert loaded(text, f"SEVERAL_WORKERS = True\n{FILE}").train.machines.workers == 5
+
+
+def on_machines(text, machines):
+    """The experiment with other machines for its trainings."""
+    before = "epochs: 40                      # of the network\n  machines: {type: n1-standard-4, "
+    assert f"{before}spot: true" in text
+    text = text.replace(f"{before}spot: true", before + machines)
+    return text.replace("  label: malignant\n", "  label: malignant\n  shards: 4\n")
 
 
 def test_a_file_may_call_a_hyperparameter_as_another_model_does(loaded):
