@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trellis.google_api import SIGN_IN
-from trellis.new import bigquery, files, images, kinds, roles, text, uploading
-from trellis.new.described import DataError, Pictures, Reading, Rows, listed
+from trellis.new import bigquery, bucket, files, images, kinds, roles, text, uploading
+from trellis.new.described import DataError, Images, Pictures, Reading, Rows, listed
 from trellis.results.index import client_of
 from trellis.workflow.assembly import chain
 from trellis.workflow.spec import editor_schema
@@ -46,8 +46,9 @@ def add(commands: Any) -> None:
         nargs="+",
         metavar="DATA",
         help="DATASET.TABLE of BigQuery; a .csv, .tsv (also .gz, .zip), .parquet or .feather file; "
-        "TFRecords, FOLDER/*.tfrecord; a manifest gs://BUCKET/FILE.csv; a folder of images, "
-        "FOLDER/CLASS/IMAGE.png",
+        "TFRecords, FOLDER/*.tfrecord; tables in Cloud Storage, 'gs://BUCKET/FOLDER/*.parquet', "
+        "also .csv, .jsonl, .avro; a manifest of images, gs://BUCKET/FILE.csv; a folder of images, "
+        "FOLDER/CLASS/IMAGE.png, or beside a table of their names, FOLDER --table FILE",
     )
     experiment.add_argument("--name", help="of the experiment (default: the data's)")
     experiment.add_argument("--label", metavar="COLUMN", help="what to predict")
@@ -146,44 +147,62 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
     target = options.folder / "experiments" / f"{name}.yaml"
     if target.exists():
         raise DataError(f"{target} exists and stays as it is; choose another name with --name")
-    owner = options.owner or getpass.getuser()
-    place = file = None
-    beside = uploading.Beside.of(options)
-    if paths and paths[0].is_dir() and beside is None:
-        place = options.to or name
-        address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
-        found = images.of_folder(paths[0], address)
-        uploading.say(f"{data}: a folder of images, a class each folder in it", found.notes)
-        write = _of_images(found, group, owner, options.task)
-    elif paths or beside:
-        place = options.to or f"{DATASET}.{name.replace('-', '_')}"
-        file = uploading.read(group, paths or [Path(data)], place, _reading(options), beside)
-        rows = files.describe(file, place)
-        write = _of_rows(rows, partial(files.classes, file), options, owner, group, file.pictures)
-    elif data.startswith("gs://"):
-        found = images.describe(client_of(group), data, options.task == MULTILABEL)
-        uploading.say(f"{data}: a manifest of images", found.notes)
-        write = _of_images(found, group, owner, options.task)
-    else:
-        client = uploading.bigquery(group)
-        print(f"{data}: a table of BigQuery")
-        rows = bigquery.describe(client, data)
-        counts_of = partial(bigquery.classes, client, rows.address)
-        write = _of_rows(rows, counts_of, options, owner, group)
-    content = _within_budget(name, write, group)
-    if place and options.upload:
-        if file:
-            print(uploading.load(group, file, place))
-        else:
-            print(uploading.upload_images(group, paths[0], place))
+    found = _found(group, options, paths, name)
+    content = _within_budget(name, found.write, group)
+    if found.upload and options.upload:
+        print(found.upload())
     _write(target, content, options.folder)
     experiment = load(target)
     check_on(group, target, experiment, chain.at_most)
     _tell(target, experiment, group)
-    if place and not options.upload:
+    if found.upload and not options.upload:
+        beside = uploading.Beside.of(options)
         more = [*(beside.options() if beside else ()), *_reading(options).options()]
-        words = shlex.join(["trellis", "upload", *map(str, paths), place, *more])
+        words = shlex.join(["trellis", "upload", *map(str, paths), found.place, *more])
         print(f"\nIts data are not on Google Cloud yet: {words}")
+
+
+class _Found(NamedTuple):
+    """Data of an experiment. write: the text of its file, for a budget. upload, place: of data
+    here, what uploads them, and where.
+    """
+
+    write: Callable[[str], str]
+    upload: Callable[[], str] | None = None
+    place: str = ""
+
+
+def _found(
+    group: Platform, options: argparse.Namespace, paths: Sequence[Path], name: str
+) -> _Found:
+    """Look at the data, and say what they are. paths: of data here. name: the experiment's."""
+    data = options.data[0]
+    beside = uploading.Beside.of(options)
+    if paths and paths[0].is_dir() and beside is None:
+        place = options.to or name
+        address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
+        of_folder = images.of_folder(paths[0], address)
+        uploading.say(f"{data}: a folder of images, a class each folder in it", of_folder.notes)
+        upload = partial(uploading.upload_images, group, paths[0], place)
+        return _Found(_of_images(of_folder, group, options), upload, place)
+    if paths or beside:
+        place = options.to or f"{DATASET}.{name.replace('-', '_')}"
+        file = uploading.read(group, paths or [Path(data)], place, _reading(options), beside)
+        rows, counts_of = files.describe(file, place), partial(files.classes, file)
+        write = _of_rows(rows, counts_of, options, group, file.pictures)
+        return _Found(write, partial(uploading.load, group, file, place), place)
+    if data.startswith("gs://") and bucket.is_manifest(client_of(group), data):
+        listed_ = images.describe(client_of(group), data, options.task == MULTILABEL)
+        uploading.say(f"{data}: a manifest of images", listed_.notes)
+        return _Found(_of_images(listed_, group, options))
+    client, table = uploading.bigquery(group), data
+    if data.startswith("gs://"):
+        rows, table = bucket.describe(group, client_of(group), client, data)
+        print(f"{data}: files of a table, which BigQuery has loaded (free, for 30 days: {table})")
+    else:
+        print(f"{data}: a table of BigQuery")
+        rows = bigquery.describe(client, data)
+    return _Found(_of_rows(rows, partial(bigquery.classes, client, table), options, group))
 
 
 def _local(data: Sequence[str]) -> list[Path]:
@@ -204,7 +223,6 @@ def _of_rows(
     rows: Rows,
     counts_of: Callable[..., dict[str, int]],
     options: argparse.Namespace,
-    owner: str,
     group: Platform,
     local: Pictures | None = None,
 ) -> Callable[[str], str]:
@@ -244,19 +262,25 @@ def _of_rows(
         print(f"warning: {shown(warning)}")
     together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"
     print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
+    owner = _owner(options)
     return lambda budget: text.of_rows(rows, chosen, classes, pictures, owner, budget)
 
 
-def _of_images(found: Any, group: Platform, owner: str, task: str | None) -> Callable[[str], str]:
-    several = found.several and task is None
-    chosen = MULTILABEL if several else roles.task_of_labels(found.classes, task)
+def _of_images(found: Images, group: Platform, options: argparse.Namespace) -> Callable[[str], str]:
+    several = found.several and options.task is None
+    chosen = MULTILABEL if several else roles.task_of_labels(found.classes, options.task)
     print(f"{found.address}: {found.count:,} images, {len(found.classes):,} labels ({chosen})")
     if chosen != REGRESSION:
         _say_few("images", found.classes)
     for warning in class_names.doubts(found.classes):
         print(f"warning: {shown(warning)}")
     source = found.address.removeprefix(f"gs://{group.bucket}/")
+    owner = _owner(options)
     return lambda budget: text.of_images(found, chosen, source, owner, budget)
+
+
+def _owner(options: argparse.Namespace) -> str:
+    return options.owner or getpass.getuser()
 
 
 def _say_few(examples: str, classes: Mapping[str, int]) -> None:

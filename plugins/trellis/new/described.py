@@ -143,7 +143,7 @@ class Column:
 class Rows:
     """A table. address: DATASET.TABLE. bytes: what reading all of it is billed for, 0 if unknown.
     partition: the column that it is partitioned by. distinct: rows that differ in any column; None
-    if they were not counted.
+    if they were not counted. of_files: whether the address is that of files in Cloud Storage.
     """
 
     address: str
@@ -152,6 +152,7 @@ class Rows:
     bytes: int = 0
     partition: str | None = None
     distinct: int | None = None
+    of_files: bool = False
 
     @property
     def copies(self) -> int:

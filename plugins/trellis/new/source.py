@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from trellis.new.described import Images, Rows
+from trellis.new.described import DataError, Images, Rows
 from trellis.new.roles import Roles
 from trellis.workflow.sql import identifier
 from trellis_contracts.tasks import MULTILABEL
@@ -35,7 +35,29 @@ def of_rows(
     yield from _split(rows, roles, classes)
 
 
+def _check_files(rows: Rows, roles: Roles) -> None:
+    """Raise DataError for rows that need a query, where the source is files: a run takes these as
+    they are.
+    """
+    label = roles.label
+    pictures = [c for name in roles.images if (c := rows.column(name)) and c.nulls]
+    problems = [
+        *(["no column identifies a row"] if roles.key is None else []),
+        *([f"{label.nulls:,} rows have no {label.name}, the label"] if label.nulls else []),
+        *([f"the classes in {label.name} are written with decimals"] if roles.cast else []),
+        *(f"{c.nulls:,} rows have no image in {c.name}" for c in pictures),
+    ]
+    if problems:
+        raise DataError(
+            f"{rows.address}: {'; '.join(problems)}. A run takes the rows of files as they are: "
+            "correct the files, or load them into a table (`bq load`, or `trellis upload` of files "
+            "here) and name that: its experiment has a query"
+        )
+
+
 def _source(rows: Rows, roles: Roles) -> Iterator[str]:
+    if rows.of_files:
+        _check_files(rows, roles)
     columns, usable = "*", []
     label = identifier(roles.label.name)
     if roles.cast:
@@ -98,7 +120,9 @@ def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator
             ]
     else:
         lines = [f"SELECT {columns} FROM {table}", *usable]
-    if len(lines) > 1 or columns != "*":
+    if rows.of_files:
+        yield f"  files: {scalar(rows.address)}   # a run loads them into BigQuery, which is free"
+    elif len(lines) > 1 or columns != "*":
         yield "  query: |"
         yield from (f"    {line}" for line in lines)
     else:

@@ -4,7 +4,7 @@ import pytest
 from google.cloud import storage
 
 from trellis.new import images
-from trellis.new.described import DataError, lines
+from trellis.new.described import DataError, Images, lines
 
 IMAGE = "gs://new-manifests/images/{}.png"
 
@@ -33,7 +33,7 @@ def written(line, count=30):
 @pytest.fixture(autouse=True)
 def seen(monkeypatch):
     """Every image is there: this is about the text."""
-    monkeypatch.setattr(images, "_seen", lambda client, where, addresses: ([], {}))
+    monkeypatch.setattr(images, "of_column", lambda client, where, addresses: Images(where))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from trellis.workflow import sql
 from trellis.workflow.contracts import interval, table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.interval import Partition
-from trellis.workflow.lookups import bucket_files, manifest, table_state
+from trellis.workflow.lookups import bucket_files, manifest, storage, table_state
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
@@ -185,9 +185,9 @@ def find(
         name, columns = f"The query ({section}.query)", table.columns(fields)
         return Source(client, section, name, f"(\n{text}\n)", columns, None, given.query)
     if isinstance(given, FilesSource):
-        files = bucket_files.find(platform, given)
+        files = bucket_files.find(storage.client(platform), platform.uri(given.files))
         create_dataset(platform)
-        known = bucket_files.load(client, platform, given, files)
+        known = bucket_files.load(client, platform, files, given.types)
         columns, rows = table.columns(known.schema), sql.identifier(str(known.reference))
         return Source(client, section, files.address, rows, columns, known, None, files.version)
     name, where = platform.table(given.bigquery), f"{section}.bigquery"
@@ -212,7 +212,8 @@ def changed(
     if isinstance(given, ImageSource):
         return [manifest.version(platform, given)]
     if isinstance(given, FilesSource):
-        return bucket_files.find(platform, given).version
+        address = platform.uri(given.files)
+        return bucket_files.find(storage.client(platform), address).version
     source = find(platform, "source", given)
     job = source.dry_run(f"SELECT * FROM {source.sql}")
     return table_state.versions(source.client, job, source.known)
@@ -277,12 +278,13 @@ def _identity(described: table.Table) -> dict[str, Any]:
     return {name: part for name, part in content.items() if part or name not in optional}
 
 
-def create_dataset(platform: Platform) -> None:
+def create_dataset(platform: Platform, client: Any = None) -> None:
     """Get or create the group's dataset of snapshots and models. It costs nothing.
 
-    Raises PlatformError if it cannot be created, or is in another location.
+    client: google.cloud.bigquery.Client; None for that of Airflow's connection. Raises
+    PlatformError if it cannot be created, or is in another location.
     """
-    client = _client(platform)
+    client = client or _client(platform)
     name = f"{platform.project}.{platform.dataset}"
     try:
         try:

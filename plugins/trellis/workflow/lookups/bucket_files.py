@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow
 from google.api_core.exceptions import GoogleAPICallError, NotFound
 from google.cloud.bigquery import LoadJobConfig, ParquetOptions, SchemaField
-from google.cloud.storage import Blob
+from google.cloud.storage import Blob, Client
 from pyarrow import parquet
 
 from trellis import lineage
@@ -27,23 +27,22 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import storage
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import did_you_mean
-from trellis.workflow.spec.source import FilesSource
 from trellis_contracts.withheld import quoted
 
 # Raise when the same files would give another table.
 LOAD_VERSION = 1
 
-_CSV, _JSON, _PARQUET, _AVRO = "CSV", "NEWLINE_DELIMITED_JSON", "PARQUET", "AVRO"
+CSV, _JSON, _PARQUET, _AVRO = "CSV", "NEWLINE_DELIMITED_JSON", "PARQUET", "AVRO"
 _FORMATS = {
-    ".csv": _CSV,
-    ".tsv": _CSV,
+    ".csv": CSV,
+    ".tsv": CSV,
     ".jsonl": _JSON,
     ".ndjson": _JSON,
     ".json": _JSON,
     ".parquet": _PARQUET,
     ".avro": _AVRO,
 }
-_TEXTS = (_CSV, _JSON)
+_TEXTS = (CSV, _JSON)
 
 # Addresses that a load job takes: https://cloud.google.com/bigquery/quotas#load_jobs
 _MOST_FILES = 10_000
@@ -66,16 +65,22 @@ class Files:
     blobs: Sequence[Blob]
 
     @property
+    def client(self) -> Client:
+        """The client that found them."""
+        return self.blobs[0].client
+
+    @property
     def version(self) -> list[dict[str, Any]]:
         """Identifies their content: a generation changes with every upload."""
         return [{"file": _uri(blob), "generation": blob.generation} for blob in self.blobs]
 
 
-def find(platform: Platform, source: FilesSource) -> Files:
-    """List the files. Raises SourceError if there are none, or they cannot be loaded together."""
-    address = platform.uri(source.files)
+def find(client: Client, address: str) -> Files:
+    """List the files at gs://..., which may be a pattern. Raises SourceError if there are none, or
+    they cannot be loaded together.
+    """
     bucket, _, pattern = address.removeprefix("gs://").partition("/")
-    blobs = sorted(storage.matching(platform, bucket, pattern), key=lambda blob: blob.name)
+    blobs = sorted(storage.matching(client, bucket, pattern), key=lambda blob: blob.name)
     if not blobs:
         raise SourceError(
             f"There is no file {address} (source.files), or this project may not see it."
@@ -93,7 +98,7 @@ def find(platform: Platform, source: FilesSource) -> Files:
     formats: dict[str | None, str] = {}
     packed: dict[bool, str] = {}
     for blob in blobs:
-        formats.setdefault(_format(blob.name), _uri(blob))
+        formats.setdefault(format_of(blob.name), _uri(blob))
         packed.setdefault(blob.name.lower().endswith(".gz"), _uri(blob))
     if None in formats:
         raise SourceError(
@@ -115,25 +120,25 @@ def find(platform: Platform, source: FilesSource) -> Files:
     return Files(address, format_, blobs)
 
 
-def load(client: Any, platform: Platform, source: FilesSource, files: Files) -> Any:
+def load(client: Any, platform: Platform, files: Files, types: Mapping[str, str]) -> Any:
     """Load the files, unless they were loaded before; returns BigQuery's Table.
 
-    client: google.cloud.bigquery.Client. Raises SourceError for files that do not fit together, or
-    that BigQuery refuses.
+    client: google.cloud.bigquery.Client. types: of columns of texts that the experiment gives.
+    Raises SourceError for files that do not fit together, or that BigQuery refuses.
     """
-    if source.types and files.format not in _TEXTS:
+    if types and files.format not in _TEXTS:
         raise SourceError(
             f"source.types: {files.format.capitalize()} files have types of their own; CAST the "
             "column in a query, or leave `types` out"
         )
-    content = {"files": files.version, "types": source.types}
+    content = {"files": files.version, "types": dict(types)}
     name = platform.own_table(f"files_{digest(content)}")
     return loaded(
         client,
         name,
         files.address,
-        lambda: _run(client, files, name, _config(client, source, files, f"{name}_detected")),
-        lambda: find(platform, source).version == files.version,
+        lambda: _run(client, files, name, _config(client, types, files, f"{name}_detected")),
+        lambda: find(files.client, files.address).version == files.version,
     )
 
 
@@ -171,7 +176,7 @@ def digest(content: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _config(client: Any, source: FilesSource, files: Files, detected: str) -> LoadJobConfig:
+def _config(client: Any, types: Mapping[str, str], files: Files, detected: str) -> LoadJobConfig:
     """How to load the files. detected: table to find the types of texts with."""
     config = LoadJobConfig(
         source_format=files.format,
@@ -190,7 +195,7 @@ def _config(client: Any, source: FilesSource, files: Files, detected: str) -> Lo
         config.use_avro_logical_types = True
         return config
     header: list[str] = []
-    if files.format == _CSV:
+    if files.format == CSV:
         starts = [line for _, line in _each(files, _first_line)]
         delimiter = max(_DELIMITERS, key=starts[0].count)
         headers = [next(csv.reader([line], delimiter=delimiter), []) for line in starts]
@@ -204,16 +209,16 @@ def _config(client: Any, source: FilesSource, files: Files, detected: str) -> Lo
         config.field_delimiter = delimiter
         config.skip_leading_rows = 1
         config.allow_quoted_newlines = True
-    if not header and not source.types:
+    if not header and not types:
         config.autodetect = True
         return config
-    config.schema = _detect(client, source, files, header, config, detected)
+    config.schema = _detect(client, types, files, header, config, detected)
     return config
 
 
 def _detect(
     client: Any,
-    source: FilesSource,
+    types: Mapping[str, str],
     files: Files,
     header: list[str],
     config: LoadJobConfig,
@@ -232,7 +237,7 @@ def _detect(
     found = list(client.get_table(name).schema)
     client.delete_table(name, not_found_ok=True)
     names = header or [field.name for field in found]
-    given = {column.lower(): type_ for column, type_ in source.types.items()}
+    given = {column.lower(): type_ for column, type_ in types.items()}
     if unknown := sorted(set(given) - {column.lower() for column in names}):
         hint = did_you_mean(unknown[0], names)
         raise SourceError(f"source.types: there is no column '{unknown[0]}'; {hint}")
@@ -337,7 +342,7 @@ def _first_line(blob: Blob) -> str:
         ) from None
 
 
-def _format(name: str) -> str | None:
+def format_of(name: str) -> str | None:
     """The format that a file's name says; None: none that can be loaded."""
     plain = name.lower().removesuffix(".gz")
     format_ = _FORMATS.get(plain[plain.rfind(".") :])

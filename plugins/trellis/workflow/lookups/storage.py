@@ -107,12 +107,17 @@ def blobs(platform: Platform, prefix: str) -> list[Blob]:
     return list(each_blob(platform, prefix))
 
 
-def matching(platform: Platform, bucket: str, pattern: str) -> list[Blob]:
+def client(platform: Platform) -> Client:
+    """The client of Airflow's connection to Google Cloud."""
+    return _client(platform.connection)
+
+
+def matching(client: Client, bucket: str, pattern: str) -> list[Blob]:
     """The objects of a bucket by a pattern, in which * stands for any characters but /, ** for any:
     https://cloud.google.com/storage/docs/json_api/v1/objects/list#list-objects-and-prefixes-using-glob
     """
     try:
-        return list(_client(platform.connection).list_blobs(bucket, match_glob=pattern))
+        return list(client.list_blobs(bucket, match_glob=pattern))
     except (NotFound, Forbidden):
         return []
 
