@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import googleapiclient
 
+ROOT = Path(__file__).parents[2]
 _DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
 NAMES = {
     "storage": "storage.v1",
@@ -60,6 +61,18 @@ class Method:
             if schema and isinstance(body, dict):
                 found += [f"{part}{at}" for at in _unknown(self.document, schema, body, "")]
         return found
+
+    @property
+    def path(self) -> str:
+        """Its address below the host, with {NAMES}."""
+        flat = self.description.get("flatPath", self.description["path"])
+        return f"/{_document(self.document)['servicePath']}{flat}"
+
+    @property
+    def query_names(self) -> list[str]:
+        """Its parameters in the query."""
+        described = self.description.get("parameters", {}).items()
+        return sorted(name for name, how in described if how.get("location") == "query")
 
     def without_keys(self, part: str, body: Any) -> Any:
         """A request's or answer's outline with `*` for the keys of maps, which callers choose."""

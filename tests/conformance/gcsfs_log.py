@@ -17,6 +17,7 @@ import yaml
 from tests.conformance.normal import Texts, normal
 
 _BUCKET, _VARIABLE = "gcsfs-testing", "gcsfs-${uniqueId}"
+_PROJECT = "test_project"
 _UPLOAD = re.compile(r"upload_id=[\w-]+")
 _KEPT = {"content-range", "content-type", "range"}
 
@@ -182,4 +183,4 @@ def _parts(body: bytes, kind: str) -> list[bytes]:
 
 
 def _renamed(text: str) -> str:
-    return text.replace(_BUCKET, _VARIABLE)
+    return text.replace(_BUCKET, _VARIABLE).replace(_PROJECT, "${projectId}")

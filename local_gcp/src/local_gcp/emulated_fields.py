@@ -130,12 +130,13 @@ _BIGQUERY = {
 _STORAGE = {
     # Lifecycle rules, which act after days, and copies to another region are kept, not executed.
     "Bucket": Message(
-        "autoclass cors customPlacementConfig encryption iamConfiguration labels lifecycle location"
-        " name rpo softDeletePolicy storageClass",
+        "autoclass cors customPlacementConfig encryption hierarchicalNamespace iamConfiguration"
+        " labels lifecycle location name rpo softDeletePolicy storageClass",
         "etag generation hardDeleteTime id kind locationType metageneration owner projectNumber"
         " satisfiesPZI satisfiesPZS selfLink softDeleteTime timeCreated updated",
     ),
     "Bucket.encryption": Message("defaultKmsKeyName"),
+    "Bucket.hierarchicalNamespace": Message(""),  # enabled is false
     "Bucket.softDeletePolicy": Message("retentionDurationSeconds", "effectiveTime"),
     "Object": Message(
         "cacheControl contentDisposition contentEncoding contentLanguage contentType crc32c"

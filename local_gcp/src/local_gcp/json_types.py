@@ -61,6 +61,11 @@ def _message(value: Mapping[str, Any], message: str, api: str, path: str) -> dic
             at = f" at '{path}'" if path else ""
             text = f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.'
             raise ApiError(400, text, "badRequest")
+        ignored = emulated is not None and name in emulated.output.split()
+        if path and (given is None or ignored):
+            # Of a value that is stored as a whole: Google's clients send all fields of it.
+            del result[name]
+            continue
         if given is None:  # it deletes a field in a PATCH
             continue
         if (message, name) in _LENIENT and isinstance(given, bool | int | float):

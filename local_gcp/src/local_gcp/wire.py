@@ -188,19 +188,37 @@ class _Recorder(grpc.Channel):
 
 _NOT_EMULATED = {
     "CopyModelRequest": ("encryption_spec", "custom_service_account"),
+    "CreateReadSessionRequest": (
+        "read_session.table_modifiers.snapshot_time",
+        "read_session.read_options.sample_percentage",
+        "read_session.read_options.response_compression_codec",
+        "read_session.read_options.arrow_serialization_options.picos_timestamp_precision",
+        "read_session.read_options.avro_serialization_options.enable_display_name_attribute",
+        "read_session.read_options.avro_serialization_options.picos_timestamp_precision",
+    ),
+    "GetJobMetricsRequest": ("start_time",),
+    "ListOperationsRequest": ("return_partial_success",),
     "PredictRequest": ("labels",),
+    "ReadRowsRequest": ("arrow_serialization_options",),
+    "UpdateJobRequest": ("update_mask",),
     "UploadModelRequest": ("service_account",),
 }
 """Fields of requests that no method reads; those of resources are kept and returned, or checked by
-the methods."""
+the methods. Batches of Arrow's may be compressed, and are not: buffer_compression has no effect on
+what is read."""
 
 
 def refuse_unread(request: Any) -> None:
     """Raise UNIMPLEMENTED for a field of the request that would be ignored."""
     kind = type(request).__name__
-    for name in _NOT_EMULATED.get(kind, ()):
-        if getattr(request, name):
-            raise not_emulated(f"the field {name} of {kind}")
+    for path in _NOT_EMULATED.get(kind, ()):
+        holder = type(request).pb(request) if isinstance(request, proto.Message) else request
+        for name in path.split("."):
+            if name not in {field.name for field, _ in holder.ListFields()}:
+                break
+            holder = getattr(holder, name)
+        else:
+            raise not_emulated(f"the field {path} of {kind}")
 
 
 class ServiceHandler(grpc.GenericRpcHandler):

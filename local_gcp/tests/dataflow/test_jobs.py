@@ -6,10 +6,12 @@ import signal
 import grpc
 import pytest
 from google.cloud import dataflow_v1beta3 as api
+from google.protobuf.descriptor import FieldDescriptor
 
 from local_gcp.project import DEFAULT_PROJECT as PROJECT
 from local_gcp.wire import RpcError
 
+ENVIRONMENT = api.FlexTemplateRuntimeEnvironment.pb()
 WHERE = {"project_id": PROJECT, "location": "us-central1"}
 
 
@@ -268,3 +270,50 @@ def test_the_view_that_airflow_asks_for_is_there_and_others_are_refused_by_name(
         with pytest.raises(RpcError) as refused:
             house.jobs.get_job(request)
         assert refused.value.code is grpc.StatusCode.UNIMPLEMENTED
+
+
+TAKEN = {
+    "additional_experiments": ["a=1"],
+    "additional_pipeline_options": ["--k=v"],
+    "additional_user_labels": {"team": "vision"},
+    "autoscaling_algorithm": 1,
+    "disk_size_gb": 30,
+    "flexrs_goal": 1,
+    "ip_configuration": 2,
+    "kms_key_name": "k",
+    "launcher_machine_type": "n1-standard-2",
+    "machine_type": "n1-standard-8",
+    "max_workers": 3,
+    "network": "n",
+    "num_workers": 2,
+    "service_account_email": "a@b",
+    "staging_location": "gs://data/s",
+    "subnetwork": "s",
+    "temp_location": "gs://data/t",
+    "worker_region": "us-central1",
+    "worker_zone": "us-central1-a",
+    "zone": "us-central1-a",
+}
+"""Fields of the environment that have their effect, or choose machines."""
+
+
+@pytest.mark.parametrize("field", [f.name for f in ENVIRONMENT.DESCRIPTOR.fields])
+def test_a_field_of_the_environment_is_refused_by_name_or_taken(house, field):
+    value = TAKEN.get(field)
+    if value is not None:
+        launch(house, validate_only=True, environment={field: value})
+        return
+    kind = ENVIRONMENT.DESCRIPTOR.fields_by_name[field].cpp_type
+    other = "other" if kind == FieldDescriptor.CPPTYPE_STRING else 1
+    with pytest.raises(RpcError, match=f"does not emulate .*environment.{field}"):
+        launch(house, validate_only=True, environment={field: other})
+
+
+def test_only_a_state_can_be_asked_of_a_job(house):
+    house.program("time.sleep(60)")
+    job = launch(house)
+    for change in ({"labels": {"a": "b"}}, {"transform_name_mapping": {"a": "b"}}):
+        wanted = {"requested_state": api.JobState.JOB_STATE_CANCELLED, **change}
+        request = api.UpdateJobRequest(job_id=job.id, job=wanted, **WHERE)
+        with pytest.raises(RpcError, match=f"field {next(iter(change))} of a job"):
+            house.jobs.update_job(request)

@@ -170,7 +170,7 @@ def test_batches_answer_each_call_by_itself(client, bucket):
 def test_damaged_uploads_are_refused(bucket, client):
     blob = bucket.blob("x")
     blob.md5_hash = "AAAAAAAAAAAAAAAAAAAAAA=="
-    with pytest.raises(exceptions.BadRequest, match="does not match calculated md5"):
+    with pytest.raises(exceptions.BadRequest, match="doesn't match calculated MD5"):
         blob.upload_from_string("text", checksum=None)
     assert not blob.exists()
 
@@ -249,16 +249,18 @@ def test_what_is_not_emulated_is_named(client, bucket):
         "enableObjectRetention": lambda: client.create_bucket(
             "retained", enable_object_retention=True
         ),
-        "objects.list with softDeleted": lambda: list(bucket.list_blobs(soft_deleted=True)),
-        "objects.get with softDeleted": lambda: bucket.get_blob(
+        "softDeleted.* of storage.objects.list": lambda: list(bucket.list_blobs(soft_deleted=True)),
+        "softDeleted.* of storage.objects.get": lambda: bucket.get_blob(
             "x", generation=blob.generation, soft_deleted=True
         ),
-        "buckets.get with softDeleted": lambda: client.get_bucket(
+        "parameter .* of storage.buckets.get": lambda: client.get_bucket(
             bucket.name, generation=1, soft_deleted=True
         ),
-        "buckets.list with softDeleted": lambda: list(client.list_buckets(soft_deleted=True)),
+        "softDeleted.* of storage.buckets.list": lambda: list(
+            client.list_buckets(soft_deleted=True)
+        ),
         "EncryptionEnforcementConfig": lambda: enforced(client.bucket(bucket.name)),
-        "the filter": lambda: list(bucket.list_blobs(filter_='contexts."k"="v"')),
+        "the parameter filter": lambda: list(bucket.list_blobs(filter_='contexts."k"="v"')),
         "customer-supplied encryption": lambda: bucket.blob(
             "k", encryption_key=b"k" * 32
         ).upload_from_string("x"),
@@ -304,6 +306,21 @@ def test_bad_requests_say_what_was_wrong(client, bucket):
         error = json.load(refused.value)["error"]
         assert (refused.value.code, error["code"]) == (400, 400)
         assert message in error["message"]
+
+
+def test_fields_that_clients_send_empty_are_as_if_not_sent(client, bucket):
+    """The client sends all of a policy that it changes, also what Cloud Storage fills in."""
+    made = client.bucket(f"{bucket.name}-policy")
+    made.soft_delete_policy.retention_duration_seconds = 8 * 86400
+    made.hierarchical_namespace_enabled = False
+    made = client.create_bucket(made)
+    try:
+        assert made.soft_delete_policy.retention_duration_seconds == 8 * 86400
+        assert isinstance(made.soft_delete_policy.effective_time, dt.datetime)
+        assert made.hierarchical_namespace_enabled is False
+        assert bucket.hierarchical_namespace_enabled is None
+    finally:
+        made.delete()
 
 
 def test_an_object_has_its_bucket_s_class_and_key(client, bucket):

@@ -64,6 +64,21 @@ def test_what_lies_behind_a_whole_block_has_to_be_sent_again(session, bucket):
     assert bucket.blob("x").download_as_bytes() == DATA[: BLOCK + 5]
 
 
+def test_a_chunk_that_is_too_small_ends_the_session(session, bucket):
+    """Google's answer is text, and the same for what follows."""
+    for data, sent in ((DATA[:1024], "bytes 0-1023/*"), (DATA, f"bytes 0-{2 * BLOCK - 1}/*")):
+        answer = send(session, data, sent)
+        assert answer.status_code == 400
+        assert "required to be equal or greater than 262144" in answer.text
+        assert "contained 1024 bytes" in answer.text
+    assert bucket.get_blob("x") is None
+
+
+def test_the_last_chunk_may_be_small(session, bucket):
+    assert send(session, DATA[:5], "bytes 0-4/5").status_code == 200
+    assert bucket.blob("x").download_as_bytes() == DATA[:5]
+
+
 def test_everything_at_once(session, bucket):
     assert send(session, b"01234").status_code == 200
     assert bucket.blob("x").download_as_bytes() == b"01234"
@@ -116,13 +131,13 @@ def test_a_damaged_upload_is_refused(session):
     headers = {"X-Goog-Hash": "crc32c=AAAAAA=="}
     answer = requests.put(session, data=b"text", headers=headers, timeout=10)
     assert answer.status_code == 400
-    assert "does not match calculated crc32c" in answer.text
+    assert "doesn't match calculated CRC32C" in answer.text
 
 
 def test_checksums_told_at_the_beginning_and_at_the_end_are_both_verified(bucket):
     # Sent in pieces: the client ends with the checksum of what it read, which does match.
     blob = bucket.blob("x", chunk_size=1 << 18)
-    with pytest.raises(exceptions.BadRequest, match="does not match calculated crc32c"):
+    with pytest.raises(exceptions.BadRequest, match="doesn't match calculated CRC32C"):
         blob.upload_from_file(io.BytesIO(bytes(1 << 19)), crc32c_checksum_value="AAAAAA==")
     assert not blob.exists()
 

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
+from local_gcp.emulated_parameters import Endpoint, taking
 from local_gcp.json_types import checked
 from local_gcp.rest import HANDLERS, ApiError, EncodedPath, json_object, not_emulated
 from local_gcp.storage.call import Call, decoded
@@ -61,46 +62,60 @@ def bigquery_app(
     datasets: Any, tables: Any, tabledata: Any, models: Any, jobs: Any, queries: Any, uploads: Any
 ) -> ASGIApp:
     """The ASGI application over the given APIs."""
-    get, post, delete = ["GET"], ["POST"], ["DELETE"]
+
+    def waiting(verb: str, path: str, name: str, handler: Endpoint) -> Route:
+        return Route(path, taking(f"bigquery.{name}", handler), methods=[verb])
+
+    def method(verb: str, path: str, name: str, function: Handler, message: str = "") -> Route:
+        return waiting(verb, path, name, endpoint(function, message))
+
+    upload = taking("bigquery.jobs.insert", uploads.insert)
     v2 = [
-        Route(_PROJECTS, endpoint(datasets.projects), methods=get),
-        Route(f"{_PROJECT}/serviceAccount", endpoint(datasets.service_account), methods=get),
-        Route(_DATASETS, endpoint(datasets.list), methods=get),
-        Route(_DATASETS, endpoint(datasets.insert, "Dataset"), methods=post),
-        Route(_DATASET, endpoint(datasets.get), methods=get),
-        Route(_DATASET, endpoint(datasets.patch, "Dataset"), methods=["PATCH"]),
-        Route(_DATASET, endpoint(datasets.update, "Dataset"), methods=["PUT"]),
-        Route(_DATASET, endpoint(datasets.delete), methods=delete),
-        Route(_TABLES, endpoint(tables.list), methods=get),
-        Route(_TABLES, endpoint(tables.insert, "Table"), methods=post),
-        Route(_TABLE, endpoint(tables.get), methods=get),
-        Route(_TABLE, endpoint(tables.patch, "Table"), methods=["PATCH"]),
-        Route(_TABLE, endpoint(tables.update, "Table"), methods=["PUT"]),
-        Route(_TABLE, endpoint(tables.delete), methods=delete),
-        Route(f"{_TABLE}/data", endpoint(tabledata.list), methods=get),
-        Route(
-            f"{_TABLE}/insertAll",
-            endpoint(tabledata.insert_all, "TableDataInsertAllRequest"),
-            methods=post,
+        method("GET", _PROJECTS, "projects.list", datasets.projects),
+        method(
+            "GET",
+            f"{_PROJECT}/serviceAccount",
+            "projects.getServiceAccount",
+            datasets.service_account,
         ),
-        Route(_MODELS, endpoint(models.list), methods=get),
-        Route(_MODEL, endpoint(models.get), methods=get),
-        Route(_MODEL, endpoint(models.patch, "Model"), methods=["PATCH"]),
-        Route(_MODEL, endpoint(models.delete), methods=delete),
-        Route(_JOBS, endpoint(jobs.list), methods=get),
-        Route(_JOBS, endpoint(jobs.insert, "Job"), methods=post),
-        Route(_JOB, queries.get, methods=get),
-        Route(f"{_JOB}/cancel", endpoint(jobs.cancel), methods=post),
-        Route(f"{_JOB}/delete", endpoint(jobs.delete), methods=delete),
-        Route(_QUERIES, queries.query, methods=post),
-        Route(f"{_QUERIES}/{{job}}", queries.results, methods=get),
+        method("GET", _DATASETS, "datasets.list", datasets.list),
+        method("POST", _DATASETS, "datasets.insert", datasets.insert, "Dataset"),
+        method("GET", _DATASET, "datasets.get", datasets.get),
+        method("PATCH", _DATASET, "datasets.patch", datasets.patch, "Dataset"),
+        method("PUT", _DATASET, "datasets.update", datasets.update, "Dataset"),
+        method("DELETE", _DATASET, "datasets.delete", datasets.delete),
+        method("GET", _TABLES, "tables.list", tables.list),
+        method("POST", _TABLES, "tables.insert", tables.insert, "Table"),
+        method("GET", _TABLE, "tables.get", tables.get),
+        method("PATCH", _TABLE, "tables.patch", tables.patch, "Table"),
+        method("PUT", _TABLE, "tables.update", tables.update, "Table"),
+        method("DELETE", _TABLE, "tables.delete", tables.delete),
+        method("GET", f"{_TABLE}/data", "tabledata.list", tabledata.list),
+        method(
+            "POST",
+            f"{_TABLE}/insertAll",
+            "tabledata.insertAll",
+            tabledata.insert_all,
+            "TableDataInsertAllRequest",
+        ),
+        method("GET", _MODELS, "models.list", models.list),
+        method("GET", _MODEL, "models.get", models.get),
+        method("PATCH", _MODEL, "models.patch", models.patch, "Model"),
+        method("DELETE", _MODEL, "models.delete", models.delete),
+        method("GET", _JOBS, "jobs.list", jobs.list),
+        method("POST", _JOBS, "jobs.insert", jobs.insert, "Job"),
+        waiting("GET", _JOB, "jobs.get", queries.get),
+        method("POST", f"{_JOB}/cancel", "jobs.cancel", jobs.cancel),
+        method("DELETE", f"{_JOB}/delete", "jobs.delete", jobs.delete),
+        waiting("POST", _QUERIES, "jobs.query", queries.query),
+        waiting("GET", f"{_QUERIES}/{{job}}", "jobs.getQueryResults", queries.results),
         # Needed here too: a mounted path without a route gives a plain 404 or 405.
         Route("/{path:path}", _refuse, methods=_ALL),
     ]
     routes = [
         Mount("/bigquery/v2", routes=v2),
         *(
-            Route(f"{prefix}/bigquery/v2{_JOBS}", uploads.insert, methods=["POST", "PUT"])
+            Route(f"{prefix}/bigquery/v2{_JOBS}", upload, methods=["POST", "PUT"])
             for prefix in ("/upload", "/resumable/upload")
         ),
         Route("/{path:path}", _refuse, methods=_ALL),

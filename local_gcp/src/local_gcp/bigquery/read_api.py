@@ -18,7 +18,13 @@ import pyarrow as pa
 from google.cloud import bigquery_storage_v1
 from google.protobuf import timestamp_pb2
 
-from local_gcp.wire import RpcError, ServiceHandler, invalid_argument, method_table, not_emulated
+from local_gcp.wire import (
+    RpcError,
+    ServiceHandler,
+    invalid_argument,
+    method_table,
+    refuse_unread,
+)
 
 from .errors import BigQueryError
 from .extract_job import avro_schema
@@ -64,10 +70,6 @@ class _Read:
         parent = _PARENT.fullmatch(request.parent)
         if not match or not parent:
             raise invalid_argument("read_session.table", f"{wanted.table!r} is not a table's name.")
-        if wanted.table_modifiers.snapshot_time:
-            raise not_emulated("reads with snapshot_time")
-        if options.sample_percentage:
-            raise not_emulated("reads with sample_percentage")
         formats = types.DataFormat
         if wanted.data_format not in (formats.ARROW, formats.AVRO):
             raise invalid_argument("read_session.data_format", "expected ARROW or AVRO.")
@@ -120,6 +122,7 @@ class _ReadRows(grpc.GenericRpcHandler):
             context.abort_with_status(_rpc_error(error).status())
 
     def _answers(self, request: Any) -> Iterator[Any]:
+        refuse_unread(request)
         session = self._sessions.session_of(request.read_stream)
         encode = _avro_rows(session.fields) if session.avro else _arrow_rows
         before, first = 0.0, True

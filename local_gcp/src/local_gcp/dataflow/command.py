@@ -12,7 +12,7 @@ from google.cloud import dataflow_v1beta3 as api
 
 from local_gcp.jobs.images import Image, ImageError, find_image
 from local_gcp.jobs.run import Pool, Program, Spec
-from local_gcp.wire import invalid_argument
+from local_gcp.wire import invalid_argument, not_emulated
 
 PROGRAM = "FLEX_TEMPLATE_PYTHON_PY_FILE"
 """Variable in a Python flex template's image: the file with the pipeline."""
@@ -27,7 +27,27 @@ _EMULATED = {
     "additional_user_labels",
     "additional_pipeline_options",
 }
-"""Fields of the runtime environment with an effect here; the others concern workers."""
+"""Fields of the runtime environment with an effect here."""
+_OF_WORKERS = {
+    "additional_experiments",
+    "autoscaling_algorithm",
+    "disk_size_gb",
+    "flexrs_goal",
+    "ip_configuration",
+    "kms_key_name",
+    "launcher_machine_type",
+    "machine_type",
+    "max_workers",
+    "network",
+    "num_workers",
+    "service_account_email",
+    "subnetwork",
+    "worker_region",
+    "worker_zone",
+    "zone",
+}
+"""Fields that choose machines, which are this one here; the job's log names them. Others, which
+would change what the pipeline does, are refused."""
 
 
 def run_spec(
@@ -36,6 +56,7 @@ def run_spec(
     """The run for a launch; raises INVALID_ARGUMENT if the image is unknown."""
     image = _image(template.image)
     environment = launch.environment
+    _check_environment(environment, template.image)
     options = [
         *_LOCAL_RUNNER,
         f"--project={project}",
@@ -50,6 +71,14 @@ def run_spec(
     argv = image.command(["python", image.env[PROGRAM]], arguments)
     program = Program(argv, image.environment(), image.workdir)
     return Spec([Pool(program)], disable_retries=True, cluster=False, notes=_notes(image, launch))
+
+
+def _check_environment(environment: api.FlexTemplateRuntimeEnvironment, image: str) -> None:
+    for field, value in type(environment).pb(environment).ListFields():
+        # Workers run in the template's image, unless another is given.
+        same = field.name == "sdk_container_image" and value == image
+        if field.name not in _EMULATED | _OF_WORKERS and not same:
+            raise not_emulated(f"the field launch_parameter.environment.{field.name}")
 
 
 def _image(uri: str) -> Image:

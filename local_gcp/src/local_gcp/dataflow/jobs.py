@@ -96,9 +96,7 @@ class Jobs:
 
     def get_job(self, request: api.GetJobRequest, _context: Any = None) -> api.Job:
         """JobsV1Beta3.GetJob, with the summary that a job has here; Airflow always asks for it."""
-        if request.view not in (api.JobView.JOB_VIEW_UNKNOWN, api.JobView.JOB_VIEW_SUMMARY):
-            # A number that is no view stays a number: enumerations of proto3 are open.
-            raise not_emulated(f"the view {getattr(request.view, 'name', request.view)} of a job")
+        _check_view(request.view)
         return self._complete(self._job(request))
 
     def list_jobs(self, request: api.ListJobsRequest, _context: Any = None) -> api.ListJobsResponse:
@@ -115,6 +113,9 @@ class Jobs:
     def update_job(self, request: api.UpdateJobRequest, _context: Any = None) -> api.Job:
         """JobsV1Beta3.UpdateJob: requests a state; a batch job can only be cancelled."""
         job = self._job(request)
+        for field, _ in api.Job.pb(request.job).ListFields():
+            if field.name not in ("id", "name", "project_id", "location", "requested_state"):
+                raise not_emulated(f"a change of the field {field.name} of a job")
         run = self._run(job)
         wanted = api.JobState(request.job.requested_state)
         if run.final:
@@ -236,6 +237,7 @@ class Jobs:
         return job
 
     def _list(self, request: api.ListJobsRequest, prefix: str) -> api.ListJobsResponse:
+        _check_view(request.view)
         kinds = api.ListJobsRequest.Filter
         wanted: Callable[[Run], bool] = {
             kinds.TERMINATED: lambda run: run.final,
@@ -270,6 +272,12 @@ class Jobs:
             )
             for number, (moment, importance, text) in enumerate(events)
         ]
+
+
+def _check_view(view: Any) -> None:
+    if view not in (api.JobView.JOB_VIEW_UNKNOWN, api.JobView.JOB_VIEW_SUMMARY):
+        # A number that is no view stays a number: enumerations of proto3 are open.
+        raise not_emulated(f"the view {getattr(view, 'name', view)} of a job")
 
 
 def _new_id(now: float) -> str:

@@ -18,8 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from local_gcp.dataflow.jobs import Jobs
+from local_gcp.emulated_parameters import refuse_parameter
 from local_gcp.rest import HANDLERS, ApiError, not_emulated
-from local_gcp.wire import RpcError
+from local_gcp.wire import RpcError, refuse_unread
 
 _REGIONAL = "/v1b3/projects/{project_id}/locations/{location}"
 _GLOBAL = "/v1b3/projects/{project_id}"
@@ -64,6 +65,7 @@ def _route(verb: str, path: str, method: Any, request_class: Any) -> Route:
         body = await http.body()
         request = _parse(http, body, request_class)
         try:
+            refuse_unread(request)
             answer = await run_in_threadpool(method, request)
         except RpcError as error:
             code, reason = _ERRORS[error.code]
@@ -83,9 +85,11 @@ def _parse(http: Request, body: bytes, request_class: Any) -> Any:
         content = json.loads(body or b"{}")
         if request_class is api.UpdateJobRequest:
             content = {"job": content}
-        # Every method takes parameters for the format of the response (alt, prettyPrint).
         known = {_camel_case(name) for name in request_class.meta.fields}
-        query = {key: value for key, value in http.query_params.items() if key in known}
+        query = dict(http.query_params)
+        for name in query.keys() - known:
+            refuse_parameter(name, f"Dataflow ({http.method} {http.url.path})")
+        query = {name: value for name, value in query.items() if name in known}
         json_format.ParseDict({**query, **content, **http.path_params}, request_class.pb(message))
     except (ValueError, TypeError, RecursionError, json_format.ParseError) as error:
         raise ApiError(400, f"Invalid JSON payload received: {error}", "badRequest") from None

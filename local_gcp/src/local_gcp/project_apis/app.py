@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 
+from local_gcp.emulated_parameters import taking
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.project_apis import facts, usage
 from local_gcp.project_apis.resources import Resources
@@ -36,17 +37,31 @@ class ProjectApp:
         self._project, self._path = project, path
         self._bigquery, self._storage = bigquery, storage
         routes = [
-            self._route("/v1/projects/{project}/services:batchGet", _services),
+            self._route("/v1/projects/{project}/services:batchGet", _services, "services.batchGet"),
             self._route(
-                "/v1beta1/projects/{project}/services/{host}/consumerQuotaMetrics", _quotas
+                "/v1beta1/projects/{project}/services/{host}/consumerQuotaMetrics",
+                _quotas,
+                "consumerQuotaMetrics.list",
             ),
-            self._route("/v3/projects/{project}:testIamPermissions", _permissions, "POST"),
-            self._route("/v1/{name:path}:testIamPermissions", _permissions_of, "POST"),
-            self._route("/v1/{name:path}:getIamPolicy", _policy),
-            self._route("/v1/projects/{project}/locations/{region}/environments", _environments),
-            self._route("/v1/services/{service}/skus", _skus),
-            self._route("/compute/v1/{name:path}", _resource),
-            self._route("/v1/{name:path}", _resource),
+            self._route(
+                "/v3/projects/{project}:testIamPermissions",
+                _permissions,
+                "testIamPermissions",
+                "POST",
+            ),
+            self._route(
+                "/v1/{name:path}:testIamPermissions", _permissions_of, "testIamPermissions", "POST"
+            ),
+            self._route("/v1/{name:path}:getIamPolicy", _policy, "getIamPolicy"),
+            self._route(
+                "/v1/projects/{project}/locations/{region}/environments",
+                _environments,
+                "environments.list",
+            ),
+            self._route("/v1/services", _billed, "cloudbilling.services.list"),
+            self._route("/v1/services/{service}/skus", _skus, "skus.list"),
+            self._route("/compute/v1/{name:path}", _resource, "get"),
+            self._route("/v1/{name:path}", _resource, "get"),
             Route("/bigquery/v2/{name:path}:testIamPermissions", self._table, methods=["POST"]),
             Route("/storage/v1/b/{bucket}/iam/testPermissions", self._bucket, methods=["GET"]),
             Route("/{path:path}", _refuse, methods=_ALL),
@@ -54,7 +69,7 @@ class ProjectApp:
         app = Starlette(routes=routes, exception_handlers=HANDLERS)
         self.asgi = EncodedPath(app)
 
-    def _route(self, path: str, answer: Answer, method: str = "GET") -> Route:
+    def _route(self, path: str, answer: Answer, name: str, verb: str = "GET") -> Route:
         async def endpoint(request: Request) -> Response:
             request.state.body = await _body(request)
             known = facts.read(self._path)
@@ -63,7 +78,7 @@ class ProjectApp:
                 self._check_project(named)
             return JSONResponse(answer(request, Resources(self._project, known)))
 
-        return Route(path, endpoint, methods=[method])
+        return Route(path, taking(name, endpoint), methods=[verb])
 
     def _check_project(self, project: str) -> None:
         if project not in (self._project, str(PROJECT_NUMBER)):
@@ -131,6 +146,21 @@ def _environments(request: Request, here: Resources) -> Mapping[str, Any]:
     parent = f"projects/{here.project}/locations/{request.path_params['region']}"
     found = here.list(parent, "environments")
     return {"environments": found} if found else {}
+
+
+def _billed(request: Request, here: Resources) -> Mapping[str, Any]:
+    """The services of the catalog, in one page; their names are those that their SKUs have."""
+    found = [
+        {
+            "name": f"services/{service}",
+            "serviceId": service,
+            "displayName": skus[0]["category"].get("serviceDisplayName", service),
+            "businessEntityName": "businessEntities/GCP",
+        }
+        for service, skus in here.facts.skus.items()
+        if skus
+    ]
+    return {"services": found, "nextPageToken": ""}
 
 
 def _skus(request: Request, here: Resources) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ A route that is not in this table gives 501 with its name: access control lists,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,10 +15,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
+from local_gcp.emulated_parameters import taking
 from local_gcp.rest import ApiError, EncodedPath, as_api_error, not_emulated
 from local_gcp.storage.batch import Batch
 from local_gcp.storage.bucket_api import BucketApi
-from local_gcp.storage.call import endpoint
+from local_gcp.storage.call import Call, endpoint
 from local_gcp.storage.media import Media
 from local_gcp.storage.object_api import ObjectApi
 from local_gcp.storage.store import ObjectStore
@@ -36,17 +38,26 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
     """The ASGI application. Paths stay percent-encoded until `call.decoded`."""
     buckets, objects, media = BucketApi(store), ObjectApi(store), Media(store)
 
+    def bucket(name: str, function: Callable[[Call], Any], message: str = "") -> Handler:
+        return taking(f"storage.buckets.{name}", endpoint(function, message))
+
+    def of_object(name: str, function: Callable[[Call], Any], message: str = "") -> Handler:
+        return taking(f"storage.objects.{name}", endpoint(function, message))
+
+    download = taking("storage.objects.get", media.download)
+    upload = taking("storage.objects.insert", uploads.insert)
+
     async def get_object(request: Request) -> Response:
         if request.query_params.get("alt") == "media":
-            return await media.download(request)
-        return await endpoint(objects.get)(request)
+            return await download(request)
+        return await of_object("get", objects.get)(request)
 
     def one_object(path: str) -> list[Route]:
         return [
             Route(path, get_object, methods=["GET"]),
-            Route(path, endpoint(objects.patch, "Object"), methods=["PATCH"]),
-            Route(path, endpoint(objects.update, "Object"), methods=["PUT"]),
-            Route(path, endpoint(objects.delete), methods=["DELETE"]),
+            Route(path, of_object("patch", objects.patch, "Object"), methods=["PATCH"]),
+            Route(path, of_object("update", objects.update, "Object"), methods=["PUT"]),
+            Route(path, of_object("delete", objects.delete), methods=["DELETE"]),
         ]
 
     def collection(path: str, listed: Handler, insert: Handler | None = None) -> list[Route]:
@@ -60,34 +71,47 @@ def storage_app(store: ObjectStore, uploads: UploadApi) -> ASGIApp:
 
     calls = Starlette(
         routes=[
-            *collection(_BUCKETS, endpoint(buckets.list), endpoint(buckets.insert, "Bucket")),
-            Route(_BUCKET, endpoint(buckets.get), methods=["GET"]),
-            Route(_BUCKET, endpoint(buckets.patch, "Bucket"), methods=["PATCH"]),
-            Route(_BUCKET, endpoint(buckets.update, "Bucket"), methods=["PUT"]),
-            Route(_BUCKET, endpoint(buckets.delete), methods=["DELETE"]),
-            Route(f"{_BUCKET}/storageLayout", endpoint(buckets.storage_layout)),
-            Route(f"{_BUCKET}/iam/testPermissions", endpoint(buckets.test_permissions)),
-            *collection(_OBJECTS, endpoint(objects.list)),
-            Route(
-                f"{_OBJECT}/compose", endpoint(objects.compose, "ComposeRequest"), methods=["POST"]
+            *collection(
+                _BUCKETS,
+                bucket("list", buckets.list),
+                bucket("insert", buckets.insert, "Bucket"),
             ),
+            Route(_BUCKET, bucket("get", buckets.get), methods=["GET"]),
+            Route(_BUCKET, bucket("patch", buckets.patch, "Bucket"), methods=["PATCH"]),
+            Route(_BUCKET, bucket("update", buckets.update, "Bucket"), methods=["PUT"]),
+            Route(_BUCKET, bucket("delete", buckets.delete), methods=["DELETE"]),
+            Route(f"{_BUCKET}/storageLayout", bucket("getStorageLayout", buckets.storage_layout)),
             Route(
-                f"{_OBJECT}/copyTo/{_TARGET}", endpoint(objects.copy, "Object"), methods=["POST"]
+                f"{_BUCKET}/iam/testPermissions",
+                bucket("testIamPermissions", buckets.test_permissions),
             ),
+            *collection(_OBJECTS, of_object("list", objects.list)),
             Route(
-                f"{_OBJECT}/rewriteTo/{_TARGET}",
-                endpoint(objects.rewrite, "Object"),
+                f"{_OBJECT}/compose",
+                of_object("compose", objects.compose, "ComposeRequest"),
                 methods=["POST"],
             ),
             Route(
-                f"{_OBJECT}/moveTo/o/{{target}}", endpoint(objects.move, "Object"), methods=["POST"]
+                f"{_OBJECT}/copyTo/{_TARGET}",
+                of_object("copy", objects.copy, "Object"),
+                methods=["POST"],
+            ),
+            Route(
+                f"{_OBJECT}/rewriteTo/{_TARGET}",
+                of_object("rewrite", objects.rewrite, "Object"),
+                methods=["POST"],
+            ),
+            Route(
+                f"{_OBJECT}/moveTo/o/{{target}}",
+                of_object("move", objects.move, "Object"),
+                methods=["POST"],
             ),
             *one_object(_OBJECT),
             *(
-                Route(f"{prefix}{_OBJECTS}", uploads.insert, methods=["POST", "PUT", "DELETE"])
+                Route(f"{prefix}{_OBJECTS}", upload, methods=["POST", "PUT", "DELETE"])
                 for prefix in ("/upload", "/resumable/upload")
             ),
-            Route(f"/download{_OBJECT}", media.download, methods=["GET"]),
+            Route(f"/download{_OBJECT}", download, methods=["GET"]),
             *(
                 Route(f"/{first}/{{path:path}}", _refuse, methods=_ALL)
                 for first in ("storage", "upload", "resumable", "download", "batch")

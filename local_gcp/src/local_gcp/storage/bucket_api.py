@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from local_gcp.project import PROJECT_NUMBER, project_id
 from local_gcp.rest import ApiError
 from local_gcp.storage import listing
 from local_gcp.storage.call import Call
@@ -34,8 +35,8 @@ class BucketApi:
         name = call.body.get("name")
         if not isinstance(name, str):
             raise ApiError(400, "Required: the bucket's 'name'.", "required")
+        _check_project(call)
         path = bucket_path(self.store.root, name)
-        call.refuse_flags("buckets.insert", "enableObjectRetention")
         fields = writable_bucket_fields(call.body)
         now = time.time_ns() // 1000
         with self._lock:
@@ -52,11 +53,10 @@ class BucketApi:
         return bucket_resource(row, call.base_url)
 
     def get(self, call: Call) -> dict[str, Any]:
-        call.refuse_flags("buckets.get", "softDeleted")
         return bucket_resource(self._row(call), call.base_url)
 
     def list(self, call: Call) -> dict[str, Any]:
-        call.refuse_flags("buckets.list", "softDeleted")
+        _check_project(call)
         prefix, after = call.query.get("prefix", ""), call.query.get("pageToken", "")
         limit = min(call.number("maxResults") or listing.MAX_RESULTS, listing.MAX_RESULTS)
         names = sorted(
@@ -135,6 +135,17 @@ class BucketApi:
             )
             self.catalog.put_bucket(changed)
         return bucket_resource(changed, call.base_url)
+
+
+def _check_project(call: Call) -> None:
+    named = call.query.get("project")
+    if named and named not in (project_id(), str(PROJECT_NUMBER)):
+        raise ApiError(
+            403,
+            "The caller does not have storage.buckets access to the Google Cloud project. "
+            f"(local_gcp: there is one project here, {project_id()!r}, not {named!r}.)",
+            "forbidden",
+        )
 
 
 def _check_metageneration(call: Call, row: BucketRow) -> None:

@@ -60,12 +60,6 @@ class Call:
         """A query parameter that is "true" or "false"."""
         return self.query.get(name, "false").lower() == "true"
 
-    def refuse_flags(self, method: str, *names: str) -> None:
-        """Raise ApiError 501 if one of these flags is set, which `method` does not emulate."""
-        for name in names:
-            if self.flag(name):
-                raise not_emulated(f"{method} with {name}")
-
 
 def endpoint(
     function: Callable[[Call], Mapping[str, Any] | None], message: str = ""

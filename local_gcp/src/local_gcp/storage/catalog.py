@@ -166,7 +166,9 @@ class Catalog:
         return json.loads(rows[0][0]) if rows else None
 
     def put_upload(self, id: str, session: dict[str, Any], created: int) -> None:
-        self._write(("INSERT INTO uploads VALUES (?, ?, ?)", id, json.dumps(session), created))
+        self._write(
+            ("INSERT OR REPLACE INTO uploads VALUES (?, ?, ?)", id, json.dumps(session), created)
+        )
 
     def delete_upload(self, id: str) -> None:
         self._write(("DELETE FROM uploads WHERE id = ?", id))

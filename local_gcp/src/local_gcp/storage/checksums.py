@@ -109,10 +109,9 @@ def verify(actual: Checksums, claims: dict[str, str]) -> None:
     for kind, digest in claims.items():
         received = getattr(actual, kind)
         if received is not None and received != digest:
+            name = {"crc32c": "CRC32C", "md5": "MD5 hash"}[kind]
             raise ApiError(
-                400,
-                f"Provided {kind} {digest!r} does not match calculated {kind} {received!r}: "
-                "the upload arrived damaged; send it again.",
+                400, f'Provided {name} "{digest}" doesn\'t match calculated {name} "{received}".'
             )
 
 

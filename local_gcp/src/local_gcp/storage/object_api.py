@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from local_gcp.rest import ApiError, not_emulated
+from local_gcp.rest import ApiError
 from local_gcp.storage import listing
 from local_gcp.storage.call import Call
 from local_gcp.storage.checksums import Checksums, checksums
@@ -27,16 +27,12 @@ class ObjectApi:
         self.store = store
 
     def get(self, call: Call) -> dict[str, Any]:
-        call.refuse_flags("objects.get", "softDeleted")
         found = self.store.get(call.bucket, call.object, call.generation)
         call.conditions.check(found, reading=True)
         return self._resource(call, found)
 
     def list(self, call: Call) -> dict[str, Any]:
-        call.refuse_flags("objects.list", "softDeleted", "includeFoldersAsPrefixes")
         query = call.query
-        if query.get("filter"):
-            raise not_emulated(f"objects.list with the filter {query['filter']!r}")
         page = listing.list_page(
             self.store.need_bucket(call.bucket),
             listing.Query(
@@ -82,6 +78,8 @@ class ObjectApi:
         if not all(source.get("name") for source in wanted):
             raise ApiError(400, "Each of sourceObjects needs a name.", "required")
         fields = writable_object_fields(call.body.get("destination") or {})
+        if key := call.query.get("kmsKeyName"):
+            fields["kmsKeyName"] = key
         target = self.store.temporary()
         try:
             with target.open("xb") as out:
@@ -132,6 +130,8 @@ class ObjectApi:
         # Class and key are those of the target's bucket, in any case.
         kept = {n: v for n, v in source.fields.items() if n not in ("kmsKeyName", "storageClass")}
         fields = writable_object_fields(call.body) or kept
+        if key := call.query.get("destinationKmsKeyName"):
+            fields = {**fields, "kmsKeyName": key}
         target_bucket = call.params.get("target_bucket", call.bucket)
         self.store.need_bucket(target_bucket)
         temporary = self.store.copy(source)

@@ -32,6 +32,7 @@ _BUCKET_FIELDS = (
     "cors",
     "customPlacementConfig",
     "encryption",
+    "hierarchicalNamespace",
     "iamConfiguration",
     "labels",
     "lifecycle",

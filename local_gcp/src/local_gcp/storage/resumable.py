@@ -13,6 +13,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from starlette.responses import PlainTextResponse, Response
+
 from local_gcp.rest import ApiError
 from local_gcp.storage.checksums import RunningChecksums, verify
 from local_gcp.storage.preconditions import Preconditions
@@ -21,6 +23,17 @@ from local_gcp.storage.stored_object import StoredObject
 
 _LIFETIME_SECONDS = 7 * 24 * 3600
 """Cloud Storage expires a session after a week."""
+
+
+CHUNK_MULTIPLE = 256 << 10
+"""Bytes of a chunk, at least; bytes after a multiple of it are dropped: send them again."""
+
+
+class UnusableUploadError(ApiError):
+    """A session that takes no more bytes; Cloud Storage answers with text."""
+
+    def response(self) -> Response:
+        return PlainTextResponse(self.message, self.code)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,9 +98,12 @@ class ResumableUploads:
     def finished(self, upload: str) -> StoredObject | None:
         """The object that the session created; None while it is open.
 
-        Raises ApiError 404 for an unknown session, 410 if its object was replaced or deleted.
+        Raises ApiError 404 for an unknown session, 410 if its object was replaced or deleted, and
+        UnusableUploadError after a chunk that was too small.
         """
         session = self._session(upload)
+        if refusal := session.get("refusal"):
+            raise UnusableUploadError(400, refusal)
         if self.data(upload).exists():
             return None
         live = self.store.find(session["bucket"], session["name"])
@@ -95,6 +111,27 @@ class ResumableUploads:
             if live and live.generation == row.generation:
                 return live
         raise ApiError(410, "This upload is finished, and its object has been replaced.", "gone")
+
+    def check_chunk(self, upload: str, sent: ContentRange | None) -> None:
+        """Raise UnusableUploadError for a chunk that is too small, and for all that follow it.
+
+        https://cloud.google.com/storage/docs/performing-resumable-uploads#chunked-upload
+        """
+        if sent is None or sent.first is None or sent.last is None:
+            return
+        size = sent.last - sent.first + 1
+        final = sent.total is not None and sent.last + 1 >= sent.total
+        if size >= CHUNK_MULTIPLE or final:
+            return
+        refusal = (
+            "Invalid request.  The number of bytes uploaded is required to be equal or greater "
+            f"than {CHUNK_MULTIPLE}, except for the final request (it's recommended to be the "
+            f"exact multiple of {CHUNK_MULTIPLE}).  The received request contained {size} bytes, "
+            "which does not meet this requirement."
+        )
+        session = {**self._session(upload), "refusal": refusal}
+        self.catalog.put_upload(upload, session, created=time.time_ns() // 1000)
+        raise UnusableUploadError(400, refusal)
 
     def finish(self, upload: str, claims: dict[str, str]) -> StoredObject:
         """Create the object. `claims`: checksums sent with the last bytes, if not with `begin`."""

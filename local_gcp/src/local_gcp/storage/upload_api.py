@@ -21,13 +21,16 @@ from local_gcp.storage.call import Call, decoded
 from local_gcp.storage.checksums import RunningChecksums, expected, verify
 from local_gcp.storage.receive import write_related, write_stream
 from local_gcp.storage.resources import object_resource, writable_object_fields
-from local_gcp.storage.resumable import ContentRange, ResumableUploads
+from local_gcp.storage.resumable import (
+    CHUNK_MULTIPLE,
+    ContentRange,
+    ResumableUploads,
+    UnusableUploadError,
+)
 from local_gcp.storage.store import ObjectStore
 from local_gcp.storage.stored_object import StoredObject
 
 _RESUME_INCOMPLETE = 308
-_KEPT_MULTIPLE = 256 << 10
-"""Bytes of an unfinished upload after a multiple of this are dropped: send them again."""
 _CANCELLED = 499
 _DEFAULT_TYPE = "application/octet-stream"
 
@@ -46,6 +49,8 @@ class UploadApi:
             return await self._insert(request)
         except ClientDisconnect:  # no client waits for the response
             return Response(status_code=_CANCELLED)
+        except UnusableUploadError as error:
+            return error.response()
 
     async def _insert(self, request: Request) -> Response:
         call = Call(**decoded(request), body={})
@@ -129,6 +134,7 @@ class UploadApi:
         done = await run_in_threadpool(self.sessions.finished, upload)
         if done:
             return _created(done, call)
+        await run_in_threadpool(self.sessions.check_chunk, upload, content_range)
         path = self.sessions.data(upload)
         first = 0 if content_range is None else content_range.first
         if first is not None and first <= path.stat().st_size:
@@ -141,7 +147,7 @@ class UploadApi:
         have = path.stat().st_size
         total = have if content_range is None else content_range.total
         if total is None or have < total:
-            have -= have % _KEPT_MULTIPLE
+            have -= have % CHUNK_MULTIPLE
             os.truncate(path, have)
             return _incomplete(have)
         if have > total:

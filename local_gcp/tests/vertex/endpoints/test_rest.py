@@ -34,6 +34,14 @@ def test_predict(upload, endpoint, deploy, post):
     assert post(":predict", {"instances": [1]}, name=by_id).status_code == 200
 
 
+def test_labels_that_would_be_ignored_are_refused(upload, deploy, post):
+    deploy(upload(), {"0": 100})
+    refused = post(":predict", {"instances": [1], "labels": {"a": "b"}})
+    assert refused.status_code == 501
+    assert "the field labels of PredictRequest" in refused.json()["error"]["message"]
+    assert post(":predict", {"instances": [1], "labels": {}}).status_code == 200
+
+
 def test_raw_predict(upload, endpoint, deploy, post):
     deployed = deploy(upload(), {"0": 100})
     answer = post(":rawPredict", b"abc", "text/plain")

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from local_gcp.regions import NoSuchRegionError
 from local_gcp.vertex.endpoints import values
 from local_gcp.vertex.endpoints.prediction import LARGEST_REQUEST, Predictions, check_size
-from local_gcp.wire import RpcError, as_rpc_error
+from local_gcp.wire import RpcError, as_rpc_error, not_emulated
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +173,8 @@ def read(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
             )
     if not isinstance(document.get("instances", []), list):
         raise _invalid('Invalid value at "instances": expected an array.')
-    document.pop("labels", None)
+    if document.pop("labels", None):
+        raise not_emulated("the field labels of PredictRequest")
     return {"instances": [], **document}
 
 
