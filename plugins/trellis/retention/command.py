@@ -118,8 +118,7 @@ def _erase(options: argparse.Namespace) -> int:
         )
     print(
         "Remove the rows from the source, too, or the next run has them again. Not searched: "
-        "datasets made of a manifest of images, tables outside "
-        f"{group.project}.{group.dataset}, copies that people have made."
+        f"tables outside {group.project}.{group.dataset}, images, copies that people have made."
     )
     return code
 

@@ -9,28 +9,36 @@ from google.api_core.exceptions import NotFound
 from google.cloud import bigquery
 
 from trellis.retention.inventory import (
+    LOADED,
+    MANIFEST,
     SNAPSHOT,
     Item,
     Services,
     dataset_folders,
     folder_of,
     of_run,
+    table_of,
     tables_of,
 )
 from trellis.retention.needs import Made
 from trellis.workflow import sql
 from trellis.workflow.contracts.record import RunRecord
 
+_SIMPLE = ("STRING", "INTEGER", "INT64")
+"""Types that a key or a group has."""
+
 
 @dataclass(frozen=True)
 class Found:
-    """What has rows of a group. datasets: rows by fingerprint. predictions: rows by table. runs:
-    those that trained on such a dataset. versions: models that came from them.
+    """What has rows of a group. datasets: rows by fingerprint. predictions: rows by table. loaded:
+    tables of a source's files, which expire, that hold such rows. runs: those that trained on such
+    a dataset. versions: models that came from them.
     """
 
     keys: frozenset[str]
     datasets: dict[str, int]
     predictions: dict[str, int]
+    loaded: tuple[str, ...]
     runs: tuple[RunRecord, ...]
     versions: tuple[Made, ...]
 
@@ -40,19 +48,23 @@ def find(
 ) -> Found:
     """Look for the rows in every snapshot and table of predictions; the queries are billed.
 
-    group: a value of the column that `split.by` names, or of the key. Datasets made of a manifest
-    of images have no snapshot, and are not searched.
+    group: a value of the column that `split.by` names, or of the key; of a manifest of images, of
+    what its lines name after the label, or an image's key.
     """
     grouped = set(_grouped(services))
     datasets: dict[str, int] = {}
     keys: set[str] = set()
     others: list[Any] = []
+    loads: list[Any] = []
     place = f"{services.group.project}.{services.group.dataset}"
     for listed in services.bigquery.list_tables(place):
         if listed.table_type != "TABLE":
             continue
         table = services.bigquery.get_table(listed.reference)
         columns = {field.name for field in table.schema}
+        if listed.table_id.startswith(LOADED):
+            loads.append(table)
+            continue
         if "key" not in columns:
             continue
         if not listed.table_id.startswith(SNAPSHOT):
@@ -72,17 +84,20 @@ def find(
         for table in others
         if (count := _count(services, str(table.reference), keys))
     }
+    loaded = tuple(str(table.reference) for table in loads if _holds(services, table, keys))
     trained = tuple(run for run in runs if run.dataset in datasets)
     folders = {run.uri for run in trained}
     made = tuple(version for version in versions if version.run in folders)
-    return Found(frozenset(keys), datasets, predictions, trained, made)
+    return Found(frozenset(keys), datasets, predictions, loaded, trained, made)
 
 
 def removable(services: Services, found: Found) -> Iterator[Item]:
-    """What can be removed now: rows of predictions, datasets, and runs without a model in the
-    registry.
+    """What can be removed now: rows of predictions, loaded files, datasets, and runs without a
+    model in the registry.
     """
     why = "has rows of the group"
+    for table in found.loaded:
+        yield from table_of(services, table, f"{why}; the next run loads the source again")
     for table, count in found.predictions.items():
         yield Item(
             f"{count} rows of BigQuery table {table}", why, _deletion(services, table, found.keys)
@@ -122,6 +137,23 @@ def _count(services: Services, table: str, keys: Collection[str]) -> int:
     statement = f"SELECT COUNT(*) AS found FROM {name} WHERE CAST(key AS STRING) IN UNNEST(@keys)"
     (row,) = services.bigquery.query_and_wait(statement, job_config=_with(keys))
     return int(row["found"])
+
+
+def _holds(services: Services, table: Any, keys: Collection[str]) -> bool:
+    """Return whether a table of a source's files has a field with a key, or a line of a manifest
+    that names one.
+    """
+    if table.table_id.startswith(MANIFEST):
+        test = "EXISTS (SELECT 1 FROM UNNEST(@keys) AS key WHERE STRPOS(line, key) > 0)"
+    else:
+        simple = [f for f in table.schema if f.mode != "REPEATED" and f.field_type in _SIMPLE]
+        test = " OR ".join(
+            f"CAST({sql.identifier(field.name)} AS STRING) IN UNNEST(@keys)" for field in simple
+        )
+    name = sql.identifier(str(table.reference))
+    statement = f"SELECT COUNT(*) AS found FROM {name} WHERE {test or 'FALSE'}"
+    (row,) = services.bigquery.query_and_wait(statement, job_config=_with(keys))
+    return bool(row["found"])
 
 
 def _deletion(services: Services, table: str, keys: Collection[str]) -> Any:

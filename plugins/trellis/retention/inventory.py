@@ -21,6 +21,14 @@ SNAPSHOT = "snapshot_"
 _DATASET_TABLES = (SNAPSHOT + "{}", "automl_{}", "automl_{}_test")
 """Tables and views of a dataset, by its fingerprint: of the stages snapshot and automl."""
 
+PREDICTIONS = "predictions_"
+"""What the names of tables of predictions begin with: contracts/prediction_layout.py."""
+_BATCH_PREDICTIONS = "labels.airflow-task=predict AND labels.experiment:*"
+
+MANIFEST = "manifest_"
+LOADED = (MANIFEST, "files_")
+"""What the names of tables begin with that hold a source's files until they expire."""
+
 _TEMPORARY = "dataflow/"
 
 
@@ -131,7 +139,7 @@ def _automl(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
         output = job.output_info
         table = output.bigquery_output_table
         if table and output.bigquery_output_dataset == f"bq://{group.project}.{group.dataset}":
-            yield from _table(services, group.own_table(table), why)
+            yield from table_of(services, group.own_table(table), why)
 
 
 def _datasets(services: Services, needs: Needs, before: datetime) -> Iterator[Item]:
@@ -175,7 +183,7 @@ def _unless_planned(services: Services, needs: Needs, fingerprint: str, item: It
 def tables_of(services: Services, fingerprint: str, why: str) -> Iterator[Item]:
     """The snapshot of a dataset, and its views."""
     for name in _DATASET_TABLES:
-        yield from _table(services, services.group.own_table(name.format(fingerprint)), why)
+        yield from table_of(services, services.group.own_table(name.format(fingerprint)), why)
 
 
 def dataset_folders(services: Services) -> Iterator[tuple[str, str, str]]:
@@ -188,12 +196,28 @@ def dataset_folders(services: Services) -> Iterator[tuple[str, str, str]]:
 
 
 def _predictions(services: Services, before: datetime) -> Iterator[Item]:
-    """Files of predictions; their tables are the callers'."""
+    """Files and tables of predictions in the group's own bucket and dataset; those that
+    `predict.output` names are the callers'.
+    """
+    why = "the predictions have expired"
     bucket = services.group.bucket
     for experiment in folders(services.storage, bucket):
         for folder in folders(services.storage, bucket, f"{experiment}predictions/"):
             if _newest(services, folder) < before:
-                yield from folder_of(services, folder, "the predictions have expired")
+                yield from folder_of(services, folder, why)
+    place = f"{services.group.project}.{services.group.dataset}"
+    for table in _found(lambda: list(services.bigquery.list_tables(place))) or ():
+        own = table.table_id.startswith(PREDICTIONS) and "experiment" in table.labels
+        if own and table.created < before:
+            yield from table_of(services, str(table.reference), why)
+    # Batch predictions write tables of their own, which runs make theirs of.
+    request = {"parent": services.parent, "filter": _BATCH_PREDICTIONS}
+    for job in services.jobs.list_batch_prediction_jobs(request=request, **REPEATABLE):
+        written = job.output_info.bigquery_output_table
+        ours = job.output_info.bigquery_output_dataset == f"bq://{place}"
+        if written and ours and job.end_time < before:
+            for name in (written, f"{written}_errors"):
+                yield from table_of(services, services.group.own_table(name), why)
 
 
 def _temporary(services: Services, before: datetime) -> Iterator[Item]:
@@ -222,7 +246,8 @@ def _newest(services: Services, prefix: str) -> datetime:
     return newest
 
 
-def _table(services: Services, name: str, why: str) -> Iterator[Item]:
+def table_of(services: Services, name: str, why: str) -> Iterator[Item]:
+    """A table, as one item; none if it is not there."""
     table = _found(lambda: services.bigquery.get_table(name))
     if table is not None:
         delete = _bound(services.bigquery.delete_table, name, not_found_ok=True)

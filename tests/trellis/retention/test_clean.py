@@ -2,15 +2,19 @@
 
 import argparse
 import json
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from google.api_core.exceptions import NotFound
 from google.cloud import aiplatform_v1 as api
 from google.cloud import bigquery, storage
 
 from tests.airflow_side import ROOT
 from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
+from trellis.identity import label_value
 from trellis.retention import command
+from trellis.workflow.spec.platform import load
 
 REGION = "europe-west4"
 BUCKET = "clean-tests"
@@ -104,6 +108,126 @@ def test_what_nobody_needs_is_named_then_removed(clean, project, tables):
     assert (project / "_index/digits/runs/two.json").exists()
     assert [table.table_id for table in tables.list_tables(DATASET)] == ["snapshot_aaaa"]
     assert clean()[1].splitlines()[-1].startswith("0 items")
+
+
+def test_tables_of_predictions_expire(clean, project, tables):
+    """Those that runs of EXPERIMENT-predict have made; those of the same name of others stay."""
+    labels = "OPTIONS (labels = [('experiment', 'digits'), ('owner', 'trellis')])"
+    own = f"{DATASET}.predictions_digits_r"
+    tables.query_and_wait(f"CREATE TABLE {own} {labels} AS SELECT 'a' AS key, 'x' AS label")
+    tables.query_and_wait(f"CREATE TABLE {DATASET}.predictions_of_ada AS SELECT 1 AS x")
+    tables.query_and_wait(f"CREATE TABLE {DATASET}.anything {labels} AS SELECT 1 AS x")
+    assert f"Would remove BigQuery table local-gcp.{own}: the predict" in clean()[1]
+    # They are kept for 90 days.
+    assert own not in clean(days=80)[1]
+    assert clean(yes=True)[0] == 0
+    names = {table.table_id for table in tables.list_tables(DATASET)}
+    assert names == {"snapshot_aaaa", "predictions_of_ada", "anything"}
+
+
+@pytest.fixture
+def automl(project, tables, digits):
+    """What AutoML's jobs of the run `two` have left: pipeline, job of the batch prediction."""
+    group = load(ROOT / "dags")
+    record = a_run(digits, "two", bucket=BUCKET)
+    labels = {
+        "airflow-run": label_value(record.run_id),
+        "airflow-dag": label_value(group.dag_id(digits.name)),
+        "experiment": "digits",
+        "airflow-task": label_value("automl.predict"),
+    }
+    tables.query_and_wait(f"""
+        CREATE TABLE {DATASET}.cells AS
+        SELECT n AS size, IF(n > 30, 'ill', 'well') AS label,
+          ['training', 'training', 'validation', 'test'][OFFSET(MOD(n, 4))] AS ml_use
+        FROM UNNEST(GENERATE_ARRAY(1, 60)) AS n
+    """)
+    table = f"bq://local-gcp.{DATASET}.cells"
+    parent = f"projects/local-gcp/locations/{REGION}"
+    schemas = "gs://google-cloud-aiplatform/schema"
+    dataset = api.DatasetServiceClient(client_options=OPTIONS).create_dataset(
+        parent=parent,
+        dataset={
+            "display_name": "cells",
+            "metadata_schema_uri": f"{schemas}/dataset/metadata/tabular_1.0.0.yaml",
+            "metadata": {"inputConfig": {"bigquerySource": {"uri": table}}},
+            "labels": labels,
+        },
+    )
+    pipelines = api.PipelineServiceClient(client_options=OPTIONS)
+    task = f"{schemas}/trainingjob/definition/automl_tabular_1.0.0.yaml"
+    pipeline = pipelines.create_training_pipeline(
+        parent=parent,
+        training_pipeline={
+            "display_name": "cells",
+            "training_task_definition": task,
+            "training_task_inputs": {
+                "targetColumn": "label",
+                "predictionType": "classification",
+                "trainBudgetMilliNodeHours": 1000,
+                "transformations": [{"auto": {"column_name": "size"}}],
+            },
+            "input_data_config": {
+                "dataset_id": dataset.result(timeout=60).name.rpartition("/")[2],
+                "predefined_split": {"key": "ml_use"},
+            },
+            "model_to_upload": {"display_name": "cells"},
+            "labels": labels,
+        },
+    )
+    trained = ended(lambda: pipelines.get_training_pipeline(name=pipeline.name))
+    jobs = api.JobServiceClient(client_options=OPTIONS)
+    job = jobs.create_batch_prediction_job(
+        parent=parent,
+        batch_prediction_job={
+            "display_name": "cells",
+            "model": trained.model_to_upload.name,
+            "input_config": {
+                "instances_format": "bigquery",
+                "bigquery_source": {"input_uri": table},
+            },
+            "output_config": {
+                "predictions_format": "bigquery",
+                "bigquery_destination": {"output_uri": f"bq://local-gcp.{DATASET}"},
+            },
+            "labels": labels,
+        },
+    )
+    return trained, ended(lambda: jobs.get_batch_prediction_job(name=job.name))
+
+
+def ended(get):
+    """The job when it has succeeded."""
+    for _ in range(240):
+        job = get()
+        if job.end_time:
+            assert job.state.name.endswith("SUCCEEDED"), job.error
+            return job
+        time.sleep(0.5)
+    raise AssertionError(f"{job.name} has not ended")
+
+
+def test_what_automl_left_is_removed_with_its_run(automl, clean, tables):
+    pipeline, job = automl
+    model = pipeline.model_to_upload.name
+    table = f"local-gcp.{DATASET}.{job.output_info.bigquery_output_table}"
+    expired = "digits/two has expired"
+    listed = clean()[1]
+    assert f"Would remove AutoML model {model}: {expired}" in listed
+    assert f"Would remove BigQuery table {table}: {expired}" in listed
+    assert "Would remove Vertex AI dataset " in listed
+
+    assert clean(yes=True)[0] == 0
+    assert not [t for t in tables.list_tables(DATASET) if table.endswith(f".{t.table_id}")]
+    models = api.ModelServiceClient(client_options=OPTIONS)
+    with pytest.raises(NotFound):
+        models.get_model(name=model)
+    datasets = api.DatasetServiceClient(client_options=OPTIONS)
+    parent = f"projects/local-gcp/locations/{REGION}"
+    run = pipeline.labels["airflow-run"]
+    request = {"parent": parent, "filter": f"labels.airflow-run={run}"}
+    assert not list(datasets.list_datasets(request=request))
+    assert "AutoML model" not in clean()[1]
 
 
 def test_an_unreadable_record_stops_it(clean, project):

@@ -111,6 +111,40 @@ def test_all_that_holds_a_patients_rows_is_found_and_removed(erase, project, tab
     assert not (project / "digits/datasets/aaaa/source/columns.json").exists()
 
 
+def test_rows_of_a_manifest_and_loaded_files_are_found(erase, project, tables):
+    """A manifest's dataset is a snapshot as a table's; what was loaded to make it holds the lines
+    until it expires.
+    """
+    tables.query_and_wait(f"""
+        CREATE TABLE {DATASET}.snapshot_eeee AS
+        SELECT CONCAT('scans/', CAST(n AS STRING), '.png') AS key,
+          CONCAT('patient_', CAST(MOD(n, 5) AS STRING)) AS split_by, 'train' AS split
+        FROM UNNEST(GENERATE_ARRAY(1, 10)) AS n
+    """)
+    tables.query_and_wait(f"""
+        CREATE TABLE {DATASET}.manifest_0 AS
+        SELECT 'gs://b/scans/3.png,ill,patient_3' AS line UNION ALL SELECT 'gs://b/scans/4.png,well,x'
+    """)
+    tables.query_and_wait(f"CREATE TABLE {DATASET}.manifest_1 AS SELECT 'gs://b/9.png,ill' AS line")
+    tables.query_and_wait(f"CREATE TABLE {DATASET}.files_0 AS SELECT 'patient_3' AS p, 1.5 AS x")
+    tables.query_and_wait(f"CREATE TABLE {DATASET}.files_1 AS SELECT 7 AS p, ['patient_3'] AS x")
+    source = project / "digits/datasets/eeee/source"
+    source.mkdir(parents=True)
+    (source / "columns.json").write_text(json.dumps({"split": {"rule": "x", "by": "group"}}))
+
+    _, listed = erase("patient_3")
+    assert "Dataset eeee: 2 rows" in listed
+    loaded = [line for line in listed.splitlines() if "loads the source again" in line]
+    assert [line.split()[4] for line in loaded] == [
+        f"local-gcp.{DATASET}.{name}:" for name in ("files_0", "manifest_0")
+    ]
+    assert erase("patient_3", yes=True)[0] == 0
+    names = {table.table_id for table in tables.list_tables(DATASET)}
+    assert {"manifest_1", "files_1"} <= names
+    assert not {"manifest_0", "files_0", "snapshot_eeee"} & names
+    assert not (source / "columns.json").exists()
+
+
 def test_a_group_that_is_nowhere(erase):
     code, listed = erase("patient_99")
     assert code == 0

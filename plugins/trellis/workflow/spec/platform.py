@@ -116,7 +116,7 @@ class Retention(Section):
     """
 
     runs: int = key("days after its end that a run is kept, with the models of its baselines", ge=7)
-    predictions: int = key("days that files of predictions are kept", 90, ge=1)
+    predictions: int = key("days that files and tables of predictions are kept", 90, ge=1)
     temporary: int = key("days that temporary files of exports are kept", 7, ge=2)
 
 
