@@ -14,8 +14,9 @@ locals {
 resource "google_project_iam_custom_role" "release" {
   role_id     = replace("${var.name}_release", "-", "_")
   title       = "Trellis: release into Composer"
-  description = "See and update Composer environments; no creating, no deleting."
+  description = "See and update Composer environments; no creating, no deleting. See endpoints."
   permissions = [
+    "aiplatform.endpoints.list",                   # to ask for a canary of an experiment that is removed
     "composer.environments.executeAirflowCommand", # to ask for runs of an experiment that is removed
     "composer.environments.get",
     "composer.environments.update",

@@ -3,6 +3,7 @@ what they were asked for.
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -67,6 +68,13 @@ case "$*" in
         else
             echo "ERROR: One or more URLs matched no objects." >&2
             exit 1
+        fi ;;
+    *"endpoints list"*)
+        name=$(echo "$*" | sed 's/.*trellis-experiment=\\([^ ]*\\).*/\\1/')
+        if [ -f "$REGISTRY/$name.endpoints" ]; then
+            cat "$REGISTRY/$name.endpoints"
+        else
+            echo '[]'
         fi ;;
     *list-runs*)
         set -- $(echo "$*" | sed 's/.* -- //')
@@ -399,6 +407,45 @@ def test_an_experiment_whose_runs_have_ended_is_removed(checkout):
     assert checkout.run("dags.sh").returncode == 0
     assert "rsync" in checkout.asked[-1]
     assert not any("digits" in command for command in checkout.asked)
+
+
+ENDPOINT = "projects/1/locations/us-central1/endpoints/7"
+
+
+@pytest.mark.parametrize(
+    ("traffic", "removed"),
+    [
+        ({"1": 90, "2": 10}, False),
+        ({"1": 50, "2": 50}, False),
+        # The other model is deployed, and gets nothing.
+        ({"1": 100, "2": 0}, True),
+        ({"1": 100}, True),
+        ({}, True),
+    ],
+)
+def test_an_experiment_whose_canary_is_half_done_is_not_removed(checkout, traffic, removed):
+    """Its run has failed: no run is in flight, and the traffic stays divided."""
+    there(checkout, "gone")
+    (checkout.registry / "gone").touch()
+    endpoints = [{"name": ENDPOINT, **({"trafficSplit": traffic} if traffic else {})}]
+    (checkout.registry / "gone.endpoints").write_text(json.dumps(endpoints))
+    result = checkout.run("dags.sh")
+    assert (result.returncode == 0) == removed
+    assert any("rsync" in command for command in checkout.asked) == removed
+    if not removed:
+        shares = "/".join(map(str, sorted(traffic.values())))
+        assert f"gone is to be removed, and its traffic is divided: {ENDPOINT} {shares}." in (
+            result.stderr
+        )
+
+
+def test_endpoints_that_are_not_known_stop_the_release(checkout):
+    there(checkout, "gone")
+    (checkout.registry / "gone").touch()
+    checkout.program("bin/gcloud", GCLOUD.replace("echo '[]'", "exit 1"))
+    result = checkout.run("removed.sh")
+    assert result.returncode == 1
+    assert "the endpoints of gone are not known" in result.stderr
 
 
 def test_the_prefix_of_the_groups_dags_is_asked_for(checkout):
