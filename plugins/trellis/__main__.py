@@ -10,7 +10,7 @@ from trellis.new import command as new
 from trellis.results import command as results
 from trellis.retention import command as retention
 from trellis.workflow.assembly import chain
-from trellis.workflow.pricing import cost, machines
+from trellis.workflow.pricing import cost, machines, services
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec import editor_schema, reference
 from trellis.workflow.spec.platform import FILE
@@ -29,7 +29,7 @@ Work on experiment files and their Google Cloud project.
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
   trellis try dags/experiments/my_model.py    build a model of your own and train it on one batch
   trellis doctor dags                         list what the project on Google Cloud lacks
-  trellis prices dags                         compare the prices of machines with Google's of today
+  trellis prices dags                         compare the tables of prices with Google's of today
   trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
@@ -159,8 +159,9 @@ def _check_with(profile: Profile | None, file: Path, folder: Path | None) -> int
         return 1
     serving = cost.serving(experiment, group.region)
     after = f"; serving costs {serving}" if serving else ""
-    if (priced := machines.table(group.region).region) != group.region:
-        print(f"{file}: prices are those of {priced}, jobs run in {group.region}: trellis prices")
+    priced = {machines.table(group.region).region, services.table(group.region).region}
+    if others := ", ".join(priced - {group.region}):
+        print(f"{file}: prices are those of {others}, jobs run in {group.region}: trellis prices")
     name = named(file, profile)
     print(f"{name}: good; one run costs {chain.at_most(experiment, group)}{after}")
     if experiment.predict is not None:

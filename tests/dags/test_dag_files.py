@@ -80,7 +80,7 @@ def test_wrong_experiments_are_import_errors_with_file_line_and_field(parse, fol
 
 def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
     file = folder / "experiments/digits.yaml"
-    file.write_text(file.read_text().replace("budget: 2 USD", "budget: 0.01 USD"))
+    file.write_text(file.read_text().replace("budget: 3 USD", "budget: 0.01 USD"))
     (report,) = parse("trellis_errors.py")[1].values()
     assert re.search(r"experiments/digits.yaml: 1 problem\n  line \d+, budget: .* 0.01 USD", report)
     dags, errors = parse("trellis_dags.py")

@@ -171,7 +171,7 @@ def test_where_there_is_no_tensorflow_the_command_is_printed(own, monkeypatch, c
 
 def test_a_file_whose_runs_would_cost_more_than_their_budget(tmp_path, capsys, usd):
     text = (ROOT / "dags/experiments/digits.yaml").read_text()
-    (tmp_path / "a.yaml").write_text(text.replace("budget: 2 USD", f"budget: {usd - 0.01:.2f} USD"))
+    (tmp_path / "a.yaml").write_text(text.replace("budget: 3 USD", f"budget: {usd - 0.01:.2f} USD"))
     assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
     found = capsys.readouterr()
     assert f"line 8, budget: A run of a may cost at most {usd:.2f} USD (" in found.err

@@ -1,13 +1,16 @@
 """The command `trellis prices`, against a catalog that local_gcp serves page by page."""
 
+import functools
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.airflow_side import ROOT
-from tests.trellis.workflow.pricing.skus import COMPUTE, RECORDED, VERTEX
+from tests.trellis.workflow.pricing.skus import COMPUTE, RECORDED, VERTEX, sku
 from trellis import prices
+from trellis.workflow.pricing import services
 from trellis.workflow.pricing.catalog import SERVICES
 from trellis.workflow.pricing.machines import TABLE
 
@@ -18,8 +21,8 @@ def catalog(google, monkeypatch):
     monkeypatch.setattr(prices, "_PAGE", 3)
     file = google.home / "project.json"
 
-    def serve(compute=(*COMPUTE, *RECORDED), vertex=VERTEX):
-        skus = {SERVICES["compute"]: compute, SERVICES["vertex"]: vertex}
+    def serve(compute=(*COMPUTE, *RECORDED), vertex=VERTEX, more=()):
+        skus = {SERVICES["compute"]: compute, SERVICES["vertex"]: vertex, **dict(more)}
         file.write_text(json.dumps({"skus": skus}))
 
     yield serve
@@ -27,8 +30,12 @@ def catalog(google, monkeypatch):
 
 
 @pytest.fixture
-def table(tmp_path):
-    return shutil.copy(TABLE, tmp_path / "machines.json")
+def table(tmp_path, monkeypatch):
+    """The table of machines; that of services lies beside it."""
+    others = Path(shutil.copy(services.TABLE, tmp_path / "prices.json"))
+    renew = functools.partial(prices.run, services_file=others)
+    monkeypatch.setattr(prices, "run", renew)
+    return Path(shutil.copy(TABLE, tmp_path / "machines.json"))
 
 
 def test_it_shows_and_writes_only_when_told(catalog, table, capsys):
@@ -68,6 +75,47 @@ def test_one_call_renews_all_regions_and_adds_the_groups(catalog, table, elsewhe
     assert prices.run(ROOT / "dags", write=False, file=table) == 0
     again = capsys.readouterr().out.partition("\neurope-west4\n")[2]
     assert again.startswith("\nNo price has changed.")
+
+
+def test_services_are_renewed_with_machines(catalog, table, elsewhere, capsys):
+    """By the region of each SKU; the dearest tier counts, since others may use the first."""
+    there = ("europe-west4",)
+    bigquery = [sku("Analysis (europe-west4)", 7.5, "TiBy", there, service="BigQuery")]
+    free = {"startUsageAmount": 0, "unitPrice": {"units": "0", "nanos": 0}}
+    bigquery[0]["pricingInfo"][0]["pricingExpression"]["tieredRates"].insert(0, free)
+    dataflow = [
+        sku(description, usd, unit, there, service="Cloud Dataflow")
+        for description, usd, unit in (
+            ("vCPU Time Batch Netherlands", 0.06, "h"),
+            ("vCPU Time Streaming Netherlands", 0.07, "h"),
+            ("RAM Time Netherlands", 0.004, "GiBy.h"),
+            ("RAM Time Streaming Netherlands", 0.005, "GiBy.h"),
+            ("Local Disk Time PD Standard Netherlands", 0.00006, "GiBy.h"),
+        )
+    ]
+    disk = "Vertex AI: Training/Pipelines on SSD backed PD Capacity in Netherlands"
+    vertex = [*VERTEX, sku(disk, 0.219, "GiBy.mo", there)]
+    stored = [sku("Standard Storage Netherlands", 0.02, "GiBy.mo", there, service="Cloud Storage")]
+    catalog(vertex=vertex, more={"B-1": bigquery, "D-1": dataflow, "S-1": stored})
+    assert prices.run(elsewhere, write=True, file=table) == 0
+    out = capsys.readouterr().out
+    assert "query_tib                        none ->    7.500000000" in out
+    # Iowa's are not in this catalog: they stay.
+    assert "Without one price in the catalog: query_tib, " in out
+    file = table.with_name("prices.json")
+    new = services.table("europe-west4", file)
+    assert (new.query_tib, new.dataflow_vcpu, new.dataflow_memory_gb) == (7.5, 0.06, 0.004)
+    assert (new.dataflow_disk_gb, new.training_disk_gb) == (0.00006, 0.0003)
+    assert services.table("us-central1", file).query_tib == services.table().query_tib
+
+
+def test_a_new_region_without_all_prices_of_services_is_not_added(
+    catalog, table, elsewhere, capsys
+):
+    catalog()
+    assert prices.run(elsewhere, write=True, file=table) == 0
+    assert "Without one price in the catalog: query_tib, dataflow_vcpu" in capsys.readouterr().out
+    assert services.table("europe-west4", table.with_name("prices.json")).region == "us-central1"
 
 
 def test_a_region_that_the_catalog_does_not_have(catalog, table, elsewhere, capsys):

@@ -79,7 +79,9 @@ def run(options: argparse.Namespace) -> int:
         elif options.command == "digest":
             end = datetime.now(UTC)
             known = index.load_index(client, group.bucket)
-            lines = digest.lines(known, end - timedelta(days=options.days), end, group.limits)
+            start = end - timedelta(days=options.days)
+            lines = digest.lines(known, start, end, group.limits)
+            lines += digest.around(client, group, start, end)
         else:
             lines = _runs(client, group.bucket, options)
     except (FileError, NoRunError) as error:

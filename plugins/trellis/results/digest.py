@@ -3,13 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from trellis.results.history import served
 from trellis.results.index import Index
 from trellis.results.scores import score
 from trellis.results.table import table
 from trellis.workflow.contracts.record import Result, RunRecord
-from trellis.workflow.spec.platform import Limits
+from trellis.workflow.pricing import services
+from trellis.workflow.spec.platform import Limits, Platform
 from trellis.workflow.spec.quantities import USD, usd_text
 
 
@@ -50,6 +52,26 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
     if limits is not None:
         found += ["", *_limits(index.runs, end, limits)]
     return found
+
+
+def around(client: Any, platform: Platform, start: datetime, end: datetime) -> list[str]:
+    """Say what stands around the runs and is in no figure of theirs: the bucket, how it has grown
+    from `start` to before `end`, and what else is paid for. client: google.cloud.storage.Client.
+    """
+    size = new = 0
+    fields = "items(size,timeCreated),nextPageToken"
+    for blob in client.list_blobs(platform.bucket, fields=fields):
+        size += blob.size or 0
+        new += (blob.size or 0) * (start <= blob.time_created < end)
+    usd = size / 1e9 * services.table(platform.region).storage_gb_month
+    kept = "" if platform.retention else "; no `retention` in platform.yaml says what may go"
+    return [
+        "",
+        "Around the runs, in none of these figures",
+        f"  gs://{platform.bucket}: {size / 1e9:.2f} GB, {new / 1e9:.2f} of them new, "
+        f"{usd:.2f} USD a month{kept}",
+        "  Airflow's environment, deployed models (`trellis endpoints`), BigQuery's tables, logs",
+    ]
 
 
 def _why(run: RunRecord) -> str | None:

@@ -38,9 +38,9 @@ class DigestOperator(BaseOperator):
         client = GCSHook(gcp_conn_id=self.platform.connection).get_conn()
         end = datetime.now(UTC)
         index = load_index(client, self.platform.bucket)
-        limits = self.platform.limits
-        found = digest.lines(index, end - timedelta(days=self.days), end, limits)
-        text = "\n".join(found)
+        start = end - timedelta(days=self.days)
+        found = digest.lines(index, start, end, self.platform.limits)
+        text = "\n".join([*found, *digest.around(client, self.platform, start, end)])
         self.log.info("%s", text)
         send(self.platform, context, text)
         return found[0]

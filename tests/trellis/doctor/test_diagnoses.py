@@ -143,5 +143,6 @@ def test_old_prices_and_prices_of_another_region(target):
     assert "days ago" in finding.problem
     assert finding.fix == "trellis prices --write"
     there = target(region="europe-west4", subnetwork=None, private_addresses=False)
-    (finding, _) = prices.diagnose(there)
+    (finding, others, _) = prices.diagnose(there)
+    assert "prices of services are those of us-central1" in others.problem
     assert finding.problem.endswith("those of us-central1, jobs run in europe-west4.")

@@ -1,10 +1,12 @@
 """Text on a time's runs: the first line alone, then the rest."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+from google.cloud import storage
 
 from tests.airflow_side import run_dag
 from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run, with_cost
-from trellis.results import Index, digest_dag
+from trellis.results import Index, digest, digest_dag
 from trellis.results.digest import lines
 from trellis.workflow.contracts.record import Failure
 from trellis.workflow.spec.platform import Digest, Limits
@@ -54,6 +56,22 @@ def test_a_week_without_runs_is_one_line(digits):
     assert lines(index(old), START, END, None) == [
         "Trellis, 2026-01-01 to 2026-01-08: no runs, 0.00 USD spent, no changes of a champion"
     ]
+
+
+def test_what_stands_around_the_runs(group, bucket, google):
+    """The bucket with its growth, priced; nothing says that it is cleaned."""
+    client = storage.Client(project="local-gcp")
+    (google.buckets / bucket / "digest").mkdir(parents=True, exist_ok=True)
+    held = sum(blob.size for blob in client.list_blobs(bucket))
+    (google.buckets / bucket / "digest/x").write_bytes(b"x" * 5_000_000)
+    now = datetime.now(UTC)
+    here = group.model_copy(update={"bucket": bucket, "retention": None})
+    text = digest.around(client, here, now - timedelta(days=1), now + timedelta(days=1))
+    size = (held + 5_000_000) / 1e9
+    assert text[2].startswith(f"  gs://{bucket}: {size:.2f} GB, {size:.2f} of them new, ")
+    assert f" {0.02 * size:.2f} USD a month; no `retention`" in text[2]
+    before = digest.around(client, here, now - timedelta(days=9), now - timedelta(days=8))
+    assert ", 0.00 of them new, " in before[2]
 
 
 def test_the_dag_logs_it_and_tells_everybody(digits, add, bucket, group, capsys):

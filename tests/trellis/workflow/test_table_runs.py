@@ -142,7 +142,7 @@ def test_the_record_has_what_each_stage_has_cost(google, whole):
     baselines = {"bqml-logistic_reg", "bqml-boosted_tree_classifier"}
     assert actual.keys() == jobs | baselines | {"snapshot"}
     assert all(actual[stage] > 0 for stage in jobs)
-    assert actual["snapshot"] == pytest.approx(2 * cost.scan(0))
+    assert actual["snapshot"] == pytest.approx(2 * cost.scan(0, None))
 
 
 def test_a_baseline_that_fails_is_shown_as_failed(google, whole):

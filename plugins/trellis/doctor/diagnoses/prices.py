@@ -5,7 +5,7 @@ from datetime import date
 
 from trellis.doctor.findings import Finding, Passed
 from trellis.doctor.target import Target
-from trellis.workflow.pricing import machines
+from trellis.workflow.pricing import machines, services
 
 _OLD_DAYS = 180
 
@@ -13,17 +13,20 @@ _OLD_DAYS = 180
 def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """Outdated prices, and those of another region."""
     table = machines.table(target.platform.region)
-    age = (target.today - date.fromisoformat(table.date)).days
+    others = services.table(target.platform.region)
+    oldest = min(table.date, others.date)
+    age = (target.today - date.fromisoformat(oldest)).days
     if age > _OLD_DAYS:
         yield Finding(
-            f"The prices of machines are of {table.date}, {age} days ago.",
+            f"The prices of machines and services are of {oldest}, {age} days ago.",
             "They give the upper bound of a run's cost, which is checked against its budget.",
             "trellis prices --write",
         )
-    if target.platform.region != table.region:
+    for of, whose in (("machines", table.region), ("services", others.region)):
+        if target.platform.region == whose:
+            continue
         yield Finding(
-            f"The prices of machines are those of {table.region}, jobs run in "
-            f"{target.platform.region}.",
+            f"The prices of {of} are those of {whose}, jobs run in {target.platform.region}.",
             "Budgets are checked with them, and other regions cost up to a third more.",
             "trellis prices --write, in the checkout from which the wheel is built",
         )

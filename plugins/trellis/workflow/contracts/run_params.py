@@ -183,7 +183,7 @@ def _switched(name: str, experiment: Experiment, region: str | None) -> str:
     if name == "deploy":
         return f"if it passes the file's gate; serving costs {cost.serving(experiment, region)}"
     hours = f"{experiment.automl.node_hours:g} node hours"
-    return f"{hours}, at most {cost.baseline(experiment, name, 0):.2f} USD"
+    return f"{hours}, at most {cost.baseline(experiment, name, 0, region):.2f} USD"
 
 
 def _value(param: _RunParam, experiment: Experiment) -> Any:

@@ -4,50 +4,44 @@ An upper limit, not an estimate: trainings usually end long before their timeout
 machines.json and prices.json with their source and date.
 """
 
-import functools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-from trellis.workflow.pricing import machines, queries
+from trellis.workflow.pricing import machines, queries, services
 from trellis.workflow.spec import bqml
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.quantities import usd_text
 
-PRICES = Path(__file__).with_name("prices.json")
-
 ASSUMPTIONS = (
-    "every job runs until its timeout, which its repeats share, on machines at on-demand prices of "
-    "{region} ({date}); without disks, storage, network, and repeats of Dataflow jobs"
+    "every job runs until its timeout, which its repeats share, on machines with their disks at "
+    "on-demand prices of {region} ({date}); without stored data, network, TensorBoard, and repeats "
+    "of Dataflow jobs"
 )
-OTHERS = "; Dataflow, BigQuery and AutoML at prices of {region}"
+OTHERS = "; Dataflow, BigQuery and disks at prices of {region}"
 
-# Each is enforced: longer jobs are cancelled. The price of external training is that of an hour.
-# The batch prediction of tabular AutoML is charged as 40 n1-highmem-8, whatever the job names
-# (Vertex AI's page of prices, as quoted in 2025).
+# Each is enforced: longer jobs are cancelled.
 AUTOML_PREDICTION_LIMIT = timedelta(hours=1)
 EXTERNAL_TRAINING_LIMIT = timedelta(hours=1)
 
+# The batch prediction of tabular AutoML is charged as so many machines, whatever the job names
+# (Vertex AI's page of prices, as quoted in 2025).
+AUTOML_PREDICTION_MACHINES = 40
+# BigQuery ML trains trees and DNNs on Vertex AI.
+EXTERNAL_TRAINING_MACHINES = 2
+_MACHINE = Machine(type="n1-highmem-8")
+
+# CREATE MODEL costs as many queries of the same bytes:
+# https://cloud.google.com/bigquery/pricing#bqml
+_CREATE_MODEL_QUERIES = 50
+
+# Every machine of a Vertex AI job has a pd-ssd of this size:
+# https://docs.cloud.google.com/vertex-ai/docs/reference/rest/v1/DiskSpec
+DISK_GB = 100
+
 _TIB = 2**40
-
-
-@dataclass(frozen=True)
-class Prices:
-    """US dollars per hour of a Dataflow vCPU and GB of memory, and of what else is not a machine.
-
-    Machines of Vertex AI stand in machines.json.
-    """
-
-    source: str
-    date: str
-    region: str
-    dataflow: Mapping[str, float]
-    bigquery: Mapping[str, float]
-    automl: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -114,18 +108,11 @@ def within_budget(experiment: Experiment, limit: Cost) -> None:
     check_budget(f"A run of {experiment.name}", limit, experiment.budget, remedies)
 
 
-@functools.cache
-def prices(path: Path = PRICES) -> Prices:
-    """The prices of a file, in US dollars."""
-    raw: dict[str, Any] = json.loads(path.read_text())
-    return Prices(**{name: raw[name] for name in Prices.__annotations__})
-
-
 def assumptions(region: str) -> str:
     """Assumptions of every limit in a region; stages add theirs."""
-    known, table = machines.table(region), prices()
+    known, others = machines.table(region), services.table(region)
     text = ASSUMPTIONS.format(region=known.region, date=known.date)
-    return text + (OTHERS.format(region=table.region) if known.region != table.region else "")
+    return text + (OTHERS.format(region=others.region) if known.region != others.region else "")
 
 
 FILE = "file-"
@@ -139,34 +126,40 @@ def baseline_names(experiment: Experiment) -> list[str]:
     return names + [f"{FILE}{name}" for name in experiment.baselines.files]
 
 
-def baseline(experiment: Experiment, name: str, source_bytes: int) -> float:
-    """The most that one baseline may cost, in US dollars."""
-    prices_, automl = prices(), experiment.baselines.automl
+def baseline(experiment: Experiment, name: str, source_bytes: int, region: str | None) -> float:
+    """The most that one baseline may cost in a region, in US dollars."""
+    automl = experiment.baselines.automl
     if automl is not None and name == "automl":
-        rate = prices_.automl[experiment.source.automl]
-        return automl.node_hours * rate["training"] + automl_prediction(
-            experiment, hours(AUTOML_PREDICTION_LIMIT)
-        )
-    type_ = bqml.TYPES[name.removeprefix("bqml-")]
-    scanned = max(source_bytes, queries.LEAST) / _TIB
-    usd = queries.BASELINE * scanned * prices_.bigquery["query_tib"]
-    if type_.external:
-        return usd + prices_.bigquery["external_training"]
-    return usd + scanned * prices_.bigquery["create_model_tib"]
+        training = automl.node_hours * automl_training(experiment)
+        return training + automl_prediction(experiment, hours(AUTOML_PREDICTION_LIMIT), region)
+    read = scan(source_bytes, region)
+    if bqml.TYPES[name.removeprefix("bqml-")].external:
+        machine = machines.table(region).usd(_MACHINE, "training")
+        longest = hours(EXTERNAL_TRAINING_LIMIT)
+        return queries.BASELINE * read + EXTERNAL_TRAINING_MACHINES * longest * machine
+    return (queries.BASELINE + _CREATE_MODEL_QUERIES) * read
 
 
-def automl_prediction(experiment: Experiment, hours_: float) -> float:
+def automl_training(experiment: Experiment) -> float:
+    """US dollars of a node hour of an AutoML baseline's training, which is the same everywhere."""
+    return services.table().automl[experiment.source.automl]["training"]
+
+
+def automl_prediction(experiment: Experiment, hours_: float, region: str | None) -> float:
     """US dollars of the hours of an AutoML baseline's batch prediction."""
-    return hours_ * prices().automl[experiment.source.automl]["prediction"]
+    rate = services.table().automl[experiment.source.automl].get("prediction")
+    if rate is None:
+        rate = AUTOML_PREDICTION_MACHINES * machines.table(region).usd(_MACHINE, "serving")
+    return hours_ * rate
 
 
-def billed_baseline(experiment: Experiment, name: str, bytes_: int) -> float:
+def billed_baseline(experiment: Experiment, name: str, bytes_: int, region: str | None) -> float:
     """US dollars of a BigQuery ML baseline whose statements together were billed for these bytes.
 
     BigQuery does not report which of a script's bytes are those of CREATE MODEL: each of its
     statements reads the same rows, so they count alike.
     """
-    return baseline(experiment, name, bytes_ // queries.BASELINE)
+    return baseline(experiment, name, bytes_ // queries.BASELINE, region)
 
 
 def rates(experiment: Experiment, region: str) -> dict[str, float]:
@@ -188,9 +181,12 @@ def spot_share(pools: Sequence[tuple[Machine, int]], region: str) -> float | Non
     spot = [known.spot_usd(machine) for machine, _ in pools]
     if None in spot:
         return None
-    paid = sum(price * n for price, (_, n) in zip(spot, pools, strict=True) if price)
-    full = sum(known.usd(machine, "training") * n for machine, n in pools)
-    return max(0.0, 1 - paid / full)
+    saved = sum(
+        (known.usd(machine, "training") - price) * n
+        for price, (machine, n) in zip(spot, pools, strict=True)
+        if price is not None
+    )
+    return max(0.0, saved / per_hour(pools, region))
 
 
 def serving(experiment: Experiment, region: str | None) -> Serving | None:
@@ -203,19 +199,22 @@ def serving(experiment: Experiment, region: str | None) -> Serving | None:
     return Serving(least, most)
 
 
-def scan(source_bytes: int) -> float:
-    """US dollars of one query that reads this number of bytes."""
-    return billed(max(source_bytes, queries.LEAST))
+def scan(source_bytes: int, region: str | None) -> float:
+    """US dollars of one query in a region that reads this number of bytes."""
+    return billed(max(source_bytes, queries.LEAST), region)
 
 
-def billed(bytes_: int) -> float:
+def billed(bytes_: int, region: str | None) -> float:
     """US dollars of a query that BigQuery has billed for this number of bytes."""
-    return bytes_ / _TIB * prices().bigquery["query_tib"]
+    return bytes_ / _TIB * services.table(region).query_tib
 
 
 def per_hour(pools: Sequence[tuple[Machine, int]], region: str) -> float:
-    """US dollars an hour of a Vertex AI job. pools: machines, with how many there are of each."""
-    return sum(count * machines.table(region).usd(machine, "training") for machine, count in pools)
+    """US dollars an hour of a Vertex AI job with its disks. pools: machines, with how many there
+    are of each.
+    """
+    known, disk = machines.table(region), DISK_GB * services.table(region).training_disk_gb
+    return sum(count * (known.usd(machine, "training") + disk) for machine, count in pools)
 
 
 def hours(duration: timedelta) -> float:

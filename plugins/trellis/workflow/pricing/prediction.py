@@ -24,7 +24,7 @@ def at_most(experiment: Experiment, region: str, source_bytes: int = 0) -> Cost:
     replica = machines.table(region).usd(predict.machines, "serving")
     stages = {"predict": predict.machines.replicas * replica * hours}
     if not isinstance(predict, ImagePredict):
-        stages = {"snapshot": _READS * scan(source_bytes), **stages}
+        stages = {"snapshot": _READS * scan(source_bytes, region), **stages}
     return Cost(stages, ASSUMPTIONS)
 
 

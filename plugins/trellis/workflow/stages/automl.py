@@ -87,7 +87,9 @@ STAGE = Stage(
     when=lambda experiment: experiment.baselines.automl is not None,
     tasks=lambda dag: tasks(dag.experiment, dag.platform),
     dry_run=lambda *_: [(NAME, "baseline")],
-    at_most=lambda experiment, platform, bytes_: {NAME: cost.baseline(experiment, NAME, bytes_)},
+    at_most=lambda experiment, platform, bytes_: {
+        NAME: cost.baseline(experiment, NAME, bytes_, platform.region)
+    },
     assumes="; AutoML trains for all its node hours and predicts for an hour, when it is stopped",
     spent=lambda jobs: jobs.baselines("automl"),
     jobs=lambda plan: {"automl": 1, "batch": 1},

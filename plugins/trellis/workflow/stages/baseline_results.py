@@ -51,7 +51,10 @@ def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
         "options": dict(runs[-1].get("trainingOptions", {})) if runs else {},
         "seconds": (job.ended - job.started).total_seconds(),
         "cost_usd": round(
-            cost.billed_baseline(plan.experiment, f"bqml-{name}", job.total_bytes_billed or 0), 4
+            cost.billed_baseline(
+                plan.experiment, f"bqml-{name}", job.total_bytes_billed or 0, platform.region
+            ),
+            4,
         ),
         "feature_importance": importance(_exported(platform, f"{folder}service/importance-"), plan),
         "evaluation": evaluation[0] if evaluation else {},
@@ -71,13 +74,14 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
     budget = automl_tables.milli_node_hours(plan.experiment)
     spent = _trained(pipeline) or budget
     hours = (predicted.end_time - predicted.start_time).total_seconds() / 3600
-    rate = cost.prices().automl[plan.experiment.source.automl]["training"]
+    usd = spent / 1000 * cost.automl_training(plan.experiment)
+    usd += cost.automl_prediction(plan.experiment, hours, platform.region)
     evaluation, attributions = _evaluation(platform, pipeline.model_to_upload.name)
     return {
         "model": pipeline.model_to_upload.name,
         "options": {"budget_milli_node_hours": budget, "trained_milli_node_hours": spent},
         "seconds": (pipeline.end_time - pipeline.start_time).total_seconds(),
-        "cost_usd": round(spent / 1000 * rate + cost.automl_prediction(plan.experiment, hours), 4),
+        "cost_usd": round(usd, 4),
         "feature_importance": attributed(attributions, plan),
         "evaluation": evaluation,
     }

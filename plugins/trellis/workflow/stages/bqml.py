@@ -102,7 +102,7 @@ def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
     names = map(baseline, experiment.baselines.bqml)
-    return {name: cost.baseline(experiment, name, source_bytes) for name in names}
+    return {name: cost.baseline(experiment, name, source_bytes, platform.region) for name in names}
 
 
 STAGE = Stage(

@@ -335,7 +335,9 @@ STAGE = Stage(
     writes=["columns.json"],
     tasks=lambda dag: task(dag.experiment, dag.platform),
     # With the snapshot that it checks.
-    at_most=lambda experiment, platform, bytes_: {"snapshot": queries.CHECK * cost.scan(bytes_)},
+    at_most=lambda experiment, platform, bytes_: {
+        "snapshot": queries.CHECK * cost.scan(bytes_, platform.region)
+    },
     spent=lambda jobs: {"snapshot": jobs.billed("check")},
     advice={
         "check": "Nothing was spent on training. The message names what cannot be learned from: "

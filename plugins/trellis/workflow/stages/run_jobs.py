@@ -76,7 +76,7 @@ class RunJobs:
         name = f"{ti.dag_id}_{task}"
         work = Work(hook, platform.project, platform.location, name, key or own)
         return sum(
-            cost.billed(job.total_bytes_billed or 0)
+            cost.billed(job.total_bytes_billed or 0, platform.region)
             for job in work.jobs()
             # Another run may have frozen the same rows.
             if job.labels.get(_RUN) == label_value(ti.run_id)

@@ -107,7 +107,7 @@ def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
 
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
-    return {"snapshot": cost.scan(source_bytes)}
+    return {"snapshot": cost.scan(source_bytes, platform.region)}
 
 
 def _spent(jobs: "RunJobs") -> Usd:

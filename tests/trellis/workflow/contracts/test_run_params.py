@@ -28,7 +28,7 @@ def test_the_files_values_are_the_defaults(digits):
         "workers": 2,
         "seed": 0,
         "reuse": False,
-        "budget": "2 USD",
+        "budget": "3 USD",
         "deploy": True,
         "deploy_backfill": False,
     }
@@ -115,7 +115,7 @@ def test_a_table_has_days_and_baselines_to_choose(breast_cancer):
     form = run_params(breast_cancer)
     assert "by 'measured_on' (UTC); empty: the run's data interval" in form["from"].description
     assert form["bqml"].description.startswith("logistic_reg, boosted_tree_classifier; off:")
-    limit = cost.baseline(breast_cancer, "automl", 0)
+    limit = cost.baseline(breast_cancer, "automl", 0, None)
     assert f"1 node hours, at most {limit:.2f} USD; off:" in form["automl"].description
     assert apply(breast_cancer, conf_of(breast_cancer)) == breast_cancer
     off = {"bqml": False, "automl": False, "deploy": False}

@@ -21,13 +21,18 @@ def sku(
     unit: str = "h",
     regions: tuple[str, ...] = REGIONS,
     usage: str = "OnDemand",
+    service: str = "Compute Engine",
 ) -> dict[str, Any]:
     """A SKU in the API's form."""
     price = {"currencyCode": "USD", "units": str(int(usd)), "nanos": round(usd % 1 * 1e9)}
     rate = {"startUsageAmount": 0, "unitPrice": price}
     return {
         "description": description,
-        "category": {"resourceFamily": "Compute", "usageType": usage},
+        "category": {
+            "serviceDisplayName": service,
+            "resourceFamily": "Compute",
+            "usageType": usage,
+        },
         "serviceRegions": list(regions),
         "pricingInfo": [{"pricingExpression": {"usageUnit": unit, "tieredRates": [rate]}}],
     }

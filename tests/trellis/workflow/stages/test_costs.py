@@ -9,19 +9,24 @@ from trellis.workflow.assembly import chain
 from trellis.workflow.assembly.training import build
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Column, Feature, Table
-from trellis.workflow.pricing import cost, machines
+from trellis.workflow.pricing import cost, machines, services
 from trellis.workflow.stages import bqml, costs
 from trellis.workflow.validation.file import with_changes
+
+DISK = 100 * services.table().training_disk_gb
+"""An hour of the disk that every machine of a Vertex AI job has, in US dollars."""
 
 
 def test_the_limit_is_machines_times_timeouts(digits, group):
     """6 trials of half an hour, 2 trainings on 2 machines of an hour."""
     limit = chain.at_most(digits, group)
-    machine = hourly("n1-standard-4")
+    machine = hourly("n1-standard-4") + DISK
     assert limit.stages["tune"] == pytest.approx(6 * 0.5 * machine)
     assert limit.stages["train"] == pytest.approx(2 * 2 * 1 * machine)
     assert limit.stages["compare"] == pytest.approx(0.5 * machine)
-    assert limit.stages["export"] == pytest.approx(2 * 0.5 * (4 * 0.056 + 15 * 0.003557))
+    worker = 4 * 0.056 + 15 * 0.003557 + 25 * 0.000054
+    launcher = 1.15 * 0.0949995
+    assert limit.stages["export"] == pytest.approx(0.5 * (2 * worker + launcher))
     assert limit.usd == pytest.approx(sum(limit.stages.values()))
     assert str(limit).startswith(
         f"at most {limit.usd:.2f} USD (snapshot 0.00, export {limit.stages['export']:.2f}, tune "
@@ -38,7 +43,9 @@ def test_gpus_cost_extra(digits, group):
 def test_parameter_servers_and_their_chief_are_paid_too(digits, group):
     machines = {"type": "n1-standard-4", "workers": 3, "parameter_servers": {"count": 2}}
     limit = chain.at_most(with_changes(digits, {("train", "machines"): machines}), group)
-    assert limit.stages["train"] == pytest.approx(2 * (1 + 3 + 2) * 1 * hourly("n1-standard-4"))
+    assert limit.stages["train"] == pytest.approx(
+        2 * (1 + 3 + 2) * 1 * (hourly("n1-standard-4") + DISK)
+    )
 
 
 def test_reduction_servers_are_paid_too(digits, group):
@@ -47,7 +54,7 @@ def test_reduction_servers_are_paid_too(digits, group):
     reducers = {"reduction_servers": {"count": 3, "type": "n1-standard-4"}}
     reduced = with_changes(digits, {("train", "machines"): machines | reducers})
     more = chain.at_most(reduced, group).usd - chain.at_most(alone, group).usd
-    assert more == pytest.approx(2 * 3 * 1 * hourly("n1-standard-4"))
+    assert more == pytest.approx(2 * 3 * 1 * (hourly("n1-standard-4") + DISK))
 
 
 def test_the_hours_that_baselines_are_bounded_by_are_enforced(breast_cancer, group):
@@ -64,10 +71,8 @@ def test_the_hours_that_baselines_are_bounded_by_are_enforced(breast_cancer, gro
     }
     assert timeouts == {"logistic_reg": None, "boosted_tree_classifier": "3600000"}
     limit = chain.at_most(breast_cancer, group).stages["automl"]
-    rate = cost.prices().automl["table"]
-    assert limit == pytest.approx(rate["training"] + 1 * rate["prediction"])
     # 40 machines work on the prediction of a table, whatever the job names.
-    assert rate["prediction"] == pytest.approx(40 * 0.5442, rel=1e-3)
+    assert limit == pytest.approx(21.252 + 1 * 40 * 0.5442, rel=1e-4)
     assert (
         build(breast_cancer, group).get_task("automl.predict").limit
         == cost.AUTOML_PREDICTION_LIMIT.total_seconds()
@@ -91,9 +96,10 @@ def test_what_spot_machines_save_is_told_where_their_price_is_known(
     (tmp_path / "machines.json").write_text(json.dumps(raw))
     known = machines.table("us-central1", tmp_path / "machines.json")
     monkeypatch.setattr(machines, "table", lambda region=None: known)
-    # A quarter of the price: 0.04, and 0.01 for Vertex AI.
+    # A quarter of the machine's price: 0.04, and 0.01 for Vertex AI. The disk costs the same.
     saved = costs.spot_savings(chain.STAGES, digits, group, usd)
-    assert saved == pytest.approx({"tune": 1.5, "train": 7.5})
+    share = 0.15 / (0.2 + DISK)
+    assert saved == pytest.approx({"tune": 2.0 * share, "train": 10.0 * share})
     servers = with_changes(digits, {("train", "machines", "parameter_servers"): {"count": 2}})
     assert costs.spot_savings(chain.STAGES, servers, group, usd) == pytest.approx(saved)
     steady = with_changes(digits, {("train", "machines", "spot"): False})
@@ -117,4 +123,4 @@ def test_the_limit_says_whose_prices_it_has(digits, group, monkeypatch):
     monkeypatch.setattr(machines, "table", lambda region=None: there)
     limit = chain.at_most(digits, group.model_copy(update={"region": "europe-west4"}))
     assert "on-demand prices of europe-west4 (" in limit.assumptions
-    assert "; Dataflow, BigQuery and AutoML at prices of us-central1" in limit.assumptions
+    assert "; Dataflow, BigQuery and disks at prices of us-central1" in limit.assumptions

@@ -177,7 +177,7 @@ def test_images_by_another_rule_of_the_trainer_are_another_dataset(plan, monkeyp
         ({"top": 7}, FileError, "the best 7 of 6 trials"),
         ({"parallel": 7}, FileError, "7 of only 6 trials"),
         ({"workers": 5}, FileError, "got 4 for 5 workers"),
-        ({"budget": "1 USD"}, BudgetError, r"may cost at most 1\.92 USD .* budget is 1 USD"),
+        ({"budget": "1 USD"}, BudgetError, r"may cost at most 2\.17 USD .* budget is 1 USD"),
         ({"trials": 100}, BudgetError, "fewer trials"),
     ],
 )
