@@ -21,7 +21,7 @@ from local_gcp.emulated_fields import MESSAGES
 from local_gcp.rest import ApiError, not_emulated
 
 _RANGES = {"integer": (-(2**31), 2**32 - 1), "int64": (-(2**63), 2**64 - 1)}
-_LENIENT = {("QueryParameterValue", "value")}
+_LENIENT = {("QueryParameterValue", "value"), ("TableDataInsertAllRequest.rows", "insertId")}
 """Texts for which Google's clients send numbers and booleans, and BigQuery takes them."""
 _NAMES = {
     "boolean": "TYPE_BOOL",

@@ -72,6 +72,26 @@ def test_a_bad_row_is_named_and_keeps_all_out(client, table, rows, row, location
     assert rows(table) == []
 
 
+def test_ids_may_be_numbers(client, table, rows):
+    """The client sends what it gets; BigQuery's parser takes it as text."""
+    for _ in range(2):
+        assert client.insert_rows_json(table, [{"i": 1}, {"i": 2}], row_ids=[0, 1]) == []
+    assert [row[0] for row in rows(table)] == [1, 2]
+
+
+def test_rows_with_and_without_a_default_stay_in_order(client, dataset):
+    fields = [SchemaField("i", "INT64"), SchemaField("s", "STRING", default_value_expression="'x'")]
+    made = client.create_table(Table(f"{client.project}.{dataset}.d", fields))
+    for order in ([{"i": 1}, {"s": "a"}], [{"s": "b"}, {"i": 2}]):
+        assert client.insert_rows_json(made, order) == []
+    assert [tuple(row) for row in client.list_rows(made)] == [
+        (1, "x"),
+        (None, "a"),
+        (None, "b"),
+        (2, "x"),
+    ]
+
+
 def test_good_rows_alone_when_asked_for(client, table, rows):
     errors = client.insert_rows_json(
         table, [{"i": 1}, {"i": "x"}, {"i": 3, "new": 1}], skip_invalid_rows=True

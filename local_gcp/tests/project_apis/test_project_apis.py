@@ -87,6 +87,8 @@ def test_permissions_on_a_table(ask):
     ask("POST", tables, json={"tableReference": {**reference, "tableId": "there"}})
     asked = {"permissions": ["bigquery.tables.get"]}
     assert ask("POST", f"{tables}/there:testIamPermissions", json=asked) == (200, asked)
+    nested = {"permissions": [asked["permissions"]]}
+    assert ask("POST", f"{tables}/there:testIamPermissions", json=nested) == (200, asked)
     status, answer = ask("POST", f"{tables}/gone:testIamPermissions", json=asked)
     assert (status, answer["error"]["errors"][0]["reason"]) == (404, "notFound")
 

@@ -73,7 +73,7 @@ class Streaming:
                 stopped = {"reason": "stopped", "location": "", "debugInfo": "", "message": ""}
                 errors = {i: errors.get(i, stopped) for i in range(len(rows))}
                 good, ids = [], []
-            for left in {left for _, left in good}:
+            for left in dict.fromkeys(left for _, left in good):
                 _add(job, record, [v for v, own in good if own == left], left, ref.partition)
         with self._guard:
             now = time.monotonic()

@@ -60,6 +60,11 @@ class ProjectApp:
             ),
             self._route("/v1/services", _billed, "cloudbilling.services.list"),
             self._route("/v1/services/{service}/skus", _skus, "skus.list"),
+            self._route(
+                "/v2/projects/{project}/policies/{constraint}:getEffectivePolicy",
+                _effective_policy,
+                "policies.getEffectivePolicy",
+            ),
             self._route("/compute/v1/{name:path}", _resource, "get"),
             self._route("/v1/{name:path}", _resource, "get"),
             Route("/bigquery/v2/{name:path}:testIamPermissions", self._table, methods=["POST"]),
@@ -142,6 +147,13 @@ def _policy(request: Request, here: Resources) -> Mapping[str, Any]:
     return {"version": 1, "etag": "ACAB", **here.facts.resources.get(f"{name}:policy", {})}
 
 
+def _effective_policy(request: Request, here: Resources) -> Mapping[str, Any]:
+    """The organization's policy for the project: everything is allowed, unless the file says."""
+    name = f"projects/{here.project}/policies/{request.path_params['constraint']}"
+    everything = {"spec": {"rules": [{"allowAll": True}]}}
+    return {"name": name, **here.facts.resources.get(name, everything)}
+
+
 def _environments(request: Request, here: Resources) -> Mapping[str, Any]:
     parent = f"projects/{here.project}/locations/{request.path_params['region']}"
     found = here.list(parent, "environments")
@@ -191,6 +203,9 @@ async def _refuse(request: Request) -> Response:
 
 def _requested_permissions(body: Mapping[str, Any]) -> list[str]:
     permissions = body.get("permissions", [])
+    if isinstance(permissions, list) and all(isinstance(each, list) for each in permissions):
+        # Google's parser takes lists in a list for their items.
+        permissions = [name for each in permissions for name in each]
     if not isinstance(permissions, list) or not all(isinstance(name, str) for name in permissions):
         raise ApiError(400, "Invalid value at 'permissions': a list of strings is expected.")
     if any("*" in name for name in permissions):

@@ -24,6 +24,7 @@ class ProjectApis(Service):
         "composer.googleapis.com",
         "compute.googleapis.com",
         "iam.googleapis.com",
+        "orgpolicy.googleapis.com",
         "serviceusage.googleapis.com",
         "cloudresourcemanager.googleapis.com/*:testIamPermissions",
         "bigquery.googleapis.com/bigquery/v2/*:testIamPermissions",
