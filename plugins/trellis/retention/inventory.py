@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from google.api_core.exceptions import NotFound
 
@@ -213,9 +213,9 @@ def _predictions(services: Services, before: datetime) -> Iterator[Item]:
     # Batch predictions write tables of their own, which runs make theirs of.
     request = {"parent": services.parent, "filter": _BATCH_PREDICTIONS}
     for job in services.jobs.list_batch_prediction_jobs(request=request, **REPEATABLE):
-        written = job.output_info.bigquery_output_table
+        written, ended = job.output_info.bigquery_output_table, cast(datetime, job.end_time)
         ours = job.output_info.bigquery_output_dataset == f"bq://{place}"
-        if written and ours and job.end_time < before:
+        if written and ours and ended < before:
             for name in (written, f"{written}_errors"):
                 yield from table_of(services, services.group.own_table(name), why)
 
