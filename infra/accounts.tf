@@ -34,8 +34,9 @@ locals {
       "roles/aiplatform.user" = local.composer
       # Launch, look at and cancel the export.
       "roles/dataflow.developer" = local.composer
-      # Run queries; which data they reach, the datasets say (bigquery.tf).
-      "roles/bigquery.jobUser" = local.composer
+      # Run queries, and find those that it has run; which data they reach, the datasets say
+      # (bigquery.tf). The smaller jobUser lists no jobs.
+      "roles/bigquery.user" = local.composer
       # See the requests of endpoints.
       "roles/monitoring.viewer" = local.composer
     }

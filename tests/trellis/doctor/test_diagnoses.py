@@ -137,6 +137,68 @@ def test_a_database_without_a_triggerer(airflow_database):
     assert not airflow._triggerer_alive()
 
 
+def policy(constraint, *rules):
+    return {f"projects/local-gcp/policies/{constraint}": {"spec": {"rules": list(rules)}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "policies", "expected"),
+    [
+        ({}, {}, []),
+        ({}, policy("compute.vmExternalIpAccess", {"denyAll": True}), []),
+        (
+            {"private_addresses": False},
+            policy("compute.vmExternalIpAccess", {"denyAll": True}),
+            ["compute.vmExternalIpAccess allows no external addresses"],
+        ),
+        (
+            {"encryption_key": None},
+            policy(
+                "gcp.restrictNonCmekServices",
+                {
+                    "values": {
+                        "deniedValues": ["bigquery.googleapis.com", "sqladmin.googleapis.com"]
+                    }
+                },
+            ),
+            ["wants keys of the organization's for bigquery.googleapis.com, and"],
+        ),
+        (
+            {},
+            policy("gcp.resourceLocations", {"values": {"allowedValues": ["in:us-locations"]}}),
+            [],
+        ),
+        (
+            {},
+            policy("gcp.resourceLocations", {"values": {"allowedValues": ["in:eu-locations"]}}),
+            ["gcp.resourceLocations does not allow us-central1"],
+        ),
+        (
+            {},
+            policy(
+                "gcp.resourceLocations",
+                {"values": {"allowedValues": ["in:europe-west4-locations", "us-central1"]}},
+            ),
+            ["does not allow us."],
+        ),
+        # A group that is not known may have it.
+        (
+            {},
+            policy(
+                "gcp.resourceLocations", {"values": {"allowedValues": ["in:low-carbon-locations"]}}
+            ),
+            [],
+        ),
+    ],
+)
+def test_policies_of_the_organization(plant, target, changes, policies, expected):
+    plant(resources=policies)
+    problems = found(target(**changes), "Organization policies")
+    assert len(problems) == len(expected)
+    for text, problem in zip(expected, problems, strict=True):
+        assert text in problem
+
+
 def test_old_prices_and_prices_of_another_region(target):
     old = dataclasses.replace(target(), today=target().today + timedelta(days=151))
     (finding, _) = prices.diagnose(old)

@@ -29,7 +29,10 @@ _ON_PROJECT: Mapping[str, Mapping[str, str]] = {
         "dataflow.jobs.create": "starts exports",
         "dataflow.jobs.cancel": "cancels exports of stopped runs",
     },
-    "roles/bigquery.jobUser": {"bigquery.jobs.create": "runs queries"},
+    "roles/bigquery.user": {
+        "bigquery.jobs.create": "runs queries",
+        "bigquery.jobs.list": "finds the queries that it has run",
+    },
     "roles/monitoring.viewer": {"monitoring.timeSeries.list": "sees which endpoints are idle"},
 }
 
