@@ -35,6 +35,7 @@ locals {
       "iamcredentials",
       "logging",
       "monitoring",
+      "orgpolicy", # the doctor reads the policies in force
       "serviceusage",
       "storage",
     ],
