@@ -64,13 +64,13 @@ class Method:
 
     @property
     def path(self) -> str:
-        """Its address below the host, with {NAMES}."""
+        """Return the address below the host, with {NAMES}."""
         flat = self.description.get("flatPath", self.description["path"])
         return f"/{_document(self.document)['servicePath']}{flat}"
 
     @property
     def query_names(self) -> list[str]:
-        """Its parameters in the query."""
+        """Return the names of the parameters in the query."""
         described = self.description.get("parameters", {}).items()
         return sorted(name for name, how in described if how.get("location") == "query")
 

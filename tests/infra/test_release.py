@@ -424,7 +424,7 @@ ENDPOINT = "projects/1/locations/us-central1/endpoints/7"
     ],
 )
 def test_an_experiment_whose_canary_is_half_done_is_not_removed(checkout, traffic, removed):
-    """Its run has failed: no run is in flight, and the traffic stays divided."""
+    """The run has failed: none is in flight, and the traffic stays divided."""
     there(checkout, "gone")
     (checkout.registry / "gone").touch()
     endpoints = [{"name": ENDPOINT, **({"trafficSplit": traffic} if traffic else {})}]

@@ -181,7 +181,7 @@ def test_a_file_whose_runs_would_cost_more_than_their_budget(tmp_path, capsys, u
 
 def test_a_prediction_that_would_cost_more_than_its_budget(tmp_path, capsys):
     text = (ROOT / "dags/experiments/digits.yaml").read_text()
-    (tmp_path / "a.yaml").write_text(f"{text}  machines: {{replicas: 10}}\n")
+    (tmp_path / "a.yaml").write_text(f"{text}  machines: {{replicas: 20}}\n")
     assert main(["check", str(tmp_path / "a.yaml"), "--platform", str(ROOT / "dags")]) == 1
     said = capsys.readouterr().err
     assert re.search(r"line 8, budget: A prediction of a may cost at most \d+\.\d\d USD", said)
