@@ -77,8 +77,8 @@ CHANGES = {
     ),
     "images that jobs may write": (
         "storage.tf",
-        '  role   = "roles/storage.objectViewer"\n',
-        '  role   = "roles/storage.objectUser"\n',
+        '  bucket = each.value.bucket\n  role   = "roles/storage.objectViewer"\n',
+        '  bucket = each.value.bucket\n  role   = "roles/storage.objectUser"\n',
         "sources",
     ),
     "any build of an image": (
