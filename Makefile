@@ -30,6 +30,8 @@ COMPOSER     = .venv/composer/.ready
 INFRA        = .venv/infra/.ready
 # Programs that benchmarks/ compares with.
 PEERS        = .venv/peers/.ready
+# What the system tests of Google's clients import beside .venv/airflow.
+SUITES       = .venv/suites/.ready
 # The images' locks (trainer/requirements-*) take their versions from trainer/requirements.txt.
 LOCKS        = requirements trainer/requirements \
                $(addprefix trainer/requirements-,serve train export gpu) \
@@ -39,7 +41,7 @@ LOCKS        = requirements trainer/requirements \
 IMAGES       = $(patsubst %,.venv/images/%/.ready,$(sort $(foreach name,$(EXPERIMENT),$(shell \
                  sed -n 's/^\(serve_\)\{0,1\}image: *\([a-z0-9-]*\).*/\2/p' dags/experiments/$(name).yaml 2>&-))))
 
-.PHONY: image help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench
+.PHONY: image help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench client-suites
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -129,6 +131,9 @@ lock: .venv/tools/.ready ## Compile every *.in into pinned requirements
 bench: setup $(PEERS) ## Measure speed beside peers and limits, in one table; ROWS="NAME ..." measures some
 	@$(call BIN,airflow)/python -m benchmarks $(ROWS)
 
+client-suites: setup $(SUITES) ## Run the system tests of Google's own clients against local_gcp (slow)
+	@$(call BIN,airflow)/python -m tests.conformance.client_suites $(SUITE)
+
 .venv/tools/.ready: tools.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Trellis needs $(PYTHON) (set PYTHON=... to its path)"; exit 1; }
 	@echo "Setting up tools"
@@ -173,6 +178,12 @@ $(PEERS): benchmarks/peers.txt .venv/trainer/.ready
 	@echo "Setting up the benchmarks' peers"
 	@rm -rf $(@D)
 	@VIRTUAL_ENV=.venv/trainer $(UV) pip install --quiet --no-deps --target $(@D) -r $<
+	@touch $@
+
+$(SUITES): tests/conformance/client_suites.txt .venv/airflow/.ready
+	@echo "Setting up the packages of the clients' tests"
+	@rm -rf $(@D)
+	@VIRTUAL_ENV=.venv/airflow $(UV) pip install --quiet --no-deps --target $(@D) -r $<
 	@touch $@
 
 # Not compiled to bytecode: its bindings of the google provider, 230 MB, are read and never imported.
