@@ -28,11 +28,20 @@ class DeploymentHooks:
         return Record(self._platform, self._run(context))
 
     def begin(self, context: Any, result: Any) -> None:
-        """Record the start of the deployment, after `endpoint`."""
+        """Record the start of the deployment, after `endpoint`. One that has ended, and whose model
+        is still the champion, does not start again: a task that is cleared finds all done.
+        """
         model = left.returned(context["ti"], "deploy.register", "version")["name"]
+        record = self.record(context)
+        found = record.find()
+        endpoint = result["endpoint"]
+        if found and (found.model, found.endpoint) == (model, endpoint) and self._serves(found):
+            # Whoever clears this task accepts the share that a person has set.
+            _, share = self._current().deployed(endpoint, model)
+            record.change(reason=None, share=share)
+            return
         challenger = documents.read_file(self._platform, Challenger, self._run(context).challenger)
-        before = self._before(model)
-        self.record(context).begin(challenger.contender, result["endpoint"], model, before)
+        record.begin(challenger.contender, endpoint, model, self._before(model))
 
     def unchanged(self, context: Any) -> None:
         """Check, before a step and after its hold, that no person and no other DAG has changed the
@@ -63,7 +72,9 @@ class DeploymentHooks:
         content = record.read()
         _, share = self._current().deployed(content.endpoint, content.model)
         details = result if isinstance(result, dict) and "examples" in result else {}
-        changes: dict[str, Any] = {"state": DEPLOYING, "share": share, "reason": None}
+        # A step of a champion that is cleared leaves it one: `unchanged` has looked.
+        state = SERVING if content.state == SERVING else DEPLOYING
+        changes: dict[str, Any] = {"state": state, "share": share, "reason": None}
         if content.state == RETREATED:
             changes["previous"] = self._before(content.model)
         record.step(_name(context), {"share": share, **details}, **changes)
@@ -108,6 +119,11 @@ class DeploymentHooks:
         # Before `endpoint` there is no record to write to.
         if record.find() is not None:
             record.change(reason=f"{_name(context)}: {why}")
+
+    def _serves(self, content: Deployment) -> bool:
+        """Return whether this run's deployment has ended, and its model is still the champion."""
+        champion = self._current().version_with(content.model, CHAMPION)
+        return content.state == SERVING and champion == content.model
 
     def _before(self, model: str) -> str | None:
         """The champion that the version replaces, or has replaced."""

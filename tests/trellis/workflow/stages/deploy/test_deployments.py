@@ -45,6 +45,31 @@ def test_the_first_and_the_second_deployment(deployments, states):
     assert these.aliases == {"champion": "2", "previous": "1"}
 
 
+@pytest.mark.parametrize("step", ["register", "endpoint", "canary_30", "smoke_100", "undeploy"])
+def test_a_step_that_is_cleared_alone_leaves_what_serves(deployments, step):
+    these = deployments()
+    run = these.run()
+    before = these.endpoint, these.record
+    assert clear_and_go_on(these.dag, run, f"deploy.{step}", alone=True).state == "success"
+    endpoint, record = these.endpoint, these.record
+    assert (endpoint, record["state"], record["share"]) == (before[0], "serving", 100)
+    assert {each["step"] for each in record["steps"]} == {
+        each["step"] for each in before[1]["steps"]
+    }
+
+
+def test_a_share_that_a_person_lowered_is_raised_again_by_clearing_the_endpoint(
+    deployments, states
+):
+    these = deployments()
+    run = these.run()
+    these.undeploy_all()
+    run = clear_and_go_on(these.dag, run, "deploy.shift_100", alone=True)
+    assert states(run)["shift_100"] == "failed"
+    assert clear_and_go_on(these.dag, run, "deploy.endpoint").state == "success"
+    assert these.traffic == {"1": 100}
+
+
 def test_a_skew_is_found_and_taken_back(deployments, states):
     these = deployments()
     assert these.run().state == "success"
