@@ -102,3 +102,9 @@ def describe(job: Any) -> str:
             f"Console: {console.bigquery(job.project, job.location, job.job_id)}",
         ]
     )
+
+
+def message_of(error: Any) -> str:
+    """BigQuery's message, without the URL of the request."""
+    errors = getattr(error, "errors", None) or []
+    return next((e["message"] for e in errors if e.get("message")), None) or str(error)

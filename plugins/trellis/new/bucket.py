@@ -8,7 +8,7 @@ from trellis.new import bigquery
 from trellis.new.described import DataError, Rows
 from trellis.results.files import blob
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups import bigquery_source, bucket_files
+from trellis.workflow.lookups import bucket_files, own_dataset
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis_contracts.withheld import shown
 
@@ -49,7 +49,7 @@ def describe(group: Platform, storage: Any, client: Any, address: str) -> tuple[
     """
     try:
         files = bucket_files.find(storage, address)
-        bigquery_source.create_dataset(group, client)
+        own_dataset.create(group, client)
         known = bucket_files.load(client, group, files, {})
     except SourceError as error:
         raise DataError(shown(error.text)) from None

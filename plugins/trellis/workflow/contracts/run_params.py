@@ -18,7 +18,6 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.quantities import usd_text
 from trellis.workflow.spec.sections import bounds, field_of
-from trellis.workflow.spec.source import RowSource
 from trellis.workflow.validation.file import with_changes
 
 
@@ -100,7 +99,7 @@ def _own_params(experiment: Experiment, region: str | None) -> dict[str, Param]:
     }
     params |= {p.name: _airflow_param(p, experiment) for p in _of(experiment)}
     source = experiment.source
-    if isinstance(source, RowSource) and source.partition is not None:
+    if source.partition is not None:
         for name in DAYS:
             params[name] = _day(name, source.partition)
     if source.changes.beyond == "refuse":

@@ -13,10 +13,9 @@ from typing import Any
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
-from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
-from trellis_contracts.columns import REJECTED, SPLIT_BY, WEIGHT, ImageForm, TableFeature
+from trellis_contracts.columns import SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
@@ -294,7 +293,7 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     taken = (*_reserved(split_by, weight), *(feature.column.lower() for feature in features))
     aliases = _aliases([column.name for column in kept], taken)
     frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
-    rejected = by_name[REJECTED] if isinstance(wanted, ImageSource) else None
+    rejected = by_name[wanted.rejected] if wanted.rejected else None
     return Table(key, label, partition, features, regression, split_by, weight, frozen, rejected)
 
 

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.lookups import bigquery_source, storage
+from trellis.workflow.lookups import own_dataset, storage
 from trellis.workflow.spec.platform import Platform
 
 Need = Callable[[Any, Platform], None]
@@ -43,7 +43,7 @@ def returned(ti: Any, task_id: str, what: str) -> Any:
 def snapshot(plan: Plan, platform: Platform) -> None:
     """The frozen rows of the run's dataset."""
     table = platform.own_table(f"snapshot_{plan.dataset.fingerprint}")
-    if not bigquery_source.is_there(platform, table):
+    if not own_dataset.is_there(platform, table):
         raise NothingLeftError("snapshot", f"table {table}")
 
 
@@ -55,7 +55,7 @@ def automl_input(plan: Plan, platform: Platform) -> None:
             raise NothingLeftError("automl.images", images)
         return
     view = platform.own_table(f"automl_{plan.dataset.fingerprint}")
-    if not bigquery_source.is_there(platform, view):
+    if not own_dataset.is_there(platform, view):
         raise NothingLeftError("automl.views", f"view {view}")
 
 
@@ -101,7 +101,7 @@ def trainings(plan: Plan, platform: Platform) -> None:
 
 def rows_to_predict(plan: PredictionPlan, platform: Platform) -> None:
     """The frozen rows that the champion predicts; images need none."""
-    if plan.rows is not None and not bigquery_source.is_there(platform, plan.run.snapshot):
+    if plan.rows is not None and not own_dataset.is_there(platform, plan.run.snapshot):
         raise NothingLeftError("snapshot", f"table {plan.run.snapshot}")
 
 

@@ -21,9 +21,10 @@ from google.cloud.bigquery import LoadJobConfig, SchemaField
 from google.cloud.exceptions import Forbidden, NotFound
 
 from trellis.workflow import sql
+from trellis.workflow.contracts import table
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups import bucket_files, storage, table_state
-from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.lookups import bucket_files, own_dataset, storage, table_state
+from trellis.workflow.lookups.source import Source, dry_run
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, TimeSplit
@@ -57,6 +58,34 @@ _SHOWN = 3
 _NO_DELIMITER = "\x01"
 
 FORMAT = "Expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
+
+
+class ManifestForm:
+    """The lines of a manifest (Form)."""
+
+    def find(
+        self, client: Any, platform: Platform, section: str, given: ImageSource, task: str
+    ) -> Source:
+        found = version(platform, given)
+        own_dataset.create(platform)
+        address = found["manifest"]
+        statement = rows(given, task, load(client, platform, given, found))
+        lines = facts(client, given, task, statement)
+        check(address, lines, given)
+        return Source(
+            client,
+            section,
+            f"{address} (source.images)",
+            f"(\n{statement}\n)",
+            table.columns(dry_run(client, section, statement, None).schema),
+            version=[found],
+            examples=lines["examples"],
+            classes=classes(lines, task),
+            split=ColumnSplit(column=ML_USE) if lines["named"] else None,
+        )
+
+    def version(self, client: Any, platform: Platform, given: ImageSource) -> list[dict[str, Any]]:
+        return [version(platform, given)]
 
 
 def version(platform: Platform, source: ImageSource) -> dict[str, Any]:
@@ -104,30 +133,32 @@ def load(client: Any, platform: Platform, source: ImageSource, found: Mapping[st
     return name
 
 
-def rows(experiment: Experiment, table: str) -> str:
-    """The SELECT that takes the lines in a table apart; sql/manifest.sql names its columns."""
+def rows(source: ImageSource, task: str, loaded: str) -> str:
+    """The SELECT that takes the lines apart; sql/manifest.sql names its columns. loaded: table of
+    the lines.
+    """
     return sql.render(
         "manifest",
-        table=table,
+        table=loaded,
         address=IMAGE_ADDRESS,
         ml_uses=ML_USES,
-        by=_by(experiment),
-        days=isinstance(experiment.source.split, TimeSplit),
-        several=experiment.task == MULTILABEL,
-        regression=experiment.task == REGRESSION,
+        by=_by(source),
+        days=isinstance(source.split, TimeSplit),
+        several=task == MULTILABEL,
+        regression=task == REGRESSION,
         separator=SEPARATOR,
         number=NUMBER,
         largest=LARGEST,
     )
 
 
-def facts(client: Any, experiment: Experiment, statement: str) -> Mapping[str, Any]:
+def facts(client: Any, source: ImageSource, task: str, statement: str) -> Mapping[str, Any]:
     """The one row of sql/manifest_facts.sql. statement: of `rows`."""
     statement = sql.render(
         "manifest_facts",
         rows=statement,
-        by=_by(experiment),
-        regression=experiment.task == REGRESSION,
+        by=_by(source),
+        regression=task == REGRESSION,
         shown=_SHOWN,
         most_labels=_MOST_LABELS,
     )
@@ -135,15 +166,10 @@ def facts(client: Any, experiment: Experiment, statement: str) -> Mapping[str, A
     return dict(row)
 
 
-def _by(experiment: Experiment) -> str | None:
+def _by(source: ImageSource) -> str | None:
     """What the field after the label is, a group or a day; None: there is none."""
-    split = experiment.source.split
+    split = source.split
     return split.decided_by if isinstance(split, GroupSplit | TimeSplit) else None
-
-
-def names_splits(found: Mapping[str, Any]) -> bool:
-    """Return whether the lines name their splits (ML_USE). found: as `facts` finds it."""
-    return bool(found["named"])
 
 
 def classes(found: Mapping[str, Any], task: str) -> dict[str, int] | None:
@@ -157,13 +183,12 @@ def classes(found: Mapping[str, Any], task: str) -> dict[str, int] | None:
     return dict(sorted(counts.items()))
 
 
-def check(address: str, found: Mapping[str, Any], experiment: Experiment) -> None:
+def check(address: str, found: Mapping[str, Any], source: ImageSource) -> None:
     """Raise SourceError for a manifest from which no rows can be learned.
 
     found: as `facts` finds it. What is wrong with the labels of usable lines, and with the splits,
     the check of the snapshot finds, as of all rows.
     """
-    source = experiment.image_source
     # Each looks at lines that have none of the faults before it.
     faults = chain(_of_texts(found), _of_splits(found, source), _of_labels(found, source))
     if fault := next(faults, None):

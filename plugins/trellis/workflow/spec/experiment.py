@@ -27,7 +27,7 @@ from trellis.workflow.spec.quantities import (
 )
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
-from trellis.workflow.spec.source import ImageSource, Source
+from trellis.workflow.spec.source import Source
 from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
 
 
@@ -286,13 +286,6 @@ class Experiment(Section):
         if self.baselines.automl is None:
             raise TypeError(f"{self.name} has no AutoML baseline")
         return self.baselines.automl
-
-    @property
-    def image_source(self) -> ImageSource:
-        """The source, for what only images have. Raises TypeError if it is rows."""
-        if not isinstance(self.source, ImageSource):
-            raise TypeError(f"the source of {self.name} is rows, not images")
-        return self.source
 
     def configuration(self) -> dict[str, Any]:
         """The values of the experiment file, defaults filled in: fit for JSON and for YAML."""

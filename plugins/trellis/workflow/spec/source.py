@@ -4,7 +4,7 @@ Images, a table or a query: the keys that are present decide, and each form has 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -12,7 +12,10 @@ from trellis.workflow.spec.changes import Changes
 from trellis.workflow.spec.quantities import Object, Pixels, Scale, TableName
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
-from trellis_contracts.columns import ImageForm
+from trellis_contracts.columns import REJECTED, ImageForm
+
+if TYPE_CHECKING:
+    from trellis.workflow.spec.platform import Platform
 
 Automl = Literal["image", "table"]
 """AutoML's products, as prices.json names them."""
@@ -24,9 +27,11 @@ ColumnType = Literal[
 
 
 class _Stored(Variant):
-    """Storage of the examples for training. in_bucket: `address` is of Cloud Storage."""
+    """Storage of the examples for training. rejected: the column with the reason why a line is no
+    example; None where only an image can be the reason.
+    """
 
-    in_bucket: ClassVar[bool] = False
+    rejected: ClassVar[str | None] = None
 
     split: Split = key(
         "rule that assigns examples to splits; a manifest's ML_USE column overrides it", KeySplit()
@@ -84,7 +89,7 @@ class ImageSource(_Stored, _ImageForm):
 
     opening = ("images",)
     title = "images"
-    in_bucket = True
+    rejected = REJECTED
 
     images: Object = key(
         "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, ML_USE "
@@ -120,10 +125,9 @@ class ImageSource(_Stored, _ImageForm):
         """Share of lines that may be no examples."""
         return self.max_rejected
 
-    @property
-    def address(self) -> str:
-        """The manifest."""
-        return self.images
+    def named(self, platform: "Platform") -> dict[str, str]:
+        """What the rows come from: its kind, and its full name."""
+        return {"manifest": platform.uri(self.images)}
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -226,10 +230,9 @@ class TableSource(RowSource):
 
     bigquery: TableName = key("table or view")
 
-    @property
-    def address(self) -> str:
-        """The table."""
-        return self.bigquery
+    def named(self, platform: "Platform") -> dict[str, str]:
+        """What the rows come from: its kind, and its full name."""
+        return {"table": platform.table(self.bigquery)}
 
 
 class QuerySource(RowSource):
@@ -240,10 +243,9 @@ class QuerySource(RowSource):
 
     query: str = key("one SELECT in GoogleSQL, in place of a table", min_length=1)
 
-    @property
-    def address(self) -> str:
-        """The query."""
-        return self.query
+    def named(self, platform: "Platform") -> dict[str, str]:
+        """What the rows come from: its kind, and the query."""
+        return {"query": self.query}
 
 
 class FilesSource(RowSource):
@@ -251,7 +253,6 @@ class FilesSource(RowSource):
 
     opening = ("files",)
     title = "files"
-    in_bucket = True
 
     files: Object = key(
         "Parquet, CSV, JSON lines or Avro files with the same columns, as their names end; * in a "
@@ -264,10 +265,9 @@ class FilesSource(RowSource):
         {},
     )
 
-    @property
-    def address(self) -> str:
-        """The files."""
-        return self.files
+    def named(self, platform: "Platform") -> dict[str, str]:
+        """What the rows come from: its kind, and the files' full names."""
+        return {"files": platform.uri(self.files)}
 
 
 Source = Annotated[

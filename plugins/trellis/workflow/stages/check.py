@@ -14,7 +14,6 @@ from trellis.workflow.contracts.table import INFINITE, Table
 from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, TableSource
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
@@ -210,10 +209,9 @@ def columns_json(
         vocabulary=source.vocabulary,
         max_rejected=source.most_rejected,
         source={
-            "table": platform.table(source.bigquery) if isinstance(source, TableSource) else None,
-            "query": source.query if isinstance(source, QuerySource) else None,
-            **({"manifest": plan.dataset.source} if isinstance(source, ImageSource) else {}),
-            **({"files": platform.uri(source.files)} if isinstance(source, FilesSource) else {}),
+            "table": None,
+            "query": None,
+            **source.named(platform),
             "partition": plan.dataset.partition,
             "snapshot": job_messages.snapshot(plan, platform),
             "rows": rows,

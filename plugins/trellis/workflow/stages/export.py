@@ -14,7 +14,6 @@ from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.source import FilesSource, ImageSource, TableSource
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
@@ -140,14 +139,8 @@ def per_hour(platform: Platform) -> float:
 
 
 def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
-    source = experiment.source
-    rows = "the rows of a query"
-    if isinstance(source, ImageSource):
-        rows = f"`{platform.uri(source.images)}`"
-    elif isinstance(source, TableSource):
-        rows = f"`{platform.table(source.bigquery)}`"
-    elif isinstance(source, FilesSource):
-        rows = f"the rows of `{platform.uri(source.files)}`"
+    ((kind, name),) = experiment.source.named(platform).items()
+    rows = "the rows of a query" if kind == "query" else f"`{name}`"
     what = f"writes {rows} as TFRecords (Dataflow); skipped if this dataset exists already"
     yield "export", what
 

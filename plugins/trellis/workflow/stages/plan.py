@@ -230,12 +230,12 @@ def _dataset(experiment: Experiment, platform: Platform, found: "Inspection") ->
     exists, previous = storage.newest_before(
         platform, layout.dataset_mark(uri), layout.dataset_marks(experiment.name), used
     )
-    source = experiment.source
+    (source,) = experiment.source.named(platform).values()
     return PlannedDataset(
         uri=uri,
         fingerprint=found.fingerprint,
         exists=exists,
-        source=platform.uri(source.address) if source.in_bucket else source.address,
+        source=source,
         statement=found.snapshot_sql,
         partition=found.partition.to_json() if found.partition else None,
         examples=found.examples,
@@ -261,7 +261,7 @@ def _inspect(
     experiment: Experiment, platform: Platform, interval: tuple[Any, Any], days: tuple[Any, Any]
 ) -> "Inspection":
     """Inspect the source in BigQuery. Raises SourceError if no run could learn from it."""
-    from trellis.workflow.lookups import bigquery_source
+    from trellis.workflow.lookups import bigquery_source, own_dataset
 
     found = bigquery_source.inspect(experiment, platform, interval, days)
     of_rows = experiment.baselines.services and experiment.source.automl == "table"
@@ -274,7 +274,7 @@ def _inspect(
         _fits_features(one, "model" if name is None else f"other_models.{name}", found.table)
     if found.classes and (unknown := group.unknown_classes(experiment, found.classes)):
         raise SourceError(unknown)
-    bigquery_source.create_dataset(platform)
+    own_dataset.create(platform)
     return found
 
 

@@ -238,7 +238,7 @@ def _scaled(source: Source) -> bool:
 
 def _options(experiment: Experiment) -> Iterator[Problem]:
     baselines, source = experiment.baselines, experiment.source
-    weighted = isinstance(source, RowSource) and source.weight is not None
+    weighted = source.weight is not None
     for name, options in baselines.options.items():
         where = ("baselines", "options", name)
         if name not in baselines.bqml:

@@ -7,7 +7,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.sections import unexpected
-from trellis.workflow.spec.source import RowSource, Source
+from trellis.workflow.spec.source import Source
 from trellis.workflow.spec.tuning import Choices, Range, Span
 from trellis_contracts.catalog import Catalog, Hyperparameter
 from trellis_contracts.metrics import METRICS
@@ -81,8 +81,6 @@ def _without_effect(
 
 def _unmixable(source: Source, read: Collection[str]) -> str | None:
     """Return why examples cannot be mixed of two, as the trainer's check of data does."""
-    if not isinstance(source, RowSource):
-        return None
     if len(read) > 1:
         return "images are mixed, and the columns beside them cannot be: leave it out"
     if len(source.image_columns) > 1:

@@ -109,7 +109,7 @@ def test_avro_keeps_its_logical_types(put, plan, group):
     day = datetime.date(2024, 1, 2)
     folder = put(a__parquet=as_parquet([{**row, "seen": day} for row in ROWS]))
     client = bigquery.Client(project=group.project, location=group.location)
-    table = bigquery_source.find(group, "source", plan.experiment(f"{folder}/*").source).known
+    table = bigquery_source.find(group, "source", plan.experiment(f"{folder}/*").source, "").known
     config = bigquery.ExtractJobConfig(destination_format="AVRO", use_avro_logical_types=True)
     address = f"gs://{group.bucket}/{folder}/rows.avro"
     client.extract_table(table.reference, address, job_config=config).result()
@@ -200,7 +200,7 @@ def test_types_of_no_column_or_of_parquet_are_refused(put, plan):
 
 def test_a_loaded_table_is_used_again_and_expires(put, experiment, group):
     found = [
-        bigquery_source.find(group, "source", experiment(f"{folder}/*.csv").source)
+        bigquery_source.find(group, "source", experiment(f"{folder}/*.csv").source, "")
         for folder in [put(rows__csv=csv())] * 2
     ]
     assert found[0].known.reference == found[1].known.reference

@@ -7,7 +7,7 @@ from google.cloud import bigquery
 
 from tests.trellis.workflow.plans import plan_run
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups import bigquery_source, manifest
+from trellis.workflow.lookups import manifest, own_dataset
 from trellis.workflow.validation.file import with_changes
 
 REGRESSION = {
@@ -30,10 +30,10 @@ def rows(google, digits, group, request):
         data = content if isinstance(content, bytes) else "\n".join(content).encode()
         (folder / "lines.csv").write_bytes(data)
         experiment = experiment_on(digits, **changed)
-        bigquery_source.create_dataset(group)
-        found = manifest.version(group, experiment.image_source)
-        table = manifest.load(client, group, experiment.image_source, found)
-        statement = manifest.rows(experiment, table)
+        own_dataset.create(group)
+        found = manifest.version(group, experiment.source)
+        table = manifest.load(client, group, experiment.source, found)
+        statement = manifest.rows(experiment.source, experiment.task, table)
         ordered = f"SELECT * FROM (\n{statement}\n) ORDER BY line"
         return [dict(row) for row in client.query_and_wait(ordered)]
 

@@ -62,9 +62,7 @@ def test_an_illegal_section_cannot_be_made(of, values):
 
 def test_the_keys_decide_what_a_source_is(write):
     images, table = load(write(GOOD)), load(write(TABLE))
-    assert images.source == images.image_source
-    with pytest.raises(TypeError, match="the source of good is rows, not images"):
-        _ = table.image_source
+    assert (images.source.title, table.source.title) == ("images", "tables")
 
 
 def test_a_query_takes_the_place_of_a_table(write):

@@ -5,7 +5,7 @@ from google.cloud import bigquery
 
 from tests.trellis.workflow.spec.files import TABLE
 from trellis.workflow.contracts.table import Column, Feature, Table
-from trellis.workflow.lookups import bigquery_source
+from trellis.workflow.lookups import bigquery_source, own_dataset
 from trellis.workflow.stages.automl_images import unusable, without
 from trellis.workflow.validation.file import load
 from trellis_contracts.columns import ImageForm
@@ -41,7 +41,7 @@ def test_rows_of_one_image_each_are_for_automl_of_images(tmp_path, images, colum
 
 def test_rows_name_their_images_by_the_column(google, group):
     client = bigquery.Client(project=group.project, location=group.location)
-    bigquery_source.create_dataset(group)
+    own_dataset.create(group)
     snapshot = group.own_table("snapshot_of_photos")
     rows = "UNNEST([STRUCT('a' AS key, 'train' AS split, 'x' AS label, 'gs://b/1.png' AS photo), "
     rows += "('b', 'test', 'y', 'gs://b/0.png'), ('c', 'train', 'x', 'gs://b/1.png')])"

@@ -10,7 +10,7 @@ from tests.trellis.workflow.plans import plan_run
 from trellis.workflow import sql
 from trellis.workflow.contracts import run_params
 from trellis.workflow.contracts.errors import NoRowsError, SourceError
-from trellis.workflow.lookups import bigquery_source
+from trellis.workflow.lookups import own_dataset
 from trellis.workflow.spec.platform import PlatformError
 from trellis.workflow.stages import automl_tables, bqml
 from trellis.workflow.validation.file import with_changes
@@ -213,14 +213,12 @@ def test_a_recurrent_model_needs_a_sequence_and_xla_takes_none(
 def test_a_group_whose_dataset_is_elsewhere_is_reported(plan, client, group):
     from google.cloud.bigquery import Dataset
 
-    from trellis.workflow.lookups import bigquery_source
-
     dataset = Dataset(f"{group.project}.plan_tests_eu")
     dataset.location = "EU"
     client.create_dataset(dataset, exists_ok=True)
     elsewhere = group.model_copy(update={"dataset": "plan_tests_eu"})
     with pytest.raises(PlatformError, match=r"is in EU, not in US \(platform.yaml: dataset, loc"):
-        bigquery_source.create_dataset(elsewhere)
+        own_dataset.create(elsewhere)
 
 
 def test_two_thousand_columns_are_refused_by_number(plan):
@@ -268,9 +266,7 @@ def test_the_groups_key_is_the_default_of_a_dataset_that_it_makes(client, group,
     made = []
     monkeypatch.setattr(type(client), "create_dataset", lambda _, d, **__: made.append(d) or d)
     key = "projects/p/locations/us/keyRings/r/cryptoKeys/k"
-    bigquery_source.create_dataset(
-        group.model_copy(update={"encryption_key": key, "dataset": "not_there"})
-    )
+    own_dataset.create(group.model_copy(update={"encryption_key": key, "dataset": "not_there"}))
     (dataset,) = made
     assert dataset.to_api_repr()["defaultEncryptionConfiguration"] == {"kmsKeyName": key}
 

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.lookups import bigquery_source, plans
+from trellis.workflow.lookups import own_dataset, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.planned import planned, returned
@@ -39,7 +39,7 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str) -> dict[str, A
     """The query job. predicted: the table of the batch prediction."""
     assert plan.rows is not None
     written = {"predictions": predicted, "errors": errors_of(predicted)}
-    there = {kind: bigquery_source.is_there(platform, name) for kind, name in written.items()}
+    there = {kind: own_dataset.is_there(platform, name) for kind, name in written.items()}
     if not any(there.values()):
         raise AirflowFailException(
             f"The batch prediction left neither {' nor '.join(written.values())}: they were "

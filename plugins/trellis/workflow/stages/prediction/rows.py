@@ -7,7 +7,7 @@ from trellis.workflow import sql
 from trellis.workflow.contracts import interval
 from trellis.workflow.contracts.interval import Partition
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.lookups import bigquery_source
+from trellis.workflow.lookups import bigquery_source, own_dataset
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -45,7 +45,7 @@ def inspect(
     `interval.of_run`.
     """
     predict = experiment.row_prediction
-    source = bigquery_source.find(platform, "predict", predict)
+    source = bigquery_source.find(platform, "predict", predict, experiment.task)
     column, left_out = fit(source.name, model, learned, source.columns, predict.partition)
     partition = interval.of_run(column, run, days, "predict.partition")
     statement = sql.render(
@@ -57,7 +57,7 @@ def inspect(
     )
     job = source.dry_run(statement)
     rows = source.count(partition, source.partitions(partition))
-    bigquery_source.create_dataset(platform)
+    own_dataset.create(platform)
     read = int(job.total_bytes_processed or 0)
     read = queries.planned(read, len(job.referenced_tables), rows)
     return Found(source.name, rows, read, left_out, partition, statement)
