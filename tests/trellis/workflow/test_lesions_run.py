@@ -4,7 +4,6 @@ the original files gets what the training predicted.
 """
 
 import base64
-import datetime
 import json
 import subprocess
 
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from google.cloud import aiplatform, bigquery
 
-from tests.airflow_side import ROOT, run_dag, store
+from tests.airflow_side import ROOT, run_dag
 from trellis.workflow.assembly import prediction, training
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
@@ -181,16 +180,14 @@ def test_batch_prediction_reads_a_table_of_addresses(google, lesions, both):
     assert max(off) < TOLERANCE
 
 
-def test_a_backfill_takes_the_images_of_its_day(google, made):
+def test_a_run_takes_the_images_of_its_day(google, made):
     text = EXPERIMENT.replace(DEPLOYED, "").replace("epochs: 25", "epochs: 1")
     text = text.replace("lesions_run.lesions", f"{TABLE}_by_day\n  partition: seen_on")
-    text = text.replace("schedule: manual", 'schedule: "@daily"\nuntil: 2024-01-04')
     dag = training.build(*made("lesions-by-day", text))
-    store(dag)
     for day in range(1, 1 + DAYS):
-        ended = dag.test(logical_date=datetime.datetime(2024, 1, day, tzinfo=datetime.UTC))
+        ended = run_dag(dag, **{"from": f"2024-01-0{day}", "to": f"2024-01-0{day}"})
         assert ended.state == "success"
     datasets = (google.buckets / BUCKET / dag.dag_id / "datasets").glob("*/dataset.json")
     counts = [json.loads(path.read_text())["counts"] for path in datasets]
     sizes = [sum(split["examples"] for split in count.values()) for count in counts]
-    assert sizes == [300] * DAYS
+    assert sizes == [900 // DAYS] * DAYS
