@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from local_gcp.emulated_parameters import _METHODS
+from local_gcp.emulated_parameters import METHODS
 
 HERE = Path(__file__).parent
 DOCUMENTED = json.loads((HERE / "query_parameters.json").read_text())
@@ -47,7 +47,7 @@ def send(session, method, **parameters):
 def taken(method, name):
     if method.startswith("dataflow."):
         return name in DATAFLOW and "Range" not in name
-    known = _METHODS.get(method)
+    known = METHODS.get(method)
     return known is not None and name in f"{known.used} {known.output}".split()
 
 
@@ -57,7 +57,7 @@ def test_a_parameter_is_refused_by_name_or_taken(session, method):
         answer = send(session, method, **{name: "unlikely"})
         emulated = answer.status_code != 501 or "the parameter" in answer.text
         refused = answer.status_code == 501 and name in answer.json()["error"]["message"]
-        only = name in (_METHODS[method].only if method in _METHODS else ())
+        only = name in (METHODS[method].only if method in METHODS else ())
         assert not emulated or refused == (only or not taken(method, name)), (name, answer.text)
 
 
@@ -84,14 +84,14 @@ def test_defaults_of_what_is_not_emulated_may_be_sent(session, method, parameter
 
 
 def test_each_used_parameter_is_read_somewhere():
-    parts = {f'"{name}"' for _, message in _METHODS.items() for name in message.used.split()}
+    parts = {f'"{name}"' for message in METHODS.values() for name in message.used.split()}
     # Preconditions are read by a prefix and a rest; Policies and views are as they are kept.
     unread = {part for part in parts if part not in SOURCES and not part.startswith('"if')}
     assert unread == {'"accessPolicyVersion"', '"versions"', '"userProject"'}
 
 
 def test_the_table_names_methods_and_parameters_of_the_documents():
-    for method, message in _METHODS.items():
+    for method, message in METHODS.items():
         if method.partition(".")[0] in HOSTS and method != "bigquery.jobs.insert":
             unknown = {*message.used.split(), *message.output.split(), *message.defaults}
             extra = {"upload_id", "projection"} if ".jobs." in method else {"upload_id"}

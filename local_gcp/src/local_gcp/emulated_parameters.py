@@ -39,7 +39,7 @@ _FORMATS = "formatOptions.useInt64Timestamp formatOptions.timestampOutputFormat"
 
 # With projection=full Google's answer has access control lists, which are not emulated. A change
 # must be allowed to ask for it: Google's client always does.
-_METHODS: Mapping[str, Message] = {
+METHODS: Mapping[str, Message] = {
     "bigquery.datasets.delete": Message("deleteContents"),
     "bigquery.datasets.get": Message(
         "accessPolicyVersion", only=_POLICY, defaults={"datasetView": "FULL"}
@@ -139,7 +139,7 @@ def taking(method: str, endpoint: Endpoint) -> Endpoint:
 
 def check(method: str, query: QueryParams) -> None:
     """Raise ApiError 501, with its name, for a parameter that would be ignored."""
-    known = _METHODS.get(method, _NONE)
+    known = METHODS.get(method, _NONE)
     for name, value in query.multi_items():
         if not known.takes(name, "" if value.lower() == "false" else value):
             refuse_parameter(name, method)
