@@ -2,7 +2,10 @@
 
 import json
 
-from trellis.workflow.pricing import machines
+from trellis.workflow.pricing import machines, services
+
+DISK = 100 * services.table().training_disk_gb
+"""An hour of the disk that every machine of a Vertex AI job has, in US dollars."""
 
 
 def hourly(what, use="training"):

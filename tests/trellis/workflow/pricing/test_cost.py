@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.trellis.workflow.prices import hourly
+from tests.trellis.workflow.prices import DISK, hourly
 from trellis.workflow.pricing import cost, services
 from trellis.workflow.spec.machines import Machine
 
@@ -23,11 +23,11 @@ def test_a_region_without_prices_has_those_of_the_first():
 def test_a_machine_has_a_disk(group):
     """100 GB of pd-ssd, for each hour of each machine."""
     machine = Machine(type="n1-standard-4")
-    disk = 100 * services.table(group.region).training_disk_gb
-    with_disk = hourly("n1-standard-4") + disk
+    with_disk = hourly("n1-standard-4") + DISK
     assert cost.per_hour([(machine, 3)], group.region) == pytest.approx(3 * with_disk)
     # 0.17 USD a GB and month, and Vertex AI's 15 percent.
-    assert disk * 730 == pytest.approx(17 * 1.15, rel=1e-4)
+    a_month = 730 * DISK
+    assert a_month == pytest.approx(17 * 1.15, rel=1e-4)
 
 
 def test_prices_are_those_of_the_region(breast_cancer, monkeypatch, tmp_path):

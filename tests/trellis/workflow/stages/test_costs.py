@@ -4,17 +4,14 @@ import json
 import pytest
 
 from tests.trellis.workflow.plans import a_plan
-from tests.trellis.workflow.prices import hourly
+from tests.trellis.workflow.prices import DISK, hourly
 from trellis.workflow.assembly import chain
 from trellis.workflow.assembly.training import build
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Column, Feature, Table
-from trellis.workflow.pricing import cost, machines, services
+from trellis.workflow.pricing import cost, machines
 from trellis.workflow.stages import bqml, costs
 from trellis.workflow.validation.file import with_changes
-
-DISK = 100 * services.table().training_disk_gb
-"""An hour of the disk that every machine of a Vertex AI job has, in US dollars."""
 
 
 def test_the_limit_is_machines_times_timeouts(digits, group):
