@@ -28,6 +28,7 @@ DATA = {
     "lesions": ("demo.lesions_data", "gs://{bucket}/lesions/ {project}.research.lesions"),
     "patients": ("demo.patients_data", "{project}.research.visits"),
     "torch-digits": ("demo.digits_data", "gs://{bucket}/digits/"),
+    "boosted-trees": ("demo.diabetes_data", "{project}.research.diabetes"),
     "cassava": ("demo.cassava_data", "gs://{bucket}/cassava/"),
     "cats-vs-dogs": ("demo.cats_vs_dogs_data", "gs://{bucket}/cats-vs-dogs/"),
     "chest-xrays": ("demo.chest_xrays_data", "gs://{bucket}/chest-xrays/"),

@@ -1,6 +1,7 @@
 """A small convolutional network of PyTorch's, for images of one size, on any number of workers."""
 
 import copy
+import math
 import os
 
 import torch
@@ -40,14 +41,14 @@ HYPERPARAMETERS = {
         "default": 8,
         "minimum": 1,
         "maximum": 1000,
-        "description": "epochs without a better accuracy, after which it ends",
+        "description": "epochs without a lower loss, after which it ends",
         "unit": "epochs",
     },
 }
 
 
 def fit(data, hyperparameters, report, run):
-    """Train until the accuracy on the validation split is best; go on from the last checkpoint."""
+    """Train until the loss on the validation split is lowest; go on from the last checkpoint."""
     h, workers = hyperparameters, run.workers
     x, y = pixels(data.train), torch.from_numpy(data.train.labels)
     weights = torch.from_numpy(data.train.weights).float()
@@ -56,7 +57,7 @@ def fit(data, hyperparameters, report, run):
     net = network(**made, dropout=h.dropout)
     optimizer = torch.optim.Adam(net.parameters(), h.learning_rate)
     last = run.checkpoints / "last.pt"
-    state = {"epoch": 0, "best": -1.0, "best_epoch": 0, "weights": net.state_dict()}
+    state = {"epoch": 0, "best": math.inf, "best_epoch": 0, "weights": net.state_dict()}
     if last.exists():
         state = torch.load(last, weights_only=True)
         net.load_state_dict(state["net"])
@@ -80,14 +81,15 @@ def fit(data, hyperparameters, report, run):
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        accuracy = correct(net, data.validation)
-        if accuracy > state["best"]:
+        held_out, accuracy = scores(net, data.validation)
+        if held_out < state["best"]:
             best = copy.deepcopy(net.state_dict())
-            state |= {"best": accuracy, "best_epoch": epoch, "weights": best}
+            state |= {"best": held_out, "best_epoch": epoch, "weights": best}
         state |= {"epoch": epoch, "net": net.state_dict(), "optimizer": optimizer.state_dict()}
         if workers.rank == 0:
             save(state, last)
-        report(epoch=epoch, loss=sum(losses) / len(losses), val_accuracy=accuracy)
+        loss = sum(losses) / len(losses)
+        report(epoch=epoch, loss=loss, val_loss=held_out, val_accuracy=accuracy)
     if len(workers) > 1:
         distributed.destroy_process_group()
     net.load_state_dict(state["weights"])
@@ -138,12 +140,15 @@ def pixels(batch):
     return torch.from_numpy(batch.images()).permute(0, 3, 1, 2).float() / 255
 
 
-def correct(net, examples):
-    """Share of the examples with the right label."""
+def scores(net, examples):
+    """Loss, and share of the examples with the right label."""
+    labels = torch.from_numpy(examples.labels)
     net.eval()
     with torch.inference_mode():
-        found = net(pixels(examples)).argmax(1)
-    return (found == torch.from_numpy(examples.labels)).float().mean().item()
+        found = net(pixels(examples))
+        loss = nn.functional.cross_entropy(found, labels)
+        right = (found.argmax(1) == labels).float().mean()
+    return loss.item(), right.item()
 
 
 def together(net, workers):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 from google.api_core import exceptions
@@ -39,12 +40,16 @@ class Registry:
     def run(self, version="previous", **conf):
         return run_dag(self.dag, experiment=self.name, version=version, **conf)
 
-    def upload(self, *aliases, labels=None, **variables):
-        """The next version, made by a run of the same number. labels: if not the experiment's."""
+    def upload(self, *aliases, labels=None, files=None, container=None, **variables):
+        """The next version, made by a run of the same number. labels: if not the experiment's.
+        files, container: of a real model, and what serves it.
+        """
         number = str(len(self.versions()) + 1)
         model = self.folder / f"runs/run-{number}/model"
         model.mkdir(parents=True)
         (model / "weights").write_text(number)
+        if files is not None:
+            shutil.copytree(files, model, dirs_exist_ok=True)
         sent = {
             "display_name": self.name,
             "labels": labels or {EXPERIMENT_LABEL: self.name},
@@ -53,7 +58,8 @@ class Registry:
                 {"run": f"gs://{self.bucket}/{self.name}/runs/run-{number}/"}
             ),
             "artifact_uri": f"gs://{self.bucket}/{self.name}/runs/run-{number}/model",
-            "container_spec": {
+            "container_spec": container
+            or {
                 "image_uri": "example.com/test/serve:1",
                 "env": [{"name": k, "value": str(v)} for k, v in variables.items()],
             },
