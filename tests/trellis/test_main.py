@@ -123,7 +123,7 @@ def test_a_models_file_is_tried_by_the_trainer_with_what_the_experiment_says(own
         return subprocess.CompletedProcess(command, 3)
 
     monkeypatch.setattr(try_model.subprocess, "run", run)
-    monkeypatch.setattr(try_model, "_python", lambda: "python")
+    monkeypatch.setattr(try_model, "_python", lambda image: "python")
     assert main(["try", str(own), "--classes=10"]) == 3
     ((*start, model), flags) = commands[0][:5], commands[0][5:]
     assert start == ["python", "-m", "trainer", "try"]
@@ -143,7 +143,7 @@ def test_a_models_file_is_tried_on_images_of_the_sizes_that_rows_have(own, monke
         "run",
         lambda command, check: commands.append(command) or subprocess.CompletedProcess(command, 0),
     )
-    monkeypatch.setattr(try_model, "_python", lambda: "python")
+    monkeypatch.setattr(try_model, "_python", lambda image: "python")
     text = re.sub(
         r"(?m)^source:\n(  .*\n)+",
         "source:\n  bigquery: lab.eyes\n  key: id\n  label: grade\n  image_columns:\n"

@@ -146,7 +146,7 @@ def output(job):
 
 
 def test_one_that_is_killed_ends_as_one_that_ran_through(job, monkeypatch):
-    """Its model, and what it reported, are the same; SIGKILL leaves it no last word."""
+    """Predictions and reported figures are the same; SIGKILL gives the process no last word."""
     through = job(RESUMING, "chief:0", epochs=6)
     through.start()
     assert set(through.wait().values()) == {0}

@@ -48,7 +48,9 @@ def answers(registry, instances):
     client = api.PredictionServiceClient(client_options=OPTIONS)
     sent = [json_format.ParseDict(one, struct_pb2.Value()) for one in instances]
     found = client.predict(endpoint=registry.endpoint_name, instances=sent, timeout=60)
-    return np.array([[*one["probabilities"].values()] for one in found.predictions])
+    given = [one["probabilities"] for one in found.predictions]
+    # A message's map has no order.
+    return np.array([[one[name] for name in sorted(one)] for one in given])
 
 
 @pytest.mark.slow
