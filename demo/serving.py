@@ -83,9 +83,11 @@ def show_endpoint(served: dict) -> None:
         say("              serves nothing")
 
 
-def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[dict]) -> None:
+def show_how_to_ask(
+    name: str, region: str, endpoint: str, examples: Sequence[dict], *, explained: bool
+) -> None:
     """A `curl` line and a Python snippet that send real test examples to the endpoint, and a `curl`
-    line that asks for an explanation.
+    line that asks for an explanation. explained: whether the model has explanations.
 
     All can be pasted into a shell unchanged.
     """
@@ -100,6 +102,8 @@ def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[di
     say(f". {_near(ENVIRONMENT_FILE, dot=True)}")
     say(_CURL.format_map(values))
     say(_PYTHON.format_map(values))
+    if not explained:
+        return
     explain = {"instances": instances[:1], "parameters": {"explain": {}}}
     say()
     say("Ask why the first one is predicted as it is (docs/how-to/serve.md, Get explanations):")
