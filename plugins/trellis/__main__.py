@@ -25,7 +25,9 @@ Work on experiment files and their Google Cloud project.
 
   trellis reference                           list every key: meaning, unit, bounds and default
   trellis new experiment wine.csv             write an experiment file for data of your own
+  trellis new experiment scans --table t.csv  the same for a folder of images that a table names
   trellis upload wine.csv research.wine       load a table or folder of images into Google Cloud
+  trellis upload may.csv research.wine --append  add rows to a table, never twice
   trellis check dags/experiments/digits.yaml  report every problem of a file, and what a run costs
   trellis try dags/experiments/my_model.py    build a model of your own and train it on one batch
   trellis doctor dags                         list what the project on Google Cloud lacks

@@ -12,7 +12,7 @@ from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.sql import identifier
 
 # Types of a file, and of a table that holds their values without loss.
-_WIDER = (("INT64", "FLOAT64"), ("DATE", "DATETIME"))
+_WIDER = (("INT64", "FLOAT64"), ("ARRAY<INT64>", "ARRAY<FLOAT64>"), ("DATE", "DATETIME"))
 # A query has up to 10 MB: https://docs.cloud.google.com/bigquery/quotas#query_jobs
 _MOST_BYTES, _MOST_KEYS = 4 << 20, 100_000
 _SHOWN = 3

@@ -207,7 +207,8 @@ def _list(column: Any) -> tuple[Any, str]:
             "column for each text"
         )
     whole = types.is_integer(element) or types.is_boolean(element)
-    if not (whole or types.is_floating(element) or types.is_decimal(element)):
+    real = types.is_floating(element) or types.is_decimal(element)
+    if not (whole or real or types.is_null(element)):  # of nulls where all lists are empty
         raise _UnreadableError(f"lists of {_type(element)}; only lists of numbers are read")
     holes = sum(array.flatten().null_count for array in column.chunks)
     number = pyarrow.int64() if whole and not holes else pyarrow.float64()

@@ -59,14 +59,14 @@ def read(
     rows = 0
     for path in paths:
         for number, found in _records(path):
-            for name, value in found.items():
+            for name in sorted(found):  # a map has no order of its own
                 if wanted and name not in wanted:
                     others.add(name)
                     continue
                 place = f"{path}, record {number:,}"
                 feature = features.setdefault(name, _Feature(name, place))
                 feature.lengths.extend([0] * (rows - len(feature.lengths)))
-                _add(feature, value, place, folder)
+                _add(feature, found[name], place, folder)
             rows, counts[path] = rows + 1, number
     if not rows:
         raise DataError(f"{and_more(paths)}: there is no record")
@@ -74,7 +74,7 @@ def read(
         if name not in features:
             hint = did_you_mean(name, [*features, *others])
             raise DataError(f"no record has a feature '{name}' (--feature); {hint}")
-    columns = {name: _column(feature, rows) for name, feature in features.items()}
+    columns = {name: _column(features[name], rows) for name in sorted(features)}
     notes = [Note("features left out", name) for name in sorted(others)]
     notes += [Note("files without a record", str(path)) for path in paths if not counts[path]]
     if SPLIT not in columns and (splits := _splits(counts)) is not None:

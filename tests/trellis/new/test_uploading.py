@@ -3,9 +3,11 @@
 import datetime
 import random
 
+import pyarrow
 import pytest
 import yaml
 from google.cloud import bigquery
+from pyarrow import parquet
 
 from testbed.tfrecords import records
 from tests.airflow_side import ROOT
@@ -235,6 +237,20 @@ def test_what_cannot_grow_is_said(here, capsys, data, place, message):
     write(here / "a.csv", HEADER, *rows(0, 3))
     assert main(["upload", data, place, "--append"]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_sequences_are_appended(here, table):
+    """Whole numbers among numbers with decimals, no number at all, and names in another case."""
+    for name, rows in {
+        "a": [{"nr": n, "trace": [n / 2, 1.5]} for n in range(3)],
+        "b": [{"NR": 7, "Trace": [2]}],
+        "c": [{"nr": 8, "trace": []}],
+    }.items():
+        parquet.write_table(pyarrow.Table.from_pylist(rows), here / f"{name}.parquet")
+    assert main(["upload", "a.parquet", table]) == 0
+    for name in "bc":
+        assert main(["upload", f"{name}.parquet", table, "--append"]) == 0
+    assert rows_of(table)[-2:] == [(7, [2.0]), (8, [])]
 
 
 def test_required_columns_get_no_hole(here, table, capsys):
