@@ -2,11 +2,12 @@
 
 import dataclasses
 import zlib
+from pathlib import PurePosixPath
 from typing import Any
 
-from trellis.new import bigquery
-from trellis.new.described import DataError, Rows
-from trellis.results.files import blob
+from trellis.new import bigquery, delimited, kinds, names
+from trellis.new.described import DataError, Rows, listed
+from trellis.results.files import blob, each_blob
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bucket_files, own_dataset
 from trellis.workflow.spec.platform import Platform, PlatformError
@@ -21,24 +22,48 @@ def is_manifest(client: Any, address: str) -> bool:
 
     client: google.cloud.storage.Client. Raises DataError for a folder.
     """
+    folder = address.rstrip("/")
+    named = bucket_files.format_of(address)
+    if address != folder or (not named and any(each_blob(client, f"{folder}/"))):
+        raise DataError(
+            f"{folder}/ is a folder: name a manifest of images in it, or its tables by a pattern, "
+            f"{folder}/*.parquet (also .csv, .jsonl, .avro)"
+        )
+    if kinds.is_records(PurePosixPath(address)):
+        raise DataError(
+            f"{address}: TFRecords are read from files here: get them (`gcloud storage cp`), and "
+            "`trellis upload` makes a table of them"
+        )
+    if "*" in address or not named:
+        return "*" not in address
+    if named != bucket_files.CSV:
+        return False
+    start = _start(client, address)
+    return not start.strip() or b"gs://" in start.lstrip().partition(b"\n")[0]
+
+
+def _check_header(address: str, start: bytes) -> None:
+    """Raise DataError for names that BigQuery does not take: a run loads the files as they are."""
+    _, renamed = names.of_columns(delimited.header_of(address, start))
+    if renamed:
+        raise DataError(
+            f"{address}: BigQuery does not take all names in the first line "
+            f"({listed([note.of for note in renamed])}). Rename them, or write a line of names "
+            "above the rows if it has none"
+        )
+
+
+def _start(client: Any, address: str) -> bytes:
+    """The first lines of a text. Raises DataError."""
     from google.api_core.exceptions import GoogleAPICallError
 
-    if address.endswith("/"):
-        raise DataError(
-            f"{address} is a folder: name a manifest of images in it, or its tables by a pattern, "
-            f"{address}*.parquet (also .csv, .jsonl, .avro)"
-        )
-    if "*" in address or not bucket_files.format_of(address):
-        return "*" not in address
-    if bucket_files.format_of(address) != bucket_files.CSV:
-        return False
     try:
-        start = blob(client, address).download_as_bytes(end=_START - 1)
+        start: bytes = blob(client, address).download_as_bytes(end=_START - 1)
         if address.lower().endswith(".gz"):
             start = zlib.decompressobj(wbits=31).decompress(start, _START)
     except (GoogleAPICallError, ValueError, zlib.error) as error:
         raise DataError(f"{address} cannot be read: {error}") from None
-    return not start.strip() or b"gs://" in start.lstrip().partition(b"\n")[0]
+    return start if len(start) < _START else start[: start.rfind(b"\n") + 1]
 
 
 def describe(group: Platform, storage: Any, client: Any, address: str) -> tuple[Rows, str]:
@@ -49,6 +74,9 @@ def describe(group: Platform, storage: Any, client: Any, address: str) -> tuple[
     """
     try:
         files = bucket_files.find(storage, address)
+        if files.format == bucket_files.CSV:
+            first = f"gs://{files.blobs[0].bucket.name}/{files.blobs[0].name}"
+            _check_header(first, _start(storage, first))
         own_dataset.create(group, client)
         known = bucket_files.load(client, group, files, {})
     except SourceError as error:

@@ -349,10 +349,13 @@ def _name(data: str, paths: Sequence[Path]) -> str:
     """
     if len(paths) > 1:
         last = paths[0].resolve().parent.name
+    elif data.startswith("gs://"):
+        # Without suffixes; of a pattern, the folder that it is in.
+        parts = [part.partition(".")[0] for part in data.removeprefix("gs://").split("/")]
+        named = [part for part in parts if part and "*" not in part and part != "manifest"]
+        last = named[-1] if named else ""
     else:
         last = paths[0].resolve().name if paths else data.rsplit("/", 1)[-1]
     stem = kinds.stem_of(last)
-    if stem == "manifest":
-        stem = data.rsplit("/", 2)[-2]
     slug = re.sub(r"[^a-z0-9]+", "-", stem.rsplit(".", 1)[-1].lower()).strip("-")
     return slug[:40].rstrip("-")

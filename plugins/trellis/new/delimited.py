@@ -77,6 +77,15 @@ def read(path: Path, reading: Reading) -> Texts:
         ) from None
 
 
+def header_of(name: str, start: bytes) -> list[str]:
+    """The names in the first line of a text. start: its first lines. Raises DataError for a line
+    that cannot be a header.
+    """
+    separator = _separator(start)
+    line, header = next(((line, r) for line, r in _records(start, separator, 1) if r), (1, []))
+    return headers.check(name, header, _sample(start, separator)[1:], line)[0]
+
+
 def _read(path: Path, reading: Reading) -> Texts:
     from pyarrow import compute
 

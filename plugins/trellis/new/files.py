@@ -59,9 +59,9 @@ def _check_together(paths: Sequence[Path]) -> None:
     """Raises DataError unless each file is there, once, and all are one table."""
     seen: dict[Path, Path] = {}
     for path in paths:
-        kinds.check_name(path)
         if not path.is_file():
             raise DataError(f"{path} is no file here")
+        kinds.check_name(path)
         if (before := seen.setdefault(path.resolve(), path)) is not path:
             raise DataError(f"{path} is named twice, also as {before}: its rows would be doubled")
     if len(paths) == 1:

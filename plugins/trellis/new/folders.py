@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trellis.new import signs
+from trellis.new import kinds, signs
 from trellis.new.described import IMAGE_SUFFIXES, DataError, Note
 from trellis.workflow.spec.problems import GUIDE
 from trellis.workflow.validation.class_names import folded
@@ -34,9 +34,9 @@ _OTHERS = {
     ),
     (".cr2", ".nef", ".arw", ".dng", ".raw"): ("raw photographs", "convert them to PNG"),
     (".npy", ".npz", ".h5", ".hdf5", ".mat", ".pt"): ("arrays", _CONVERT),
-    (".tfrecord", ".tfrecords", ".tfrec"): (
-        "records",
-        "name the files themselves, FOLDER/*.tfrecord: a row for each record, images included",
+    (".tfrecord",): (
+        "TFRecords",
+        "name the files themselves, FOLDER/*: a row for each record, images included",
     ),
     (".mp4", ".avi", ".mov", ".mkv"): ("videos", "write their frames as PNG"),
     (".wav", ".mp3", ".flac", ".ogg"): ("sound", f"no task learns it ({GUIDE})"),
@@ -157,6 +157,7 @@ def _is_system(name: str) -> bool:
 
 def _is_image(file: Path, left: Counter[str], others: Counter[str]) -> bool:
     suffix = ".nii.gz" if file.name.lower().endswith(".nii.gz") else file.suffix.lower()
+    suffix = ".tfrecord" if kinds.is_records(file) else suffix
     if suffix not in IMAGE_SUFFIXES:
         others[_DICM if suffix not in _KNOWN and _is_dicom(file) else suffix] += 1
         return False

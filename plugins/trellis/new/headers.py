@@ -18,7 +18,7 @@ _OTHER_SEPARATORS = {
 
 
 def check(
-    path: Path, header: list[str], sample: list[list[str]], line: int
+    path: Path | str, header: list[str], sample: list[list[str]], line: int
 ) -> tuple[list[str], list[Note]]:
     """The header's names, one for each value of the lines below it."""
     _check_quotes(path, header, line)
@@ -47,7 +47,7 @@ def check(
     return header, notes
 
 
-def _check_quotes(path: Path, header: list[str], line: int) -> None:
+def _check_quotes(path: Path | str, header: list[str], line: int) -> None:
     """Raises DataError if the names stand in quotes that a CSV does not know."""
     for quote in ("'", "`", "\u201c", "\u201e", "\u00ab"):
         if all(len(name.strip()) > 2 and name.strip().startswith(quote) for name in header):
@@ -57,7 +57,7 @@ def _check_quotes(path: Path, header: list[str], line: int) -> None:
             )
 
 
-def _check_divided(path: Path, name: str, sample: list[list[str]], line: int) -> None:
+def _check_divided(path: Path | str, name: str, sample: list[list[str]], line: int) -> None:
     """Raises DataError if the lines of a file with one column are divided evenly by another sign
     than one of SEPARATORS.
     """

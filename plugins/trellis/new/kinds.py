@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from trellis.new.described import DataError
 
@@ -101,7 +101,7 @@ def stem_of(name: str) -> str:
     return min(ends, key=len, default=name)
 
 
-def is_records(path: Path) -> bool:
+def is_records(path: PurePath) -> bool:
     """Return whether a file's name is that of TFRecords."""
     return _RECORDS.fullmatch(path.name.lower()) is not None
 

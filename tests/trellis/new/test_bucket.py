@@ -14,6 +14,7 @@ from tests.trellis.new.test_command import png
 from tests.trellis.new.test_uploading import here
 from tests.trellis.workflow.plans import plan_run
 from trellis.__main__ import main
+from trellis.new import command
 from trellis.workflow.spec import platform
 from trellis.workflow.validation.file import load
 
@@ -74,6 +75,20 @@ def put(google):
         return f"gs://new-tests/{name}"
 
     return put
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("gs://lab/2024 June/*.parquet", "2024-june"),
+        ("gs://lab/*/part-*.csv", "lab"),
+        ("gs://lab/cells.v2.csv.gz", "cells"),
+        ("gs://lab/cells/manifest.csv", "cells"),
+        ("gs://lab/lines.jsonl", "lines"),
+    ],
+)
+def test_the_experiment_has_the_name_of_the_file_or_folder(address, name):
+    assert command._name(address, []) == name
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -156,15 +171,23 @@ def without(rows, **changes):
             "the classes in state are written with decimals",
         ),
         ({"a.parquet": as_parquet([{"a (cm)": 1}])}, "*.parquet", 'Invalid field name "a (cm)"'),
-        ({}, "", "is a folder: name a manifest of images in it, or its tables by a pattern"),
+        ({"a.csv": b""}, "", "is a folder: name a manifest of images in it"),
         ({}, "gone.csv", "cannot be read"),
+        ({"a.csv": b"1,2,x\n3,4,y\n"}, "a.csv", "a.csv: line 1 has numbers where the columns"),
+        ({"a.csv": b"id,a (cm)\nx,2\n"}, "*.csv", "'a (cm)' is a_cm"),
+        ({"a.tfrecord": b"1234"}, "a.tfrecord", "TFRecords are read from files here"),
+        (
+            {"a.csv": b"".join(as_csv(samples(0, 9)).splitlines(keepends=True)[1:])},
+            "a.csv",
+            "a.csv: BigQuery does not take all names in the first line",
+        ),
     ],
 )  # fmt: skip
 def test_files_that_no_run_takes_are_refused(here, put, capsys, request, files, pattern, message):
     folder = f"refused-{abs(hash(request.node.name))}"
     for name, content in files.items():
         put(f"{folder}/{name}", content)
-    address = f"gs://new-tests/{folder}/{pattern}"
+    address = f"gs://new-tests/{folder}/{pattern}" if pattern else f"gs://new-tests/{folder}"
     assert main(["new", "experiment", address, "--name", "n", "--label", "state"]) == 1
     assert message in capsys.readouterr().err
     assert not (here / "dags/experiments").exists()
