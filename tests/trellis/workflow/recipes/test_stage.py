@@ -53,7 +53,7 @@ def test_it_is_on_the_page_and_in_a_dry_run(found):
 
 
 def test_it_is_in_the_cost_and_in_the_number_of_jobs(found, digits, group):
-    ten_minutes = 2 * (hourly("n1-standard-4") + DISK) / 6
+    ten_minutes = (hourly("n1-standard-8") + DISK) / 6
     assert found["usd"] == pytest.approx(ten_minutes)
     assert found["total"] == pytest.approx(chain.at_most(digits, group).usd + ten_minutes)
     assert found["jobs"]["custom"] == 2 + 1 + 1  # trainings, the comparison, the audit
