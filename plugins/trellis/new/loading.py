@@ -60,6 +60,17 @@ class Load:
                 return Loaded(int(job.output_rows), job.ended)
         return None
 
+    def refuse_other_rows(self) -> None:
+        """Raise DataError if a table that is to be new has rows already."""
+        from google.api_core.exceptions import NotFound
+
+        try:
+            found = self.client.get_table(full(self.client, self.address))
+        except NotFound:
+            return
+        if self.known is None and found.num_rows:
+            raise self._taken()
+
     def run(self) -> Loaded:
         """Load the rows, if no upload before has: see `earlier`. Raises DataError."""
         from google.api_core.exceptions import Conflict, GoogleAPICallError
@@ -80,12 +91,15 @@ class Load:
                 "failed: upload them again"
             )
         except Conflict:
-            raise DataError(
-                f"{self.address} has other rows already, and stays as it is: name another table, "
-                "or add the rows to it with --append"
-            ) from None
+            raise self._taken() from None
         except GoogleAPICallError as error:
             raise DataError(f"{self.address} cannot be loaded: {error.message}") from None
+
+    def _taken(self) -> DataError:
+        return DataError(
+            f"{self.address} has other rows already, and stays as it is: name another table, or "
+            "add the rows to it with --append"
+        )
 
     def _jobs(self) -> Iterator[Any]:
         """The jobs that were to load these rows into this table, the oldest first."""

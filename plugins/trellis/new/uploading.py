@@ -168,6 +168,7 @@ def _loaded(group: Platform, rows: Load) -> str:
     found = rows.earlier()
     with_images = ""
     if found is None and (of_table := rows.file.pictures) is not None:
+        rows.refuse_other_rows()
         count = pictures.upload(client_of(group), of_table)
         with_images = f", {count:,} images in {of_table.folder}"
     found = found or rows.run()

@@ -107,6 +107,13 @@ def test_images_that_an_upload_left_behind_are_completed(here, google, table, mo
     assert len(rows_of(table)) == 60
 
 
+def test_no_image_is_uploaded_for_a_table_that_has_other_rows(here, google, table, capsys):
+    assert main(["upload", write(here / "a.csv", "id,x", "k1,2"), table]) == 0
+    assert main(["upload", f"{write_records(here)}/*.tfrecord", table]) == 1
+    assert f"{table} has other rows already" in capsys.readouterr().err
+    assert not (google.buckets / "new-tests" / table.replace(".", "/")).exists()
+
+
 def write(path, *lines):
     """A CSV file of these lines."""
     path.write_text("\n".join([*lines, ""]))
