@@ -86,10 +86,11 @@ def fit(data, hyperparameters, report, run):
             best = copy.deepcopy(net.state_dict())
             state |= {"best": held_out, "best_epoch": epoch, "weights": best}
         state |= {"epoch": epoch, "net": net.state_dict(), "optimizer": optimizer.state_dict()}
-        if workers.rank == 0:
-            save(state, last)
         loss = sum(losses) / len(losses)
         report(epoch=epoch, loss=loss, val_loss=held_out, val_accuracy=accuracy)
+        # Afterwards: killed in between, it makes and reports this epoch again.
+        if workers.rank == 0:
+            save(state, last)
     if len(workers) > 1:
         distributed.destroy_process_group()
     net.load_state_dict(state["weights"])

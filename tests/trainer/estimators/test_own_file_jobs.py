@@ -33,14 +33,19 @@ def fit(data, hyperparameters, report, run):
     x = np.nan_to_num(data.train.numpy())
     for epoch in range(done + 1, run.epochs + 1):
         model.partial_fit(x, data.train.labels, classes=[0, 1])
+        report(epoch=epoch, coefficient=abs(model.coef_).sum())
+        hold(f"{epoch} reported", done)
         new = last.with_suffix(".new")
         new.write_bytes(pickle.dumps((epoch, model)))
         os.replace(new, last)
-        report(epoch=epoch, coefficient=abs(model.coef_).sum())
-        if os.environ.get("HOLD") == str(epoch) and not done:
-            print("holds", flush=True)
-            time.sleep(3600)
+        hold(f"{epoch} saved", done)
     return Linear(model)
+
+
+def hold(where, done):
+    if os.environ.get("HOLD") == where and not done:
+        print("holds", flush=True)
+        time.sleep(3600)
 
 
 def load(folder):
@@ -145,13 +150,14 @@ def output(job):
     return predictions.read(job.folder / "output/predictions.parquet")
 
 
-def test_one_that_is_killed_ends_as_one_that_ran_through(job, monkeypatch):
+@pytest.mark.parametrize(("hold", "done"), [("3 reported", 2), ("3 saved", 3)])
+def test_one_that_is_killed_ends_as_one_that_ran_through(job, monkeypatch, hold, done):
     """Predictions and reported figures are the same; SIGKILL gives the process no last word."""
     through = job(RESUMING, "chief:0", epochs=6)
     through.start()
     assert set(through.wait().values()) == {0}
     killed = job(RESUMING, "chief:0", epochs=6)
-    monkeypatch.setenv("HOLD", "3")
+    monkeypatch.setenv("HOLD", hold)
     killed.start()
     killed.wait_for("chief:0", "holds")
     killed.kill("chief:0")
@@ -159,7 +165,7 @@ def test_one_that_is_killed_ends_as_one_that_ran_through(job, monkeypatch):
     assert not (killed.folder / "output/metrics.json").exists()
     killed.start()
     assert set(killed.wait().values()) == {0}
-    assert "goes on after epoch 3" in killed.log("chief:0")
+    assert f"goes on after epoch {done}" in killed.log("chief:0")
     np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
     expected, found = without_seconds(through.metrics), without_seconds(killed.metrics)
     assert [row["epoch"] for row in found["history"]] == [1, 2, 3, 4, 5, 6]
