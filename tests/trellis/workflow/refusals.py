@@ -13,6 +13,7 @@ PLACES = (
     "trainer/dataset_description.py",
     "trainer/stored.py",
     "contracts/trellis_contracts/dataset.py",
+    "contracts/trellis_contracts/records.py",
 )
 """Parts that run in the jobs which a run pays for."""
 
