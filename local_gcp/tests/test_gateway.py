@@ -88,9 +88,8 @@ def test_a_client_that_offers_both_protocols_gets_http_1_1(local_gcp):
         assert raw.recv(1000).startswith(b"HTTP/1.1 200")
         with context.wrap_socket(raw, server_hostname=host) as tls:
             assert tls.selected_alpn_protocol() == "http/1.1"
-            tls.sendall(
-                b"GET /storage/v1/b?project=p HTTP/1.1\r\nHost: storage.googleapis.com\r\n\r\n"
-            )
+            path = "/storage/v1/b?project=local-gcp"
+            tls.sendall(f"GET {path} HTTP/1.1\r\nHost: storage.googleapis.com\r\n\r\n".encode())
             assert tls.recv(1000).startswith(b"HTTP/1.1 200")
 
 
