@@ -25,6 +25,9 @@ SHIPPED = {*EXPERIMENTS, *PREDICTIONS, "rollback", "undeploy_previous"}
 def folder(tmp_path):
     """A copy of dags/, to put experiments into."""
     shutil.copytree(ROOT / "dags", tmp_path / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    # platform.yaml names it.
+    (tmp_path / "demo").mkdir()
+    shutil.copy(ROOT / "demo/images.yaml", tmp_path / "demo")
     return tmp_path / "dags"
 
 
@@ -182,7 +185,7 @@ def test_every_dag_has_the_groups_prefix(parse, folder, monkeypatch, wanted):
 
 
 def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder):
-    for file in (folder / "experiments").iterdir():
+    for file in (folder / "experiments").glob("*.yaml"):
         assert "keep_previous" not in file.read_text()
     assert "undeploy_previous" in parse("trellis_dags.py")[0]
 

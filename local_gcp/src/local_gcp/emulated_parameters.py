@@ -69,7 +69,8 @@ METHODS: Mapping[str, Message] = {
     "bigquery.tables.list": Message(_PAGES),
     # Of several APIs, by their own names: Service Usage, Composer, Cloud Billing, IAM.
     "cloudbilling.services.list": Message("", "pageSize pageToken"),  # one page
-    "consumerQuotaMetrics.list": Message("", "view"),  # quotas here have what both views show
+    # One page; quotas here have what both views show.
+    "consumerQuotaMetrics.list": Message("", "pageSize pageToken view"),
     "environments.list": Message("", "pageSize pageToken"),  # one page
     "getIamPolicy": Message("", "options.requestedPolicyVersion"),  # of policies as they are kept
     "services.batchGet": Message("names"),

@@ -26,13 +26,15 @@ def of_rows(
     """
     model = "recurrent   # the ARRAY columns are sequences" if roles.sequences else "dense"
     heavy = _heavy(rows.rows, pictures.values())
-    what = f"{roles.label.name} from {_columns(rows, roles)} columns of {rows.address}"
+    columns = _columns(rows, roles)
+    alone = columns == len(pictures)
+    what = f"{roles.label.name} from {columns} columns of {rows.address}"
     return "\n".join(
         [
             *_head(f"{what}, {rows.rows:,} rows.", _counts(classes), owner, budget),
             *section.of_rows(rows, roles, classes, pictures),
             "",
-            f"model: {'convolutional   # and the other columns' if pictures else model}",
+            f"model: {_picture_model(alone) if pictures else model}",
             f"task: {roles.task}{_guessed(roles)}",
             *_positive(roles.task, classes),
             *_batch(rows.rows),
@@ -44,7 +46,7 @@ def of_rows(
                 *_machine(heavy),
             ),
             "",
-            *_row_baselines(roles),
+            *_row_baselines(roles, alone),
             "",
             *_deploy(roles.task),
             "",
@@ -200,7 +202,13 @@ def _batch(examples: int) -> list[str]:
     return [f"hyperparameters: {{batch_size: {fitting}}}   # few examples: several steps an epoch"]
 
 
-def _row_baselines(roles: Roles) -> list[str]:
+def _picture_model(alone: bool) -> str:
+    return "convolutional" if alone else "convolutional   # and the other columns"
+
+
+def _row_baselines(roles: Roles, alone: bool) -> list[str]:
+    if alone:
+        return ["# No baselines: BigQuery ML reads no images. AutoML does: automl: {node_hours: 8}"]
     if roles.sequences:
         return ["# No baselines: BigQuery ML and AutoML read no sequences."]
     if roles.task == MULTILABEL:

@@ -22,7 +22,7 @@ _DATASET_TABLES = (SNAPSHOT + "{}", "automl_{}", "automl_{}_test")
 """Tables and views of a dataset, by its fingerprint: of the stages snapshot and automl."""
 
 PREDICTIONS = "predictions_"
-"""What the names of tables of predictions begin with: contracts/prediction_layout.py."""
+"""What the names of tables of predictions begin with (workflow.contracts.prediction_layout)."""
 _BATCH_PREDICTIONS = "labels.airflow-task=predict AND labels.experiment:*"
 
 MANIFEST = "manifest_"

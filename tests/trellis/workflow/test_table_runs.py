@@ -185,7 +185,7 @@ def test_rows_that_cannot_be_learned_from_stop_the_run_early(google, client, a_d
     days = {"from": "2024-01-01", "to": "2024-01-03"}
     run = run_dag(dag, source="table_runs.constant", **days)
     planned = read(newest_run(google, dag) / "plan.json")["dataset"]
-    assert planned["source"] == "table_runs.constant"
+    assert planned["source"] == "local-gcp.table_runs.constant"
     assert planned["partition"] == {"column": "measured_on", **days}
     found = states(run)
     stages = ("plan", "snapshot", "check", "baselines", "trained")

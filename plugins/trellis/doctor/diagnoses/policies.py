@@ -69,7 +69,7 @@ def diagnose(target: Target) -> Iterator[Finding | Passed]:
             Finding(
                 f"The policy {PLACES} does not allow {', '.join(outside)}.",
                 "Buckets, datasets and jobs cannot be made there.",
-                "region and location in platform.yaml: a place that the policy allows",
+                "region and location in platform.yaml, a place that the policy allows",
             )
         )
     yield from found

@@ -24,7 +24,8 @@ def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
     line to add.
     """
     names = {"image": experiment.image, "serve_image": experiment.serve_image}
-    if platform.images is None or not any(names.values()):
+    # On Google Cloud the file is of no use, and need not be there.
+    if platform.profile is None or platform.images is None or not any(names.values()):
         return
     before = [Path(name) for name in os.environ.get(_MORE, "").split(os.pathsep) if name]
     try:
