@@ -170,6 +170,8 @@ class TableRun(RunFolder):
         for feature in self.features:
             if feature.kind == IMAGE:
                 columns[feature.record_name] = [picture(i) for i in range(len(self.keys))]
+                addresses = [f"gs://b/{key}.png".encode() for key in self.keys]
+                columns[feature.beside("uri")] = addresses
         if self.groups is not None:
             columns["group"] = np.asarray(self.groups, np.int64)
         content = b"".join(tfrecord.tfrecords(columns))

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer import storage
 from trainer.models import ModelError
-from trellis_contracts import hyperparameters, model_file
+from trellis_contracts import hyperparameters, model_file, model_imports
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common, Table
 from trellis_contracts.metrics import IN_TRAINING
@@ -225,7 +225,9 @@ def read(address: str, sha256: str | None = None) -> OwnModel:
 
 
 def _is_installed(module: str) -> bool:
-    """Return whether this image has a module; it is not imported."""
+    """Return whether this image has a module, which is not imported; of ours, whether it should."""
+    if model_imports.in_our_image(module):
+        return True
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):  # ValueError: one that a test has taken away

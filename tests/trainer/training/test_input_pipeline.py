@@ -94,8 +94,8 @@ def test_each_worker_of_parameter_servers_takes_the_whole_split_in_an_order_of_i
 
 
 def test_images_stay_with_their_labels(address, memory):
-    for images, labels, _ in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
-        np.testing.assert_array_equal(images[:, 0, 0, 0], labels)
+    for inputs, labels, _ in make(address).train_batches(contexts(1)[0], 0).as_numpy_iterator():
+        np.testing.assert_array_equal(inputs["image"][:, 0, 0, 0], labels)
 
 
 def test_the_order_is_a_function_of_seed_and_epoch(address, memory):
