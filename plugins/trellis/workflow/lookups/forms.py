@@ -10,7 +10,7 @@ from trellis.bigquery.outcome import may_pass, message_of
 from trellis.workflow import sql
 from trellis.workflow.contracts import table
 from trellis.workflow.contracts.errors import SourceError
-from trellis.workflow.lookups import bucket_files, own_dataset, storage, table_state
+from trellis.workflow.lookups import bucket_files, own_dataset, storage
 from trellis.workflow.lookups.manifest import ManifestForm
 from trellis.workflow.lookups.source import Form, Source, dry_run
 from trellis.workflow.spec.platform import Platform
@@ -21,8 +21,8 @@ from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, 
 _END = re.compile(r";\s*(?:(?:--|#)[^\n]*\s*)*\Z")
 
 
-class QueryForm:
-    """A query (Form)."""
+class QueryForm(Form):
+    """A query."""
 
     def find(
         self,
@@ -37,14 +37,9 @@ class QueryForm:
         name, rows = f"The query ({section}.query)", f"(\n{text}\n)"
         return Source(client, section, name, rows, columns, query=given.query)
 
-    def version(
-        self, client: Any, platform: Platform, given: QuerySource | QueryPredict
-    ) -> list[dict[str, Any]]:
-        return _of_tables(self.find(client, platform, "source", given, ""))
 
-
-class TableForm:
-    """A table or view (Form)."""
+class TableForm(Form):
+    """A table or view."""
 
     def find(
         self,
@@ -64,14 +59,9 @@ class TableForm:
         columns = table.columns(known.schema)
         return Source(client, section, name, sql.identifier(name), columns, known)
 
-    def version(
-        self, client: Any, platform: Platform, given: TableSource | TablePredict
-    ) -> list[dict[str, Any]]:
-        return _of_tables(self.find(client, platform, "source", given, ""))
 
-
-class FilesForm:
-    """Files in Cloud Storage (Form)."""
+class FilesForm(Form):
+    """Files in Cloud Storage."""
 
     def find(
         self, client: Any, platform: Platform, section: str, given: FilesSource, task: str
@@ -97,14 +87,6 @@ FORMS: Mapping[type, Form] = {
     TablePredict: TableForm(),
     QueryPredict: QueryForm(),
 }
-
-
-def _of_tables(source: Source) -> list[dict[str, Any]]:
-    """The time of the last change, and the rows, of each table that is read; a dry run names them,
-    for views too.
-    """
-    job = source.dry_run(f"SELECT * FROM {source.sql}")
-    return table_state.versions(source.client, job, source.known)
 
 
 def _table(client: Any, name: str, where: str) -> Any:

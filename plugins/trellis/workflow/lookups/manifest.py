@@ -24,7 +24,7 @@ from trellis.workflow import sql
 from trellis.workflow.contracts import table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bucket_files, own_dataset, storage, table_state
-from trellis.workflow.lookups.source import Source, dry_run
+from trellis.workflow.lookups.source import Form, Source, dry_run
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, TimeSplit
@@ -60,8 +60,8 @@ _NO_DELIMITER = "\x01"
 FORMAT = "Expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
 
 
-class ManifestForm:
-    """The lines of a manifest (Form)."""
+class ManifestForm(Form):
+    """The lines of a manifest."""
 
     def find(
         self, client: Any, platform: Platform, section: str, given: ImageSource, task: str

@@ -6,8 +6,9 @@ by tasks only.
 """
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from google.api_core import exceptions
 from google.cloud.bigquery import QueryJobConfig
@@ -21,22 +22,26 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import ColumnSplit
 
 
-class Form(Protocol):
+class Form(ABC):
     """A form that a source has in an experiment file: where its rows are, and their version.
 
     client: google.cloud.bigquery.Client. section: the part of the file that names it. given: that
     part (trellis.workflow.spec.source). Both raise SourceError for what the user must change.
     """
 
+    @abstractmethod
     def find(
         self, client: Any, platform: Platform, section: str, given: Any, task: str
     ) -> "Source":
         """The rows. What BigQuery cannot SELECT from is loaded into the group's dataset."""
-        ...
 
     def version(self, client: Any, platform: Platform, given: Any) -> list[dict[str, Any]]:
-        """Identifies the content of all that the rows come from."""
-        ...
+        """Identifies the content of all that the rows come from: of tables, the time of the last
+        change and the rows of each. A dry run names them, for views too.
+        """
+        source = self.find(client, platform, "source", given, "")
+        job = source.dry_run(f"SELECT * FROM {source.sql}")
+        return table_state.versions(client, job, source.known)
 
 
 @dataclass(frozen=True)
