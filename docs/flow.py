@@ -28,7 +28,8 @@ STYLE = """\
 def whole() -> Experiment:
     """An experiment that has every stage."""
     table = load(ROOT / "dags/experiments/breast-cancer.yaml")
-    return with_changes(table, {("train", "seeds"): 2})
+    asks = {("deploy", "approve"): ["role:Op"], ("deploy", "within"): "12 hours"}
+    return with_changes(table, {("train", "seeds"): 2, **asks})
 
 
 def svg() -> str:

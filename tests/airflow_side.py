@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,14 @@ def google(local_gcp: Any, airflow_database: None) -> Any:
     return local_gcp
 
 
-def run_dag(dag: Any, **conf: Any) -> Any:
+def run_dag(dag: Any, meanwhile: Callable[[], None] | None = None, **conf: Any) -> Any:
     """Run a DAG to its end in this process, deferred waits and retries included: the DagRun.
 
-    The run has no logical date, as one that a person triggers without.
+    The run has no logical date, as one that a person triggers without. meanwhile: what happens
+    outside, again and again, while no task can run.
     """
     store(dag)
-    with _short_pauses(), _logged():
+    with _short_pauses(meanwhile), _logged():
         return dag.test(logical_date=None, run_conf=conf)
 
 
@@ -75,13 +76,16 @@ def store(dag: Any) -> None:
 
 
 @contextlib.contextmanager
-def _short_pauses() -> Iterator[None]:
+def _short_pauses(meanwhile: Callable[[], None] | None = None) -> Iterator[None]:
     """`dag.test` sleeps a second whenever no task can run; for a test that is most of its time."""
     sleep = time.sleep
 
     def shorter(seconds: float) -> None:
         asked_by = sys._getframe(1).f_code.co_filename
-        sleep(0.05 if asked_by.endswith("sdk/definitions/dag.py") else seconds)
+        waits = asked_by.endswith("sdk/definitions/dag.py")
+        if waits and meanwhile:
+            meanwhile()
+        sleep(0.05 if waits else seconds)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", shorter)

@@ -13,6 +13,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     served/                       predictions.parquet: what that model says of the test split
     leaderboard/                  leaderboard.json, report.html, figures.json: its figures;
                                   challenger.json: what to deploy
+    approval.json                 whether people approve of deploying the challenger
     deployment.json               progress and result of the challenger's deployment
     examples/TASK.txt             keys and values of rows that a task's messages leave out
 
@@ -149,6 +150,10 @@ class RunAddresses:
     @property
     def challenger(self) -> str:
         return f"{self.comparison}challenger.json"
+
+    @property
+    def approval(self) -> str:
+        return f"{self.uri}approval.json"
 
     @property
     def deployment(self) -> str:

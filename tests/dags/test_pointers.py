@@ -70,8 +70,12 @@ def tasks():
     """Ids of the tasks of all DAGs."""
     group = platform.load(ROOT / "dags")
     shipped = [load(path) for path in sorted((ROOT / "dags/experiments").glob("*.yaml"))]
+    asks = {("deploy", "approve"): ["ada"], ("deploy", "within"): "1 hour"}
     made = [
-        with_changes(one, {("train", "seeds"): 2, ("budget",): "9000 USD"})
+        with_changes(
+            one,
+            {("train", "seeds"): 2, ("budget",): "9000 USD", **(asks if one.deploy else {})},
+        )
         for one in shipped
         if one.own_model is None
     ]

@@ -47,4 +47,4 @@ def _record(client: Any, run: Run) -> RunRecord | None:
     board = blob(client, run.leaderboard)
     board.reload()
     ended = (board.updated or datetime.now(UTC)).isoformat(timespec="seconds")
-    return record.ended(files.leaderboard, files.deployment, None, ended)
+    return record.ended(files.leaderboard, files.deployment, None, ended, approval=files.approval)

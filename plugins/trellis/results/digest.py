@@ -22,12 +22,13 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
     """
     runs = [run for run in index.runs if start <= _moment(run.begun or run.created) < end]
     changes = [change for change in served(index) if start <= _moment(change.at) < end]
+    changed = sum(change.changed for change in changes)
     failed = [(run, why) for run in runs if (why := _why(run))]
     open_ = [run for run in runs if run.result is None and run.failure is None]
     parts = [
         _count(len(runs), "run"),
         f"{sum(run.so_far_usd or 0 for run in runs):.2f} USD spent",
-        f"{_count(len(changes), 'change')} of a champion",
+        f"{_count(changed, 'change')} of a champion",
         *([f"{len(failed)} failed"] if failed else []),
         *([f"{len(open_)} without a result"] if open_ else []),
     ]
@@ -39,10 +40,10 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
         for change in changes:
             instead = f" in place of {change.before}" if change.before else ""
             by = f" by {change.user}" if change.user else ""
-            found.append(
-                f"  {_minute(change.at)}  {change.experiment}: version {change.version}{instead}, "
-                f"{change.how}{by}: {change.why}"
-            )
+            what = f"version {change.version}{instead}, {change.how}{by}"
+            if not change.changed:
+                what = f"a promoted training was not deployed, {change.how}{by}"
+            found.append(f"  {_minute(change.at)}  {change.experiment}: {what}: {change.why}")
     if failed:
         found += ["", "Failed"]
         found += [f"  {_name(run)}: {why}" for run, why in failed]

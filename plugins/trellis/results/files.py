@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trellis.workflow.contracts.layout import Run
+from trellis_contracts.approval import Approval
 from trellis_contracts.deployment import Deployment
 from trellis_contracts.documents import ContractError
 from trellis_contracts.files import F
@@ -25,6 +26,7 @@ class RunFiles:
     plan: PlanFile | None
     leaderboard: Leaderboard | None
     deployment: Deployment | None
+    approval: Approval | None = None
     problems: tuple[str, ...] = ()
     exported: bool = False
     logged: bool = False
@@ -46,7 +48,7 @@ class RunFiles:
 
 
 def load_files(client: Any, run: Run) -> RunFiles:
-    """A run's plan, leaderboard and deployment. client: google.cloud.storage.Client."""
+    """A run's plan, leaderboard, deployment and approval. client: google.cloud.storage.Client."""
     problems: list[str] = []
 
     def load(kind: type[F], uri: str) -> F | None:
@@ -56,14 +58,15 @@ def load_files(client: Any, run: Run) -> RunFiles:
             problems.append(str(error))
             return None
 
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(5) as pool:
         logged = pool.submit(_any_blob, client, run.tuning, run.trainings)
         plan = pool.submit(load, PlanFile, run.plan)
         leaderboard = pool.submit(load, Leaderboard, run.leaderboard)
         deployment = pool.submit(load, Deployment, run.deployment)
+        approval = pool.submit(load, Approval, run.approval)
         planned = plan.result()
         exported = planned is not None and _any_blob(client, planned.dataset.uri)
-    found = planned, leaderboard.result(), deployment.result()
+    found = planned, leaderboard.result(), deployment.result(), approval.result()
     return RunFiles(run, *found, tuple(problems), exported, logged.result())
 
 

@@ -10,22 +10,29 @@ from trellis.workflow.contracts.record import Result, RunRecord, Scored
 
 @dataclass(frozen=True)
 class Change:
-    """A version that became the champion, or gave up.
+    """A version that became the champion, gave up, or was not wanted.
 
-    at: ISO 8601. version, before: numbers, before: None if there was none. how: "promoted",
-    "retreated" (it was undeployed again) or "rolled back". run: folder of the run that promoted it,
-    None for a rollback. user: None for a schedule. result: of the run that trained the version.
+    at: ISO 8601. version, before: numbers; version: None if it was not registered, before: None if
+    there was none. how: "promoted", "retreated" (it was undeployed again), "rolled back", or, of a
+    promoted training that was not deployed, "rejected", "expired" or "overtaken". run: folder of
+    the run that promoted it, None for a rollback. user: None for a schedule; who answered, of what
+    was not deployed. result: of the run that trained the version.
     """
 
     at: str
     experiment: str
-    version: str
+    version: str | None
     before: str | None
     how: str
     why: str
     run: str | None
     user: str | None
     result: Result | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether a champion may have changed: not of a training that was not deployed."""
+        return self.version is not None
 
     @property
     def score(self) -> Scored | None:
@@ -47,12 +54,14 @@ class Month:
 
 
 def served(index: Index) -> list[Change]:
-    """Every change of a champion by runs and rollbacks, newest first.
+    """Every change of a champion by runs and rollbacks, and every promoted training that people
+    did not let become one, newest first.
 
     What people change in the Google Cloud console is not recorded.
     """
     changes = [*_deployments(index.runs)]
     trained = {(change.experiment, change.version): change.result for change in changes}
+    changes += _not_wanted(index.runs)
     for rollback in index.rollbacks:
         changes.append(
             Change(
@@ -76,15 +85,35 @@ def _deployments(runs: Iterable[RunRecord]) -> Iterable[Change]:
         if run.result is None or done is None or done.at is None or done.state == "deploying":
             continue
         serving = done.state == "serving"
+        agreed = run.result.approval
+        why = (run.result.reason if serving else done.reason) or ""
         yield Change(
             at=done.at,
             experiment=run.experiment,
             version=number(done.model),
             before=number(done.previous) if done.previous else None,
             how="promoted" if serving else "retreated",
-            why=(run.result.reason if serving else done.reason) or "",
+            why=f"{why}; {agreed.why}" if agreed else why,
             run=run.folder,
             user=run.user,
+            result=run.result,
+        )
+
+
+def _not_wanted(runs: Iterable[RunRecord]) -> Iterable[Change]:
+    for run in runs:
+        answer = run.result.approval if run.result else None
+        if run.result is None or answer is None or answer.state == "approved":
+            continue
+        yield Change(
+            at=answer.at,
+            experiment=run.experiment,
+            version=None,
+            before=None,
+            how=answer.state,
+            why=answer.why,
+            run=run.folder,
+            user=answer.by,
             result=run.result,
         )
 

@@ -120,6 +120,7 @@ def run(request: Request, name: str, record: RunRecord | None, files: RunFiles) 
         board=files.leaderboard,
         served=files.served,
         deployment=files.deployment,
+        approval=files.approval,
         problems=files.problems,
         exported=files.exported,
         logged=files.logged,
@@ -159,7 +160,7 @@ def _lines(runs: Sequence[RunRecord], changes: Sequence[Change]) -> list[Line]:
         by_name[record.experiment].append(record)
     champions: dict[str, Change] = {}
     for change in changes:
-        if change.how != "retreated":
+        if change.changed and change.how != "retreated":
             champions.setdefault(change.experiment, change)
     return [
         Line(

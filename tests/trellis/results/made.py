@@ -6,6 +6,7 @@ import json
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import RollbackRecord, RunRecord
+from trellis_contracts.approval import Approval
 from trellis_contracts.charts import GUIDE, chart, layer, number
 from trellis_contracts.deployment import Deployment
 from trellis_contracts.leaderboard import Leaderboard
@@ -136,7 +137,26 @@ def a_rollback(version=1, before=2, at="2026-01-03T00:00:00+00:00", user="ada"):
     )
 
 
-def a_run(experiment, folder="r", board=None, deployment=None, failure=None, **planned):
+def an_approval(state="rejected", by="olga", reason="site B is worse"):
+    """An approval.json."""
+    return {
+        "schema": 1,
+        "run": "gs://bucket/digits/runs/r/",
+        "challenger": "training/1",
+        "leaderboard": "0" * 64,
+        "approvers": ["role:Op"],
+        "asked": "2026-01-01T02:00:00+00:00",
+        "until": "2026-01-04T02:00:00+00:00",
+        "state": state,
+        "at": None if state == "waiting" else "2026-01-02T02:00:00+00:00",
+        "by": by,
+        "reason": reason,
+    }
+
+
+def a_run(
+    experiment, folder="r", board=None, deployment=None, failure=None, approval=None, **planned
+):
     """The record of a run; board None: it has not ended."""
     of_plan = {k: planned.pop(k) for k in ("bucket", "created") if k in planned}
     record = RunRecord.planned(
@@ -149,6 +169,7 @@ def a_run(experiment, folder="r", board=None, deployment=None, failure=None, **p
         Deployment.from_document(deployment) if deployment else None,
         failure,
         "2026-01-01T03:00:00+00:00",
+        approval=Approval.from_document(approval) if approval else None,
     )
 
 
@@ -158,7 +179,7 @@ def with_cost(record, actual_usd):
     return record.model_copy(update={"result": result})
 
 
-def write_files(buckets, plan, board=None, deployment=None):
+def write_files(buckets, plan, board=None, deployment=None, approval=None):
     """The files of the plan's run, below the folder of all buckets."""
     folder = buckets / plan["run"].removeprefix("gs://")
     (folder / "leaderboard").mkdir(parents=True, exist_ok=True)
@@ -168,6 +189,8 @@ def write_files(buckets, plan, board=None, deployment=None):
         (folder / "leaderboard/report.html").write_text("<!doctype html><title>Report</title>")
     if deployment:
         (folder / "deployment.json").write_text(json.dumps(deployment))
+    if approval:
+        (folder / "approval.json").write_text(json.dumps(approval))
     return folder
 
 

@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 from google.cloud import storage
 
 from tests.airflow_side import run_dag
-from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run, with_cost
+from tests.trellis.results.made import (
+    a_board,
+    a_deployment,
+    a_rollback,
+    a_run,
+    an_approval,
+    with_cost,
+)
 from trellis.results import Index, digest, digest_dag
 from trellis.results.digest import lines
 from trellis.workflow.contracts.record import Failure
@@ -49,6 +56,16 @@ def test_a_week_with_everything(digits, breast_cancer):
         f"2026-01, {digits.owner}: 9.18 of 10 USD",
         "2026-01, others: 0.00 of 5 USD",
     ]
+
+
+def test_a_training_that_was_rejected_changes_no_champion(digits):
+    run = a_run(digits, "r", a_board(), approval=an_approval())
+    text = lines(index(run), START, END, None)
+    assert "no changes of a champion" in text[0]
+    assert (
+        "  2026-01-02 02:00  digits: a promoted training was not deployed, rejected by olga: "
+        "olga rejected it: site B is worse"
+    ) in text
 
 
 def test_a_week_without_runs_is_one_line(digits):

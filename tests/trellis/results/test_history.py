@@ -1,8 +1,18 @@
 """History of served versions, and costs of runs by month."""
 
-from tests.trellis.results.made import a_board, a_deployment, a_rollback, a_run, with_cost
+import pytest
+
+from tests.trellis.results.made import (
+    a_board,
+    a_deployment,
+    a_rollback,
+    a_run,
+    an_approval,
+    with_cost,
+)
 from trellis.results import Index
 from trellis.results.history import months, served
+from trellis_contracts.approval import Approval
 
 
 def test_who_put_which_version_into_service_and_why(digits):
@@ -18,6 +28,28 @@ def test_a_deployment_that_gave_up(digits):
     retreated = a_deployment(state="retreated", reason="smoke_10: too slow")
     (change,) = served(Index((a_run(digits, "bad", a_board(), retreated),)))
     assert (change.how, change.why) == ("retreated", "smoke_10: too slow")
+
+
+@pytest.mark.parametrize("state", ["rejected", "expired", "overtaken"])
+def test_a_training_that_nobody_approved_is_in_the_history_and_no_champion(digits, state):
+    by = "olga" if state == "rejected" else None
+    run = a_run(digits, "r", a_board(), approval=an_approval(state, by, "site B is worse"))
+    (change,) = served(Index((run,)))
+    assert (change.how, change.version, change.changed, change.user) == (state, None, False, by)
+    assert change.why == Approval.from_document(an_approval(state, by, "site B is worse")).summary
+    assert run.result.promoted is True
+    assert not run.result.serves
+
+
+def test_who_approved_is_named_beside_the_version_and_an_open_question_is_none(digits):
+    agreed = an_approval("approved", "olga", None)
+    run = a_run(digits, "r", a_board(), a_deployment(), approval=agreed)
+    (change,) = served(Index((run,)))
+    assert (change.how, change.version) == ("promoted", "2")
+    assert change.why == "training/1 passes all 2 checks; olga approved it"
+    waits = a_run(digits, "r", a_board(), approval=an_approval("waiting", None, None))
+    assert waits.result.approval is None
+    assert served(Index((waits,))) == []
 
 
 def test_runs_that_changed_nothing(digits):

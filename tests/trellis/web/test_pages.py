@@ -15,6 +15,7 @@ from tests.trellis.results.made import (
     a_rollback,
     a_run,
     a_training,
+    an_approval,
     with_cost,
     write_files,
 )
@@ -178,6 +179,21 @@ def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     report = get("ada", "/trellis/experiments/digits/runs/r/report")
     assert "<title>Report</title>" in report.text
     assert report.headers["content-security-policy"].endswith("; sandbox")
+
+
+def test_whom_a_run_waits_for_and_what_they_answered(google, digits, add, bucket, page):
+    address = "/trellis/experiments/digits"
+    add(a_run(digits, "r", a_board(), bucket=bucket, approval=an_approval()))
+    plan = a_plan_of(digits, "r", bucket)
+    write_files(google.buckets, plan, a_board(), approval=an_approval("waiting", None, None))
+    assert "Approval waiting: it waits for an answer of role:Op until" in page(f"{address}/runs/r")
+    write_files(google.buckets, plan, a_board(), approval=an_approval())
+    assert "rejected 2026-01-02 02:00 UTC: olga rejected it: site B" in page(f"{address}/runs/r")
+    text = page(address)
+    assert "promoted, not deployed: olga rejected it: site B is worse" in text
+    assert " training/1 accuracy 0.9700 [0.9500, 0.9800] rejected olga rejected it: site" in text
+    # The training is no champion.
+    assert "version None" not in page("/trellis/")
 
 
 def test_a_run_that_is_not_in_the_index(google, digits, bucket, page):

@@ -1,14 +1,15 @@
 """The stages of an experiment's DAG in their order: a new stage is one more line.
 
     plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
-    -> promote -> deploy -> result, without tune and choose if there is no search, and with
-    repeat (each further seed) before compare if `train.seeds` is above 1. Each of
-    `other_models` has a search beside `tune`.
+    -> promote -> approve -> deploy -> result, without tune and choose if there is no search,
+    without approve if `deploy.approve` names nobody, and with repeat (each further seed) before
+    compare if `train.seeds` is above 1. Each of `other_models` has a search beside `tune`.
 
 A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
 snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
 the run; their record is what the comparison waits for. The comparison
-decides whether the selected training is promoted; `promote` lets its deployment begin, or skips it.
+decides whether the selected training is promoted; `promote` lets its deployment begin, or skips it,
+and `approve` asks people first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from trellis.workflow.pricing.cost import Cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import (
+    approve,
     automl,
     baselines,
     bqml,
@@ -70,7 +72,8 @@ CHAIN = (
     Link(compare.STAGE, ["train", "repeat", "baselines", "served"]),
     Link(served.STAGE, ["plan"]),
     Link(promote.STAGE, ["compare"]),
-    Link(deploy.STAGE, ["promote"]),
+    Link(approve.STAGE, ["promote"]),
+    Link(deploy.STAGE, ["approve"]),
     Link(result.STAGE, ["compare", "deploy"]),
 )
 

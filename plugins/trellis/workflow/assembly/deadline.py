@@ -63,8 +63,9 @@ def message(context: Mapping[str, Any], owner: str, after: str) -> str:
             f"Run: {run_id}, {run['state']} since {run['start_date'] or run['queued_at']}. "
             f"Owner: {owner}",
             "What to do: nothing is stopped by this, and the run stays within its budget. A task "
-            "that is queued waits for a pool or a worker, a deferred one for its job; its log has "
-            "the job's page. To end the run, mark it as failed: that cancels its jobs.",
+            "that is queued waits for a pool or a worker, a deferred one for its job, whose page "
+            "its log has, one that awaits input for somebody's answer. To end the run, mark it as "
+            "failed: that cancels its jobs.",
             f"Airflow: {address}/dags/{dag}/runs/{run_id}",
         ]
     )

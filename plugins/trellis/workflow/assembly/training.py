@@ -1,5 +1,6 @@
 """One experiment becomes one DAG, of the stages in chain.py."""
 
+import functools
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.deadline import deadline
 from trellis.workflow.assembly.default_args import arguments
 from trellis.workflow.assembly.links import ResultsLink
+from trellis.workflow.assembly.notifications import send
 from trellis.workflow.assembly.page import page
 from trellis.workflow.contracts import assets
 from trellis.workflow.contracts.run_params import run_params
@@ -48,7 +50,9 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             **arguments(platform, alert),
         },
     ) as dag:
-        building = Building(experiment, platform, chain.STAGES, alert)
+        building = Building(
+            experiment, platform, chain.STAGES, alert, functools.partial(send, platform)
+        )
         made = building.made
         for stage in costs.of(chain.STAGES, experiment):
             tasks = stage.tasks(building)

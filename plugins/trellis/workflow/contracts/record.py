@@ -14,6 +14,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from trellis_contracts.approval import WAITING
+from trellis_contracts.approval import Approval as ApprovalFile
+from trellis_contracts.approval import State as ApprovalState
 from trellis_contracts.deployment import SERVING
 from trellis_contracts.deployment import Deployment as DeploymentFile
 from trellis_contracts.leaderboard import Contender, Leaderboard
@@ -79,6 +82,17 @@ class Deployment(_Document):
     reason: str | None
 
 
+class Approval(_Document):
+    """Answer of the people who were asked whether the promoted training is deployed, other than
+    "waiting". at: ISO 8601. by: who answered; None: nobody. why: the answer in a sentence.
+    """
+
+    state: ApprovalState
+    at: str
+    by: str | None
+    why: str
+
+
 class Scored(_Document):
     """A contender with its score on the test split and the interval of that."""
 
@@ -97,7 +111,7 @@ class Result(_Document):
     and baselines, as far as it is known. promoted: None if the run had nothing to deploy.
     actual_usd: what the run has cost by its jobs' own times, by stage, an estimate; None if it is
     not known. spot_savings_usd: what spot machines have saved of that; None if their prices are not
-    known, or none were used.
+    known, or none were used. approval: None if nobody was asked, or the answer is open.
     """
 
     ended: str
@@ -117,6 +131,7 @@ class Result(_Document):
     actual_usd: dict[str, float] | None
     spot_savings_usd: float | None
     selected: Scored | None
+    approval: Approval | None = None
 
     @property
     def first(self) -> Scored:
@@ -244,8 +259,9 @@ class RunRecord(_Document):
         at: str,
         actual_usd: Mapping[str, float] | None = None,
         spot_savings_usd: float | None = None,
+        approval: ApprovalFile | None = None,
     ) -> Self:
-        """Return the run with its result. deployment: None if there was none."""
+        """Return the run with its result. deployment, approval: None if there was none."""
         metric = board.primary_metric
         score = board.first.metrics[metric]
         decision = board.promotion
@@ -267,6 +283,7 @@ class RunRecord(_Document):
             actual_usd=dict(actual_usd) if actual_usd is not None else None,
             spot_savings_usd=spot_savings_usd,
             selected=_scored(board.selected, metric),
+            approval=_approval(approval) if approval else None,
         )
         return self.model_copy(update={"result": result, "failure": None})
 
@@ -293,6 +310,12 @@ def _scored(contender: Contender | None, metric: str) -> Scored | None:
     if contender is None or score is None:
         return None
     return Scored(name=contender.name, value=score.value, low=score.low, high=score.high)
+
+
+def _approval(file: ApprovalFile) -> Approval | None:
+    if file.state == WAITING or file.at is None:
+        return None
+    return Approval(state=file.state, at=file.at, by=file.by, why=_short(file.summary))
 
 
 def _deployment(file: DeploymentFile) -> Deployment:

@@ -51,6 +51,7 @@ def find(platform: Platform, kind: str, uri: str, remedy: str = _REMEDY) -> Any 
 
 # By kind of document, the task that writes it.
 _WRITERS = {
+    "approval": "approve",
     "challenger": "compare",
     "dataset": "export",
     "deployment": "deploy.endpoint",

@@ -12,6 +12,7 @@ from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.record import Failure, RollbackRecord, RunRecord, text_of
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.platform import Platform
+from trellis_contracts.approval import Approval
 from trellis_contracts.deployment import Deployment
 from trellis_contracts.leaderboard import Leaderboard
 from trellis_contracts.plan import PlanFile
@@ -30,13 +31,14 @@ def end(
     failure: str | None,
     actual_usd: dict[str, float] | None = None,
     spot_savings_usd: float | None = None,
+    approval: Approval | None = None,
 ) -> None:
     """Complete a run's record. Other arguments as those of RunRecord.ended."""
     record = _find(platform, run)
     if record is None:
         # Somebody deleted it.
         record = RunRecord.planned(documents.read_file(platform, PlanFile, run.plan))
-    ended = record.ended(board, deployment, failure, now(), actual_usd, spot_savings_usd)
+    ended = record.ended(board, deployment, failure, now(), actual_usd, spot_savings_usd, approval)
     ended.upload(storage.blob(platform, run.record))
 
 

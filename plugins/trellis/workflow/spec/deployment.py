@@ -1,11 +1,61 @@
 """The section `deploy` of an experiment file: when a model is served, and how it gets there."""
 
+import re
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, PlainSerializer
 
 from trellis.workflow.spec.machines import Machine
-from trellis.workflow.spec.quantities import Bounds, Number, Pause, Percents, Replicas
-from trellis.workflow.spec.sections import Section, key
+from trellis.workflow.spec.quantities import (
+    Bounds,
+    Duration,
+    Form,
+    Number,
+    Pause,
+    Percents,
+    Replicas,
+)
+from trellis.workflow.spec.sections import Section, broken, key
+
+ROLE = "role:"
+"""Beginning of an approver that is a role of Airflow's."""
+
+_ROLE = re.compile(r"role\s*:\s*(.*)", re.IGNORECASE)
+
+
+def _approvers(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("no list")
+    names = tuple(_approver(entry) for entry in value)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise broken(f"'{twice}' is listed twice")
+    return names
+
+
+def _approver(entry: Any) -> str:
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        # What YAML makes of `role: Op` without quotes.
+        ((word, name),) = entry.items()
+        entry = f"{word}: {name}"
+    if not isinstance(entry, str) or not entry or entry != " ".join(entry.split()):
+        raise broken(f'got {entry!r}; expected a user\'s name, or a role as in "{ROLE}Op"')
+    if (role := _ROLE.fullmatch(entry)) and (entry != f"{ROLE}{role[1]}" or not role[1]):
+        raise broken(f"got '{entry}'; a role is written \"{ROLE}{role[1] or 'Op'}\", in quotes")
+    return entry
+
+
+Approvers = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_approvers),
+    PlainSerializer(list),
+    Form(
+        'users\' names in Airflow and roles there, as in [ada, "role:Op"]',
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True},
+    ),
+]
+"""People who may answer; written `[ada, "role:Op"]`."""
 
 
 class Gate(Section):
@@ -73,6 +123,15 @@ class Deploy(Section):
     """Conditions and steps of serving the selected training."""
 
     gate: Gate = key("conditions that the selected training must meet to be deployed", Gate())
+    approve: Approvers = key(
+        "one of these must approve of a promoted training before it is deployed: users of Airflow, "
+        "and roles there; left out: nobody is asked",
+        (),
+    )
+    within: Duration = key(
+        "of `approve`: time for the answer, after which the training is not deployed",
+        timedelta(days=3),
+    )
     canary: Percents = key("its share of requests, step by step", (10, 50, 100))
     hold: Pause = key("waiting time after each step but the last", timedelta())
     smoke: Smoke = key("the test before each step", Smoke())

@@ -301,4 +301,7 @@ class Experiment(Section):
             if not self.baselines.count:
                 # Only the default can stand beside no baselines, and it has no effect then.
                 del gate["beat"]
+            if not self.deploy.approve:
+                # Nobody is asked: the time for an answer has no effect.
+                del values["deploy"]["approve"], values["deploy"]["within"]
         return values

@@ -1,7 +1,9 @@
 """Schedules of DAGs in experiment files."""
 
+import itertools
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from croniter import CroniterBadDateError, croniter
@@ -18,6 +20,9 @@ NEW_DATA = "new data"
 
 # Airflow's names for schedules that a cron expression could say too.
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+
+# croniter does not know it.
+_CRON = {"@quarterly": "0 0 1 */3 *"}
 
 _AFTER = re.compile(r"new (?P<what>dataset|champion) of (?P<experiment>[a-z][a-z0-9-]*)")
 
@@ -102,6 +107,13 @@ def after(schedule: str) -> After | None:
 def by_time(schedule: str) -> bool:
     """Return whether the schedule is a preset or a cron expression."""
     return schedule not in (MANUAL, NEW_DATA) and after(schedule) is None
+
+
+def shortest_interval(schedule: str) -> timedelta:
+    """Return the shortest time between two runs of a schedule by time, of its next 400 runs."""
+    moments = croniter(_CRON.get(schedule, schedule), datetime(2025, 1, 1))
+    runs = [moments.get_next(datetime) for _ in range(400)]
+    return min(after - before for before, after in itertools.pairwise(runs))
 
 
 def _schedule(value: Any) -> str:

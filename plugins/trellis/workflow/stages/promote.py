@@ -86,24 +86,34 @@ def check_none_halfway(platform: Platform, run: layout.Run) -> None:
 
 
 def check_served(platform: Platform, run: layout.Run, decision: Promotion) -> None:
-    """Raises AirflowFailException if the challenger was compared with a model no longer served.
+    """Raises AirflowFailException if the challenger was compared with a model no longer served."""
+    from airflow.sdk.exceptions import AirflowFailException
+
+    if change := served_instead(platform, run, decision):
+        raise AirflowFailException(
+            f"{change}. Clear `served` and the tasks after it to compare again with what is served "
+            "then."
+        )
+
+
+def served_instead(platform: Platform, run: layout.Run, decision: Promotion) -> str | None:
+    """Say what is served now in place of the model that the challenger was compared with, without a
+    full stop; None if nothing has changed.
 
     Ignores what this run deployed itself, perhaps partly.
     """
-    from airflow.sdk.exceptions import AirflowFailException
-
     from trellis.workflow.lookups import endpoint
 
     found = endpoint.find(platform, run)
     now = found.before.name if found and found.before else None
     scored = decision.served.model if decision.served else None
     deployed = found is not None and any(version.own for version in found.versions)
-    if now != scored and not (now is None and deployed):
-        raise AirflowFailException(
-            f"The challenger was compared with {scored or 'nothing, as nothing was served'}, but "
-            f"now {now or 'nothing'} is served. Clear `served` and the tasks after it to "
-            "compare again with what is served then."
-        )
+    if now == scored or (now is None and deployed):
+        return None
+    return (
+        f"The challenger was compared with {scored or 'nothing, as nothing was served'}, but "
+        f"now {now or 'nothing'} is served"
+    )
 
 
 def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:

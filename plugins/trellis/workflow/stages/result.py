@@ -14,6 +14,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import costs
 from trellis.workflow.stages.stage import Row, Stage
+from trellis_contracts.approval import Approval
 from trellis_contracts.deployment import RETREATED, SERVING, Deployment
 from trellis_contracts.leaderboard import Leaderboard
 
@@ -34,12 +35,13 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
         for line in summary(board):
             print(line)
         print(f"Report: {run.report}")
-        record, broken = None, []
+        record, answer, broken = None, None, []
         failure = incomplete(board, run.report)
         if experiment.deploy is not None:
             record = documents.find_file(platform, Deployment, run.deployment)
             broken = _failed_tasks(ti, dag)
-            failure = failure or not_served(board, record, broken)
+            answer = documents.find_file(platform, Approval, run.approval)
+            failure = failure or not_served(board, record, broken, answer)
         actual = _spent(experiment, platform, stages, ti, board)
         if actual is not None:
             _report_cost(experiment, platform, stages, ti, run.report, actual)
@@ -49,13 +51,13 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
         savings = sum(saved.values()) if saved else None
         if platform.experiments:
             _to_vertex_experiments(platform, run, board)
-        records.end(platform, run, board, record, failure, actual, savings)
+        records.end(platform, run, board, record, failure, actual, savings, answer)
         if failure:
             raise AirflowFailException(failure)
         found = winner(board) | {"report": run.report}
         if experiment.deploy is None:
             return found
-        text = deployment(board, record, broken)
+        text = deployment(board, record, broken, answer)
         print(text)
         return found | {"deployment": text}
 
@@ -129,20 +131,35 @@ def incomplete(board: Leaderboard, report: str) -> str | None:
     return None
 
 
-def not_served(board: Leaderboard, record: Deployment | None, broken: list[str]) -> str | None:
-    """Return why the run must not succeed if the promoted training is not served, else None.
+def not_served(
+    board: Leaderboard,
+    record: Deployment | None,
+    broken: list[str],
+    answer: Approval | None = None,
+) -> str | None:
+    """Return why the run must not succeed if the promoted training is not served, else None: people
+    may not want it.
 
-    record, broken: as in `deployment`.
+    record, broken, answer: as in `deployment`.
     """
     promoted = board.promotion is not None and board.promotion.promoted
     served = record is not None and record.state == SERVING
-    return deployment(board, record, broken) if broken or (promoted and not served) else None
+    wanted = promoted and not (answer and answer.denied)
+    if broken or (wanted and not served):
+        return deployment(board, record, broken, answer)
+    return None
 
 
-def deployment(board: Leaderboard, record: Deployment | None, broken: list[str]) -> str:
+def deployment(
+    board: Leaderboard,
+    record: Deployment | None,
+    broken: list[str],
+    answer: Approval | None = None,
+) -> str:
     """Describe the challenger's deployment in one or two sentences.
 
-    record: deployment.json, None if there is none. broken: failed tasks of the deployment.
+    record: deployment.json, None if there is none. broken: failed tasks of the deployment. answer:
+    approval.json, None if nobody was asked.
     """
     from trellis.workflow.contracts.run_params import NOT_DEPLOYED
 
@@ -160,6 +177,8 @@ def deployment(board: Leaderboard, record: Deployment | None, broken: list[str])
     if record and record.state == SERVING:
         text = f"{who} is promoted and deployed: {record.endpoint} serves {record.model}."
         return f"{text} But {broke}{f': {written}' if written else ''}. {clear}" if broken else text
+    if answer and answer.denied and not broken:
+        return f"{who} is promoted, but not deployed: {answer.summary}. The served version stays."
     if broken:
         back = ""
         if record and record.state == RETREATED:

@@ -39,7 +39,8 @@ class Tasks:
 class Building:
     """A DAG whose tasks are being made: what a stage makes its own from.
 
-    stages: all of the chain. alert: Airflow's callback for a task that failed. made: the tasks of
+    stages: all of the chain. alert: Airflow's callback for a task that failed. tell:
+    sends a message to people, called with a task's context and the text. made: the tasks of
     the stages before it in the chain, by stage; without those that the experiment does not have.
     """
 
@@ -47,6 +48,7 @@ class Building:
     platform: Platform
     stages: "Sequence[Stage]"
     alert: Callable[[Any], None]
+    tell: Callable[[Any, str], None]
     made: dict[str, Tasks] = field(default_factory=dict)
 
 

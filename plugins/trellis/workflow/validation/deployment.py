@@ -1,10 +1,13 @@
 """Validates the section `deploy` against the task, the baselines and the machines."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
-from trellis.workflow.spec.deployment import Gate
+from trellis.workflow.spec.deployment import Deploy, Gate
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Problem, did_you_mean
+from trellis.workflow.spec.quantities import duration_text
+from trellis.workflow.spec.schedule import by_time, shortest_interval
 from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
 from trellis_contracts.tasks import ALL, TASKS
@@ -19,8 +22,34 @@ def problems(experiment: Experiment) -> list[Problem]:
         *_require(deploy.gate, experiment.task),
         *_recall(deploy.gate, experiment.task),
         *_baselines(deploy.gate, experiment.baselines.count),
+        *_approval(experiment, deploy),
         *machine_problems(deploy.machines, ("deploy", "machines"), "serving"),
     ]
+
+
+_LONGEST_WAIT = timedelta(days=30)
+
+
+def _approval(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
+    """A run that waits for an answer holds back the next: a DAG has one run at a time."""
+    where = ("deploy", "within")
+    if not deploy.approve:
+        if "within" in deploy.model_fields_set:
+            yield Problem(where, "has no effect: `approve` names nobody who could answer")
+        return
+    wait = duration_text(deploy.within)
+    if deploy.within > _LONGEST_WAIT:
+        longest = duration_text(_LONGEST_WAIT)
+        yield Problem(where, f"got {wait}; expected at most {longest}: the next run waits, too")
+    elif by_time(experiment.schedule):
+        interval = shortest_interval(experiment.schedule)
+        if deploy.within >= interval:
+            yield Problem(
+                where,
+                f"{wait} to answer, and the schedule {experiment.schedule} starts a run after "
+                f"{duration_text(interval)}, which would wait for the answer: expected less than "
+                "that",
+            )
 
 
 def _require(gate: Gate, task: str) -> Iterator[Problem]:

@@ -59,6 +59,21 @@ MISTAKES_WITH_DEPLOYMENT = [
     ("1 hour", "an hour", 27, "deploy.keep_previous", "a whole number and a unit"),
     ("keep_versions: 3", "keep_versions: 0", 28, "deploy.keep_versions", "from 1 to 1000"),
     ("keep_versions: 3", "private: maybe", 28, "deploy.private", "true or false"),
+    ("keep_versions: 3", "approve: ada", 28, "deploy.approve",
+     "got 'ada'; expected users' names in Airflow and roles there, as in [ada, \"role:Op\"]"),
+    ("keep_versions: 3", "approve: [ada, 7]", 28, "deploy.approve", "got 7; expected a user's"),
+    ("keep_versions: 3", "approve: [ada, '']", 28, "deploy.approve", "got ''; expected a user's"),
+    ("keep_versions: 3", "approve: [' ada']", 28, "deploy.approve", "got ' ada'; expected a user"),
+    ("keep_versions: 3", "approve: [ada, bob, ada]", 28, "deploy.approve", "'ada' is listed twice"),
+    ("keep_versions: 3", "approve: [role: Op]", 28, "deploy.approve",
+     "got 'role: Op'; a role is written \"role:Op\", in quotes"),
+    ("keep_versions: 3", 'approve: ["Role:Op"]', 28, "deploy.approve", "written \"role:Op\""),
+    ("keep_versions: 3", 'approve: ["role:"]', 28, "deploy.approve", "written \"role:Op\""),
+    ("keep_versions: 3", "aprove: [ada]", 28, "deploy.aprove", "did you mean 'approve'?"),
+    ("keep_versions: 3", "within: 1 day", 28, "deploy.within", "has no effect: `approve` names n"),
+    ("keep_versions: 3", "within: 0 days\n  approve: [ada]", 28, "deploy.within", "a whole number"),
+    ("keep_versions: 3", "within: 31 days\n  approve: [ada]", 28, "deploy.within",
+     "got 31 days; expected at most 30 days"),
 ]  # fmt: skip
 
 
@@ -69,6 +84,35 @@ MISTAKES_WITH_DEPLOYMENT = [
 )
 def test_a_mistake_in_a_deployment_is_named_too(write, old, new, line, field, message):
     assert_named(write, GOOD + DEPLOY, old, new, line, field, message)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "within", "shortest"),
+    [
+        ("manual", "30 days", None),
+        ("new data", "30 days", None),
+        ("@weekly", "6 days", None),
+        ("@weekly", "7 days", "7 days"),
+        ("@quarterly", "30 days", None),
+        ("0 3 * * 1,3", "2 days", "2 days"),
+        ("0 3 * * 1,3", "47 hours", None),
+        ("*/20 * * * *", "1 hour", "20 minutes"),
+    ],
+)
+def test_a_run_waits_no_longer_for_an_answer_than_until_the_next(write, schedule, within, shortest):
+    text = GOOD.replace("budget:", f'schedule: "{schedule}"\nbudget:')
+    file = write(f'{text}{DEPLOY}  approve: [ada, "role:Op"]\n  within: {within}\n')
+    if shortest is None:
+        assert load(file).deployment.approve == ("ada", "role:Op")
+        return
+    with pytest.raises(FileError, match=rf"deploy.within: .* starts a run after {shortest}, which"):
+        load(file)
+
+
+def test_without_approvers_a_configuration_says_nothing_of_an_answer(write):
+    with_some = load(write(GOOD + DEPLOY + "  approve: [ada]\n")).configuration()["deploy"]
+    assert (with_some["approve"], with_some["within"]) == (["ada"], "3 days")
+    assert not {"approve", "within"} & load(write(GOOD + DEPLOY)).configuration()["deploy"].keys()
 
 
 def test_a_deployment_is_of_defaults(write):
@@ -107,7 +151,15 @@ def test_the_recall_of_rare_classes_counts_unless_switched_off(write):
         load(write(numbers.replace("train:", "deploy: {gate: {recall: 0.1}}\ntrain:")))
 
 
-@pytest.mark.parametrize("deploy", [DEPLOY, DEPLOY.replace("0.01", "null"), "deploy: {}\n"])
+@pytest.mark.parametrize(
+    "deploy",
+    [
+        DEPLOY,
+        DEPLOY.replace("0.01", "null"),
+        "deploy: {}\n",
+        DEPLOY + '  approve: [ada, "role:Op"]\n  within: 2 hours\n',
+    ],
+)
 def test_a_configuration_is_an_experiment_file(write, deploy):
     experiment = load(write(GOOD + deploy))
     about = "# A good experiment.\n# For tests.\n"

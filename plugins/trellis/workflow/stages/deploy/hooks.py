@@ -13,8 +13,10 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.deploy.record import Record
+from trellis_contracts.approval import Approval
 from trellis_contracts.challenger import Challenger
 from trellis_contracts.deployment import DEPLOYING, RETREATED, SERVING, Deployment
+from trellis_contracts.leaderboard import Leaderboard
 
 
 class DeploymentHooks:
@@ -26,6 +28,21 @@ class DeploymentHooks:
 
     def record(self, context: Any) -> Record:
         return Record(self._platform, self._run(context))
+
+    def approved(self, context: Any) -> None:
+        """Check, before a version is registered, that its deployment was approved, if the file asks
+        for that: a person may mark `approve` as success. Raises AirflowFailException.
+        """
+        if not self._experiment.deployment.approve:
+            return
+        run = self._run(context)
+        board = documents.read_file(self._platform, Leaderboard, run.leaderboard)
+        found = documents.read_file(self._platform, Approval, run.approval)
+        if not found.approves(board):
+            raise AirflowFailException(
+                f"Nobody has approved of deploying {found.challenger} of this comparison: "
+                f"{found.summary}. To ask again, clear `approve` and the tasks after it."
+            )
 
     def begin(self, context: Any, result: Any) -> None:
         """Record the start of the deployment, after `endpoint`. One that has ended, and whose model

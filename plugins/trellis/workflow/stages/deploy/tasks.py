@@ -98,6 +98,7 @@ def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], Non
             model=field(messages.model, promoted),
             aliases=[CHALLENGER],
             generation=field(messages.generation, promoted),
+            pre_execute=short(hooks.approved),
             **common,
         )
         endpoint = EndpointOperator(
