@@ -35,6 +35,8 @@ Work on experiment files and their Google Cloud project.
   trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
+  trellis methods digits/RUN                  its methods section, model card, TRIPOD+AI checklist
+  trellis export digits/RUN --to folder       its figures and tables as files
   trellis export-split digits/RUN --to folder its frozen rows, to train on them elsewhere
   trellis digest                              results and costs of the last week's runs
   trellis endpoints dags                      daily cost and use of endpoints
@@ -114,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     if options.command in ("new", "upload"):
         return new.run(options)
-    if options.command in ("runs", "compare", "export-split", "digest"):
+    if options.command in results.COMMANDS:
         return results.run(options)
     if options.command == "endpoints":
         return endpoints.run(options)

@@ -1,4 +1,4 @@
-"""`trellis runs`, `trellis compare`, `trellis export-split` and `trellis digest`."""
+"""`trellis runs`, `compare`, `methods`, `export`, `export-split` and `digest`."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 
 from trellis.google_api import SIGN_IN
 from trellis.results import addition, comparison, digest, index
-from trellis.results.files import load_files
+from trellis.results.files import RunFiles, load_files
 from trellis.results.scores import score
 from trellis.results.selection import FILTERS, NoRunError, Selection, find
 from trellis.results.table import table
@@ -17,9 +17,12 @@ from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import Result, RunRecord
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.problems import FileError
+from trellis_contracts.documents import ContractError
 from trellis_contracts.leaderboard import Contender
 
 _SHOWN = 30
+
+COMMANDS = ("runs", "compare", "methods", "export", "export-split", "digest")
 
 
 def add(commands: Any) -> None:
@@ -44,6 +47,15 @@ def add(commands: Any) -> None:
         metavar="EXPERIMENT/RUN",
         help="by id or folder; EXPERIMENT alone is its newest run with a result",
     )
+    methods = commands.add_parser(
+        "methods", help="print a run's methods section, model card and TRIPOD+AI checklist"
+    )
+    methods.add_argument("run", metavar="EXPERIMENT[/RUN]", help="as of compare")
+    export = commands.add_parser(
+        "export", help="write a run's figures, tables and texts to files, for a paper"
+    )
+    export.add_argument("run", metavar="EXPERIMENT[/RUN]", help="as of compare")
+    export.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="an empty folder")
     split = commands.add_parser(
         "export-split", help="write a run's frozen rows to files, to train on them elsewhere"
     )
@@ -54,7 +66,7 @@ def add(commands: Any) -> None:
     )
     summary = commands.add_parser("digest", help="summarize the runs of the last days")
     summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
-    for command in (runs, compare, split, summary):
+    for command in (runs, compare, methods, export, split, summary):
         command.add_argument(
             "--platform",
             type=Path,
@@ -76,6 +88,8 @@ def run(options: argparse.Namespace) -> int:
             lines = _compare(client, group.bucket, options.runs)
         elif options.command == "export-split":
             lines = _export_split(client, group.bucket, options)
+        elif options.command in ("methods", "export"):
+            lines = _write_up(client, group.bucket, options)
         elif options.command == "digest":
             end = datetime.now(UTC)
             known = index.load_index(client, group.bucket)
@@ -84,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
             lines += digest.around(client, group, start, end)
         else:
             lines = _runs(client, group.bucket, options)
-    except (FileError, NoRunError) as error:
+    except (FileError, NoRunError, ContractError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
     except GoogleAPICallError as error:
@@ -97,13 +111,30 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _run(client: Any, bucket: str, name: str) -> tuple[RunRecord, RunFiles]:
+    """Find a run by the words of the command."""
+    # All of them: a name that none has is answered with the nearest one.
+    record = find(index.load_index(client, bucket).runs, name)
+    return record, load_files(client, Run(bucket, record.experiment, record.folder))
+
+
+def _write_up(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
+    # pandas and Arrow take long to import.
+    from trellis.results.run import load_run
+    from trellis.results.writeup import export, facts
+
+    record, files = _run(client, bucket, options.run)
+    found = facts.load(client, files, record)
+    if options.command == "export":
+        return export.export(load_run(files.run.uri, client), found, options.to)
+    return ["\n\n---\n\n".join(make(found) for make in export.TEXTS.values())]
+
+
 def _export_split(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
     # Arrow takes long to import.
     from trellis.results import split
 
-    known = index.load_index(client, bucket, options.run.partition("/")[0]).runs
-    record = find(known, options.run)
-    files = load_files(client, Run(bucket, record.experiment, record.folder))
+    _, files = _run(client, bucket, options.run)
     if files.plan is None:
         raise NoRunError(f"{options.run}: {'; '.join(files.problems) or 'there is no plan.json'}")
     return split.export(client, files.plan, options.to, answers=options.test_labels)

@@ -76,6 +76,11 @@ class Figure:
         return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
 
 
+def require_drawing() -> None:
+    """Raises ImportError if no figure can be drawn here."""
+    _vl_convert()
+
+
 def _vl_convert() -> Any:
     try:
         import vl_convert

@@ -1,0 +1,170 @@
+"""Sentences about a run's data, in the past tense, as Markdown. Each function takes its facts."""
+
+from trellis.results.writeup.facts import Facts
+from trellis.results.writeup.markdown import code, listed, open_, table
+from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS
+from trellis_contracts.dataset_features import IMAGE, TermStatistics
+from trellis_contracts.models import MODELS
+from trellis_contracts.tasks import TASKS
+
+_NAMED = 30
+"""Features that a sentence names; of more, it says how many."""
+
+_RESIZED = {
+    "stretch": "stretched to that size",
+    "letterbox": "scaled to fit and padded",
+    "crop": "scaled to cover and cropped",
+}
+
+
+def source(f: Facts) -> str:
+    """Where the examples came from, and how many there were."""
+    counts = {split: f.dataset.examples(split) for split in SPLITS}
+    by_split = listed(f"{n:,} for {split}" for split, n in counts.items())
+    rows = ""
+    if part := f.plan.dataset.partition:
+        rows = f", rows whose {code(part['column'])} is from {part['from']} to before {part['to']}"
+    out = f" {f.dataset.rejected:,} rows were left out as unusable." if f.dataset.rejected else ""
+    return (
+        f"The examples came from {code(f.plan.dataset.source)}{rows}, as it was on "
+        f"{f.plan.created[:10]}: {sum(counts.values()):,} examples, {by_split}.{out} They were "
+        f"copied before anything else read them (fingerprint {code(f.plan.dataset.fingerprint)})."
+    )
+
+
+def dates(f: Facts) -> str:
+    """From when the examples of each split are."""
+    if not f.dates:
+        return open_("dates; no column of the frozen rows has any: `source.keep` may name one")
+    spans = [
+        f"{code(one.column)} was "
+        + listed(f"{low} to {high} in {split}" for split, (low, high) in one.by_split.items())
+        for one in f.dates
+    ]
+    return f"{'; '.join(spans)}."
+
+
+def outcome(f: Facts) -> str:
+    """What was to be predicted."""
+    label = f.dataset.label
+    name = code(label.column) if label.column else "the label of the manifest"
+    if label.statistics is not None:
+        known = label.statistics
+        return (
+            f"The outcome was {name}, a number: in the training split mean {known.mean:.4g}, "
+            f"standard deviation {known.stddev:.4g}, range {known.min:.4g} to {known.max:.4g}."
+        )
+    positive = f"; positive is {code(f.dataset.positive)}" if f.dataset.positive else ""
+    what = TASKS[f.settings["task"]].description
+    return f"The outcome was {name}, {what}: {listed(map(code, f.dataset.classes))}{positive}."
+
+
+def class_counts(f: Facts) -> str:
+    """Table of examples by split, by class where there are any."""
+    rows = [("all", *(f"{f.dataset.examples(split):,}" for split in SPLITS))]
+    rows += [
+        (code(name), *(_share(f, split, name) for split in SPLITS)) for name in f.dataset.classes
+    ]
+    return table(["class" if f.dataset.classes else "examples", *SPLITS], rows)
+
+
+def _share(f: Facts, split: str, name: str) -> str:
+    counts = f.dataset.counts[split]
+    found = counts.classes.get(name, 0)
+    return f"{found:,} ({found / counts.examples:.1%})" if counts.examples else "0"
+
+
+def split_rule(f: Facts) -> str:
+    """How the examples were divided."""
+    split = f.dataset.split
+    shares = listed(f"{high - low}% {name}" for name, (low, high) in split.ranges.items())
+    if split.rule == HASH_RULE:
+        rule = f"by a hash of each example's key ({shares})"
+    elif split.rule == GROUP_RULE:
+        rule = (
+            f"by a hash of {code(split.by)} ({shares}), so that all examples of one "
+            f"{code(split.by)} were in one split"
+        )
+    else:
+        rule = f"by a fixed rule ({split.rule})"
+    return f"The examples were divided {rule}. The same division held for every model."
+
+
+def predictors(f: Facts) -> str:
+    """What the models learned from."""
+    features = f.dataset.features
+    kinds: dict[str, int] = {}
+    for feature in features:
+        kinds[feature.kind] = kinds.get(feature.kind, 0) + 1
+    what = listed(f"{n} {kind}" for kind, n in kinds.items())
+    if f.dataset.single_image:
+        return "Each example was one image; there were no other predictors."
+    names = f": {listed(code(one.name) for one in features)}" if len(features) <= _NAMED else ""
+    return f"There were {len(features)} predictors ({what}){names}."
+
+
+def missing(f: Facts) -> str:
+    """How many values were missing in the training split."""
+    rows = f.dataset.examples("train")
+    lacking = {
+        one.name: one.statistics.missing / rows
+        for one in f.dataset.features
+        if one.statistics is not None and one.statistics.missing and rows
+    }
+    if not lacking:
+        return "No predictor had missing values in the training split."
+    worst = max(lacking, key=lambda name: lacking[name])
+    return (
+        f"{len(lacking)} of {len(f.dataset.features)} predictors had missing values in the "
+        f"training split, at most {lacking[worst]:.1%} ({code(worst)})."
+    )
+
+
+def preprocessing(f: Facts) -> str:
+    """How predictors became the models' inputs."""
+    names = {f.name_of(model) for model in f.models}
+    own = sorted(name for name in names if name not in MODELS)
+    parts: list[str] = []
+    for image in f.dataset.features_of(IMAGE):
+        height, width, channels = image.image_shape
+        form = f"{height}x{width} pixels with {channels} channel{'s' if channels > 1 else ''}"
+        parts.append(f"Images of {code(image.name)} became {form}, {_RESIZED[image.image_resize]}.")
+    kinds = {feature.kind for feature in f.dataset.features}
+    if names - {*own} and kinds & {"numeric", "boolean", "timestamp"}:
+        parts.append(
+            "In the networks, numbers and times were standardized by mean and standard deviation "
+            "of the training split, and compressed beyond ten standard deviations; a missing one "
+            "was replaced by that mean, and an indicator marked it where the training split had "
+            "any."
+        )
+    if names - {*own} and "timestamp" in kinds:
+        parts.append("Of a time, time of day and day of week were points on a circle, too.")
+    if names - {*own} and "categorical" in kinds:
+        most = max(
+            len(one.vocabulary or ())
+            for one in f.dataset.features
+            if isinstance(one.statistics, TermStatistics)
+        )
+        parts.append(
+            f"Categories were embedded, with a vocabulary of the training split (up to {most:,} "
+            "terms) and embeddings of their own for missing and for unknown terms."
+        )
+    if names - {*own} and "sequence" in kinds:
+        parts.append(
+            "Missing elements of a sequence were skipped, and those beyond the length of the "
+            "training split's longest one."
+        )
+    if names - {*own} and "text" in kinds:
+        parts.append(
+            "Texts became sums of embeddings of their hashed words and pairs of words, over the "
+            "root of their number."
+        )
+    if own:
+        files = {name: known["sha256"] for name, known in f.plan.model_files.items() if name in own}
+        whose = listed(f"{code(n)} (SHA-256 {sha[:12]})" for n, sha in files.items())
+        parts.append(f"{whose} prepared its inputs itself: {open_('how')}.")
+    if names - {*own}:
+        parts.append("Every statistic came from the training split alone.")
+    if {"bqml", "automl"} & {k for k, v in f.settings.get("baselines", {}).items() if v}:
+        parts.append(f"The baselines' services prepared their inputs themselves: {open_('how')}.")
+    return " ".join(parts)

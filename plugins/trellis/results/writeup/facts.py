@@ -1,0 +1,150 @@
+"""The facts of a run that has a leaderboard: its files, gathered."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from trellis.results.files import RunFiles, each_blob, read, read_file
+from trellis.results.selection import NoRunError
+from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.record import RunRecord
+from trellis_contracts.dataset import SPLITS, DatasetDescription
+from trellis_contracts.documents import check
+from trellis_contracts.leaderboard import Contender, Leaderboard
+from trellis_contracts.plan import PlanFile
+from trellis_contracts.trials import Trials
+
+
+@dataclass(frozen=True)
+class Dates:
+    """The first and the last value of a column in each split that has any, ISO 8601."""
+
+    column: str
+    by_split: Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """record: of the index; None if it has none. version: of Trellis that planned the run. trials:
+    by model; None is the experiment's `model`. dates: of the columns of the frozen rows that hold
+    days or times; none if the rows are gone.
+    """
+
+    files: RunFiles
+    plan: PlanFile
+    board: Leaderboard
+    dataset: DatasetDescription
+    record: RunRecord | None
+    version: str
+    trials: Mapping[str | None, Trials]
+    dates: tuple[Dates, ...]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The experiment file as this run had it."""
+        return self.plan.configuration
+
+    @property
+    def models(self) -> Mapping[str | None, Mapping[str, Any]]:
+        """`hyperparameters` and `search` of each model; None is the experiment's `model`."""
+        tune = self.settings.get("tune", {})
+        own = {
+            "hyperparameters": self.settings.get("hyperparameters", {}),
+            "search": tune.get("search", {}),
+        }
+        return {None: own, **self.settings.get("other_models", {})}
+
+    def name_of(self, model: str | None) -> str:
+        """Name of one of `models`."""
+        return model or str(self.settings["model"])
+
+    @property
+    def trainings(self) -> list[Contender]:
+        """The trainings that were scored."""
+        return [c for c in self.board.contenders if c.training is not None]
+
+    @property
+    def ranked(self) -> list[Contender]:
+        """The contenders that were scored, the winner first."""
+        return [c for c in self.board.contenders if c.rank]
+
+    @property
+    def selected(self) -> Contender | None:
+        """The training that the validation split selected."""
+        return self.board.selected
+
+    def trial_hours(self, model: str | None) -> float:
+        """Sum of the hours between start and end of a model's trials."""
+        found = self.trials.get(model)
+        spans = [(t.start, t.end) for t in found.trials] if found else []
+        return sum(_hours(start, end) for start, end in spans if start and end)
+
+
+def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
+    """Gather a run's facts. client: google.cloud.storage.Client.
+
+    Raises NoRunError if the run has no leaderboard, or its dataset is gone, ContractError for a
+    file that this version of Trellis cannot read, and Google's exceptions.
+    """
+    run, plan = files.run, files.plan
+    if plan is None or files.leaderboard is None:
+        why = "; ".join(files.problems) or "the run has not ended, or failed"
+        raise NoRunError(f"{run.uri} has no leaderboard: {why}")
+    mark = layout.dataset_mark(plan.dataset.uri)
+    text = read(client, mark)
+    if text is None:
+        raise NoRunError(f"there is no {mark}: it was deleted")
+    content = json.loads(text)
+    check("dataset", content, mark)
+    dataset = DatasetDescription.from_document(content)
+    found = {
+        model: read_file(client, Trials, run.trials_of(model))
+        for model in (None, *plan.configuration.get("other_models", {}))
+    }
+    written = json.loads(read(client, run.plan) or b"{}")
+    return Facts(
+        files=files,
+        plan=plan,
+        board=files.leaderboard,
+        dataset=dataset,
+        record=record,
+        version=str(written.get("contracts", "unknown")),
+        trials={model: trials for model, trials in found.items() if trials is not None},
+        dates=tuple(_dates(client, plan, dataset)),
+    )
+
+
+def _dates(client: Any, plan: PlanFile, dataset: DatasetDescription) -> Iterator[Dates]:
+    """First and last values by split of the frozen rows' columns of days and times."""
+    names = {f.column: f.name for f in dataset.features if f.column}
+    names |= {kept["column"]: kept["name"] for kept in plan.table.get("kept", ())}
+    ends: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for blob in each_blob(client, f"{plan.dataset.uri}source/rows-"):
+        file = pq.ParquetFile(pa.BufferReader(blob.download_as_bytes()))
+        temporal = [f.name for f in file.schema_arrow if pa.types.is_temporal(f.type)]
+        columns = [name for name in temporal if name in names]
+        if not columns:
+            continue
+        table = file.read(columns=["split", *columns])
+        for split in SPLITS:
+            part = table.filter(pc.equal(table["split"].cast(pa.string()), split))
+            for column in columns:
+                found = pc.min_max(part[column]).as_py()
+                if found["min"] is not None:
+                    low, high = ends.setdefault(column, {}).get(split, tuple(found.values()))
+                    both = min(low, found["min"]), max(high, found["max"])
+                    ends[column][split] = both
+    for column, by_split in ends.items():
+        texts = {s: (low.isoformat(), high.isoformat()) for s, (low, high) in by_split.items()}
+        yield Dates(names[column], texts)
+
+
+def _hours(start: str, end: str) -> float:
+    span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    return span.total_seconds() / 3600
