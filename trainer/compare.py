@@ -21,7 +21,7 @@ import sys
 from collections.abc import Mapping
 
 from trainer import storage
-from trainer.comparison import challenger, importance, leaderboard, scoreboard
+from trainer.comparison import challenger, importance, leaderboard, scoreboard, slices
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
 from trainer.comparison.promotion import Decision, Gate, decide
@@ -31,6 +31,7 @@ from trainer.comparison.run_folder import Contender, Run, RunError, read_run
 from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.comparison.selection import selected_training
 from trainer.comparison.served import with_served
+from trainer.comparison.slices import SlicesError
 from trainer.metrics import binary
 from trainer.metrics.classification import CLASSIFICATION_METRICS
 from trainer.metrics.metric import Metric
@@ -61,6 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         DatasetError,
         RunError,
         ScoringError,
+        SlicesError,
         StorageError,
         HeldOutSplitError,
     ) as error:
@@ -102,14 +104,19 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     selected = selected_training(scored, run.dataset.family)
     others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
     scores = Scoreboard(outcomes, primary, others, classes)
+    parts = slices.read(run, split)
+    of = selected or scores.standings[0].name
+    sliced = slices.measure(parts, outcomes, scores, of) if parts else None
     deploy = run.plan.configuration.get("deploy")
     decision, challenging = None, None
     if deploy is not None:
-        decision = decide(Gate.of(deploy), run, scores, selected, failures)
+        decision = decide(Gate.of(deploy), run, scores, selected, failures, sliced)
         decision, challenging = _challenger(decision, run, deploy)
     repeats = read_repeats(run, selected, split, scores)
     permuted = _importance(run, selected, split, primary)
-    board = leaderboard.of(run, outcomes, scores, selected, failures, decision, repeats, permuted)
+    board = leaderboard.of(
+        run, outcomes, scores, selected, failures, decision, repeats, permuted, sliced
+    )
     folder = output or run.files.comparison
     page, figures = render(run, board, outcomes, split)
     # Before leaderboard.json, whose presence means that the other files exist.

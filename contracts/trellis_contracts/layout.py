@@ -26,6 +26,11 @@ ROWS = "rows-*.parquet"
 """The files of a table dataset's snapshot, in the dataset's folder source/."""
 
 
+def source(dataset: str) -> str:
+    """The folder of a dataset's frozen rows, as Parquet files."""
+    return f"{dataset}source/"
+
+
 def examples(folder: str, task: str) -> str:
     """What a task's messages quote of rows (withheld.py), in the folder of a run or prediction."""
     return f"{folder}examples/{task}.txt"

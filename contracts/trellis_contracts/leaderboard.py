@@ -240,6 +240,42 @@ class Importance(Part):
     features: tuple[FeatureImportance, ...]
 
 
+@dataclass(frozen=True)
+class Slice(Part):
+    """A part of the test split. name: "site = C". by: the columns of the source. groups: that its
+    intervals count in place of examples. judged: whether it has enough examples for that. gap: the
+    training's score in it minus that on all other test examples; None if there is none. metrics:
+    by contender.
+    """
+
+    name: str
+    by: tuple[str, ...]
+    examples: int
+    judged: bool
+    gap: Estimate | None
+    metrics: Mapping[str, Mapping[str, Estimate]]
+    groups: int | None = optional()
+
+    def is_worse(self, goal: Goal) -> bool:
+        """Whether the training is worse in it than elsewhere: its gap's interval excludes zero."""
+        if self.gap is None:
+            return False
+        return self.gap.high < 0 if goal == "maximize" else self.gap.low > 0
+
+
+@dataclass(frozen=True)
+class Slices(Part):
+    """Scores in parts of the test split, the largest gaps first. of: whose gaps. metric: of the
+    gaps. comparisons: gaps that were looked at, each with an interval of `level`.
+    """
+
+    of: str
+    metric: str
+    comparisons: int
+    level: float
+    slices: tuple[Slice, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Leaderboard(File):
     """The file; the schema explains the fields."""
@@ -265,6 +301,7 @@ class Leaderboard(File):
     contenders: tuple[Contender, ...]
     repeats: Repeats | None = optional()
     importance: Importance | None = optional()
+    slices: Slices | None = optional()
 
     @property
     def primary(self) -> Metric:

@@ -6,7 +6,10 @@ import math
 import cv2
 import hypothesis
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 from testbed.trainings import originals
 from trainer import predictions
@@ -218,6 +221,28 @@ class RunFolder:
     def training(self, rank, skill=2.0, count=EPOCHS, **changed):
         """Add a full training's metrics.json alone."""
         return self._write(f"training/{rank}/metrics.json", self._metrics(skill, count) | changed)
+
+    def frozen(self, columns, keys=None):
+        """Write the test split's frozen rows as BigQuery extracts them, among others' and in
+        another order. columns: beside key, split and label; keys: other keys than the split's.
+        """
+        keys = self.keys if keys is None else keys
+        labels = [self.classes[label] for label in self.labels]
+        values = {"label": labels, **columns}
+        rows = pd.DataFrame({name: list(one)[: len(keys)] for name, one in values.items()})
+        rows = rows.assign(key=keys, split="test")
+        others = rows.assign(key=[f"other-{key}" for key in keys], split="train")
+        self.rows = pd.concat([others, rows], ignore_index=True).sample(frac=1, random_state=1)
+        folder = self.dataset / "source"
+        folder.mkdir(exist_ok=True)
+        table = pa.Table.from_pandas(self.rows, preserve_index=False)
+        pq.write_table(table, folder / "rows-000000000000.parquet")
+        return self
+
+    @property
+    def table(self):
+        """The table in plan.json."""
+        return json.loads((self.path / "plan.json").read_text())["table"]
 
     def _metrics(self, skill, count):
         replica = {

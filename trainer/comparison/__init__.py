@@ -15,6 +15,7 @@ studentized      intervals of mean errors, where the bootstrap fails
 intervals        which interval each metric has
 scoreboard       the ranking, and the difference between any two contenders
 selection        which training competes: the best on the validation split
+slices           scores in parts of the test split, and their gaps to the rest
 promotion        whether it may be deployed
 notes            caveats of the ranking
 leaderboard      leaderboard.json and the table in the terminal

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainer.comparison import bootstrap, learned, provenance
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.notes import notes, of_data, of_learning, reused
+from trainer.comparison.notes import notes, of_data, of_learning, of_slices, reused
 from trainer.comparison.promotion import Decision
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import Scoreboard
@@ -27,6 +27,7 @@ from trellis_contracts.leaderboard import (
     Leaderboard,
     Metric,
     Repeats,
+    Slices,
     TrainingFacts,
     Uncertainty,
 )
@@ -42,12 +43,14 @@ def of(
     decision: Decision | None,
     repeats: Repeats | None = None,
     importance: Importance | None = None,
+    slices: Slices | None = None,
 ) -> Leaderboard:
     """The leaderboard of a run.
 
     outcomes, scores: of the contenders that were scored. selected: the training that competes.
     failures: reason by name, of the others. decision: None without a deploy section.
-    repeats, importance: of the selected training, if the experiment asks for any; of a table.
+    repeats, importance, slices: of the selected training, if the experiment asks for any; of a
+    table.
     """
     plan, dataset = run.plan, run.dataset
     standings = scores.standings
@@ -73,6 +76,7 @@ def of(
     remarks = [run.served.remark] if run.served and run.served.remark else []
     remarks += reused(plan.reuse.steps)
     remarks = [
+        *of_slices(slices, scores.primary, scores.decimals(scores.primary)),
         *of_learning(idle, contenders, scores, selected),
         *of_data(dataset.warnings),
         *notes(outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by, repeats),
@@ -124,6 +128,7 @@ def of(
         contenders=(*ranked, *failed),
         repeats=repeats,
         importance=importance,
+        slices=slices,
     )
 
 
@@ -220,6 +225,8 @@ def table(board: Leaderboard) -> str:
         verdict = "Promoted" if promotion.promoted else "Not promoted"
         notes.append(f"{verdict}: {promotion.reason}.")
     lines = [heading, "", *_aligned(rows), *failed, "", *_aligned(_by_metric(board, ranked)), ""]
+    if board.slices:
+        lines += [*_aligned(_by_slice(board, board.slices)), ""]
     return "\n".join([*lines, *notes])
 
 
@@ -235,6 +242,23 @@ def _by_metric(board: Leaderboard, ranked: Sequence[leaderboard.Contender]) -> l
         places = metric.shown_decimals
         cells = ["-" if v is None else f"{v:.{places}f}" for v in [*values, metric.chance]]
         rows.append([metric.title, better, *cells])
+    return rows
+
+
+def _by_slice(board: Leaderboard, slices: Slices) -> list[list[str]]:
+    name, places = board.primary_metric, board.primary.shown_decimals
+    rows = [["slice", "examples", f"{board.primary.title} of {slices.of}", "gap to the others"]]
+    for one in slices.slices:
+        found = one.metrics[slices.of].get(name)
+        gap = "-" if one.judged else "not judged"
+        rows.append(
+            [
+                one.name,
+                f"{one.examples:,}",
+                _with_interval(found, places) if found else "-",
+                _with_interval(one.gap, places) if one.gap else gap,
+            ]
+        )
     return rows
 
 

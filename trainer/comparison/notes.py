@@ -11,13 +11,12 @@ from trainer.comparison.scoreboard import Scoreboard, Standing
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.metrics.regression import ValueOutcome
-from trellis_contracts.leaderboard import Repeats
+from trellis_contracts.leaderboard import Repeats, Slices
+from trellis_contracts.slices import FEW
 from trellis_contracts.tasks import MULTILABEL
 
 # A split below this is called small: one example is more than a tenth of a percentage point.
 SMALL_SPLIT = 1000
-# Below this many examples of a class, its scores are unreliable.
-FEW = 10
 # An example with at least this share of the squared error dominates the RMSE of a small split.
 _HEAVY = 0.2
 _NAMED = 8
@@ -108,6 +107,25 @@ def of_data(warnings: Sequence[str]) -> list[str]:
     if more := len(warnings) - len(found):
         found.append(f"The data: {more} more warning{'s' * (more > 1)}, with the dataset.")
     return found
+
+
+def of_slices(slices: Slices | None, primary: Metric, decimals: int) -> list[str]:
+    """Name the slices in which the training is worse than elsewhere: an average hides them."""
+    worse = [one for one in slices.slices if one.is_worse(primary.goal)] if slices else []
+    if slices is None or not worse:
+        return []
+    places = max(0, decimals - 2)
+    gaps = [
+        f"{one.name}: {one.gap.value:+,.{places}f} [{one.gap.low:+,.{places}f}, "
+        f"{one.gap.high:+,.{places}f}] on {one.examples:,} examples"
+        for one in worse
+        if one.gap
+    ]
+    return [
+        f"In {primary.title}, {slices.of} is worse on some slices of the test split than on all "
+        f"other examples: {_joined(gaps)}. The intervals of the {slices.comparisons} gaps hold "
+        "together (Bonferroni)."
+    ]
 
 
 def reused(steps: Mapping[str, str]) -> list[str]:

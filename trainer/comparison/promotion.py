@@ -11,12 +11,17 @@
       learned: true          it must have learned something, by `learned`: the order
                              alone promotes no model whose predictions are constant
       improvement: null      its lead over the served model must exceed it; null: no lead is needed
+      slices: {auc: 0.8}     bounds as in `require`, in each slice with enough examples
+      slices_gap: null       how much worse than on all other examples it may be in a slice, by the
+                             primary metric; null: not checked
 
 The challenger is the training that the validation split selected, since a baseline cannot be
 deployed. It beats another contender if the lower end of the interval of the difference in the
 primary metric, with the sign that makes positive better, is above the margin (or improvement): a
 lead that is significant on the test split. All these intervals hold together with 95% confidence.
-Bounds and the tolerance use the published values.
+Bounds and the tolerance use the published values. A gap is beyond its limit if its whole interval
+is: of many small slices one is far below the others by chance. If no slice can be judged, a check
+of slices fails.
 
 A baseline that could not be scored is listed but does not block the promotion: the outage of a
 service must not stop deployments. A served model that could not be scored does block it, because
@@ -27,15 +32,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trainer.comparison.learned import nothing
-from trainer.comparison.notes import FEW
 from trainer.comparison.run_folder import Run, Served
 from trainer.comparison.scoreboard import Scoreboard, metric_named
 from trainer.metrics.outcome import ClassOutcome
-from trellis_contracts.leaderboard import Check, Estimate, Promotion, ServedModel
+from trellis_contracts.leaderboard import (
+    Check,
+    Estimate,
+    Promotion,
+    ServedModel,
+    Slice,
+    Slices,
+)
+from trellis_contracts.slices import FEW
 
 BASELINES = ("bqml", "automl", "file")
 
-# Classes that a check names.
+# Classes or slices that a check names.
 _SHOWN = 5
 
 
@@ -50,6 +62,8 @@ class Gate:
     improvement: float | None = None
     recall: float | None = None
     learned: bool = True
+    slices: Mapping[str, float] = field(default_factory=dict)
+    slices_gap: float | None = None
 
     @classmethod
     def of(cls, deploy: Mapping) -> "Gate":
@@ -66,6 +80,9 @@ class Gate:
             # Absent of a regression.
             recall=gate.get("recall"),
             learned=gate["learned"],
+            # Absent of older plans.
+            slices=gate.get("slices", {}),
+            slices_gap=gate.get("slices_gap"),
         )
 
 
@@ -116,12 +133,18 @@ class Decision:
 
 
 def decide(
-    gate: Gate, run: Run, board: Scoreboard, challenger: str | None, failures: Mapping[str, str]
+    gate: Gate,
+    run: Run,
+    board: Scoreboard,
+    challenger: str | None,
+    failures: Mapping[str, str],
+    slices: Slices | None = None,
 ) -> Decision:
     """Apply the gate to the challenger, the run's selected training; None if there is none.
 
-    board: of the contenders that could be scored. failures: reason by name of the others. Raises
-    ScoringError if the gate requires a metric that the leaderboard does not have.
+    board: of the contenders that could be scored. failures: reason by name of the others. slices:
+    of the challenger, if the experiment names any. Raises ScoringError if the gate requires a
+    metric that the leaderboard does not have.
     """
     kinds = {contender.name: contender.kind for contender in run.contenders}
     served = run.served if run.served and run.served.model else None
@@ -131,6 +154,8 @@ def decide(
         *_bounds(gate, challenger, board),
         *_recall(gate, run, challenger, board),
         *_learned(gate, challenger, board),
+        *_slices(gate, challenger, board, slices.slices if slices else ()),
+        *_gaps(gate, board, slices.slices if slices else ()),
     ]
     left_out = []
     if gate.beat_baselines:
@@ -191,6 +216,78 @@ def _learned(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
             False,
             f"{why}; `learned: false` in deploy's gate lets the other checks decide alone",
         )
+
+
+def _slices(
+    gate: Gate, challenger: str, board: Scoreboard, slices: Sequence[Slice]
+) -> Iterator[Check]:
+    """Check the bounds of metrics in every slice that has enough examples."""
+    for name, bound in gate.slices.items():
+        metric = metric_named(name, board.family, board.classes)
+        which = "at least" if metric.sign > 0 else "at most"
+        condition = f"{metric.title} {which} {bound} in every slice"
+        scored = [
+            (one, one.metrics[challenger][metric.name])
+            for one in slices
+            if one.judged and metric.name in one.metrics[challenger]
+        ]
+        scored.sort(key=lambda found: metric.sign * found[1].value)
+        short = [found for found in scored if metric.sign * (found[1].value - bound) < 0]
+        decimals = board.decimals(metric)
+        texts = [
+            _in_slice(one, _text(score, _places(decimals, score.value, bound)))
+            for one, score in short or scored[:1]
+        ]
+        yield _of_slices(condition, [one for one, _ in short], texts, scored, slices)
+
+
+def _gaps(gate: Gate, board: Scoreboard, slices: Sequence[Slice]) -> Iterator[Check]:
+    """Check that no gap is certainly beyond the limit."""
+    if gate.slices_gap is None:
+        return
+    metric, limit = board.primary, gate.slices_gap
+    condition = f"in no slice worse than in the others{_more(limit)}, by {metric.title}"
+    gaps = [(one, one.gap) for one in slices if one.gap]
+    gaps.sort(key=lambda found: metric.sign * found[1].value)
+
+    def at_least(gap: Estimate) -> float:
+        """How much worse it is at the better end of the interval."""
+        return -gap.high if metric.sign > 0 else gap.low
+
+    wide = [found for found in gaps if at_least(found[1]) > limit]
+    decimals = board.decimals(metric)
+    texts = [
+        _in_slice(one, _text(gap, _places(decimals, at_least(gap), limit), True))
+        for one, gap in wide or gaps[:1]
+    ]
+    yield _of_slices(condition, [one for one, _ in wide], texts, gaps, slices)
+
+
+def _in_slice(one: Slice, score: str) -> str:
+    return f"{one.name}: {score} on {one.examples:,} examples"
+
+
+def _of_slices(
+    condition: str,
+    failed: Sequence[Slice],
+    texts: Sequence[str],
+    judged: Sequence[tuple[Slice, Estimate]],
+    slices: Sequence[Slice],
+) -> Check:
+    """texts: of the failed slices, or of the worst one; none: no slice could be judged."""
+    passed = bool(texts) and not failed
+    known = {one.name for one, _ in judged}
+    names = [f"{one.name} ({one.examples:,})" for one in slices if one.name not in known]
+    shown = [f"{'' if failed else 'worst is '}{_some(texts)}"] if texts else []
+    shown += [f"not judged, with their examples: {_some(names)}"] if names else []
+    if failed:
+        condition += f", but not in {_some([one.name for one in failed])}"
+    return Check(condition, passed, "; ".join(shown))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _leads(condition: str, margin: float, challenger: str, other: str, board: Scoreboard) -> Check:

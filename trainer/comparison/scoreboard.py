@@ -11,7 +11,7 @@ the level 1 - 0.05 / k, so that all k cover with 95% confidence (Bonferroni).
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,7 +130,7 @@ class Scoreboard:
         self.metrics = metrics_for(self.family, classes)
         self._samples = samples.draw(outcomes, list(self.metrics.values()))
         self._scores = {
-            name: _scores(outcome, self.metrics.values(), self._samples[name])
+            name: estimates(outcome, self.metrics.values(), self._samples[name], self.decimals)
             for name, outcome in outcomes.items()
         }
         if any(primary.name not in scores for scores in self._scores.values()):
@@ -210,14 +210,21 @@ class Scoreboard:
         return estimate(value, interval, self.decimals(metric))
 
 
-def _scores(
-    outcome: AnyOutcome, metrics: Iterable[Metric], drawn: Mapping[str, Samples]
+def estimates(
+    outcome: AnyOutcome,
+    metrics: Iterable[Metric],
+    drawn: Mapping[str, Samples],
+    places: Callable[[Metric], int],
 ) -> dict[str, Estimate]:
-    estimates = {}
+    """Scores with intervals, by metric, without undefined ones.
+
+    drawn: samples by metric. places: published decimals of a metric.
+    """
+    found = {}
     for metric in metrics:
         value = metric.point(outcome)
         if not math.isnan(value):
             method = METHODS[metric.interval]
             interval = method(metric, outcome, value, drawn[metric.name], LEVEL)
-            estimates[metric.name] = estimate(value, interval, decimals(metric, outcome.labels))
-    return estimates
+            found[metric.name] = estimate(value, interval, places(metric))
+    return found

@@ -9,9 +9,9 @@
 
 import abc
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -40,6 +40,16 @@ class AnyOutcome(abc.ABC):
     @abc.abstractmethod
     def misses(self) -> np.ndarray:
         """(n,) size of each prediction's error, 0 if it is right."""
+
+    def subset(self, rows: np.ndarray) -> Self:
+        """The predictions of some of the examples. rows: (n,) bool or (m,) indices."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        for name, part in parts.items():
+            if isinstance(part, np.ndarray):
+                parts[name] = part[rows]
+            elif isinstance(part, Groups):
+                parts[name] = part.subset(rows)
+        return replace(self, **parts)  # type: ignore[type-var]
 
     def beats(self, other: "AnyOutcome") -> np.ndarray:
         """(n,) bool: this prediction has a smaller error than the other's."""

@@ -6,13 +6,16 @@ from typing import Any
 from trainer.report.contenders import shortened
 from trainer.report.numbers import interval, score
 from trellis_contracts.charts import ACCENT, GUIDE, INK, MUTED, chart, layer, name, number
-from trellis_contracts.leaderboard import Estimate, Leaderboard
+from trellis_contracts.leaderboard import Estimate, Leaderboard, Slices
 
 # Letters of a contender's name. In pixels: a letter in a name, a value and a remark; gaps.
 _LONGEST = 40
 _LETTER, _VALUE, _REMARK = 7.6, 8.6, 6.8
 _GAP = 20
 _WIDTH, _STEP = 1000, 38
+
+MOST_SLICES = 30
+"""Slices of the figure; the table has all of them."""
 
 
 def ranking_forest(board: Leaderboard) -> dict[str, Any]:
@@ -37,6 +40,21 @@ def difference_forest(board: Leaderboard) -> dict[str, Any] | None:
             rows.append(_row(contender.name, estimate, places, remark, False, signed=True))
     title = f"difference of every contender from the winner in {board.primary.title}"
     return _forest(rows, title, guide=0.0) if rows else None
+
+
+def slice_forest(board: Leaderboard, slices: Slices) -> dict[str, Any]:
+    """Scores of one contender in the slices by the primary metric, the largest gaps first."""
+    metric, places = board.primary_metric, board.primary.shown_decimals
+    overall = next(c.metrics[metric].value for c in board.contenders if c.name == slices.of)
+    rows = []
+    for one in slices.slices[:MOST_SLICES]:
+        if found := one.metrics[slices.of].get(metric):
+            remark = f"{one.examples:,} examples"
+            if gap := one.gap:
+                remark += f", gap {score(gap.value, places, True)} {interval(gap, places, True)}"
+            rows.append(_row(one.name, found, places, remark, one.is_worse(board.primary.goal)))
+    title = f"{board.primary.title} of {slices.of} in every slice with its interval"
+    return _forest(rows, title, guide=overall)
 
 
 def _row(

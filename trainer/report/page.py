@@ -23,7 +23,12 @@ from trainer.report.dataset import dataset_section
 from trainer.report.discrimination import roc_section
 from trainer.report.drift import DriftSection, drift_section
 from trainer.report.features import feature_section, importance_section
-from trainer.report.forests import difference_forest, ranking_forest
+from trainer.report.forests import (
+    MOST_SLICES,
+    difference_forest,
+    ranking_forest,
+    slice_forest,
+)
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
 from trainer.report.mistakes import mistake_section
@@ -37,6 +42,7 @@ from trellis_contracts.charts import VERSION, inlined
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.drift import LIMITS
 from trellis_contracts.leaderboard import Leaderboard
+from trellis_contracts.slices import FEW
 from trellis_contracts.training import Training
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -73,6 +79,8 @@ def render(
     figures = {"ranking": ranking_forest(board)}
     if differences := difference_forest(board):
         figures["differences"] = differences
+    if board.slices:
+        figures["slices"] = slice_forest(board, board.slices)
     for section in (*predictions.values(), *trainings, *(tuning for _, tuning, _ in searches)):
         figures |= getattr(section, "figures", {})
     for _, _, hyperparameters in searches:
@@ -117,6 +125,8 @@ def render(
                 if outcome.threshold
             ],
             selected=board.selected,
+            most_slices=MOST_SLICES,
+            few=FEW,
         )
     )
     return page, {"schema": 1, "figures": figures}

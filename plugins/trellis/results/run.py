@@ -36,7 +36,7 @@ from trellis_contracts.columns import REJECTED, WEIGHT
 from trellis_contracts.documents import ContractError, check
 from trellis_contracts.files import F
 from trellis_contracts.layout import metrics, predictions, trained_model
-from trellis_contracts.leaderboard import Leaderboard
+from trellis_contracts.leaderboard import Estimate, Leaderboard
 from trellis_contracts.plan import PlanFile
 from trellis_contracts.training import Training
 from trellis_contracts.trials import Trials
@@ -164,7 +164,7 @@ class LoadedRun:
         for contender in self._board.contenders:
             row = {name: getattr(contender, name) for name in ("name", *columns)}
             for name, score in contender.metrics.items():
-                row |= {name: score.value, f"{name}.low": score.low, f"{name}.high": score.high}
+                row |= _scored(name, score)
             rows.append(row | _parameters(contender.hyperparameters))
         return pd.DataFrame(rows).set_index("name")
 
@@ -194,6 +194,32 @@ class LoadedRun:
         named = ("of", "metric", "examples", "permutations")
         frame.attrs = {name: getattr(found, name) for name in named}
         return frame.set_index("feature")
+
+    def slices(self) -> pd.DataFrame:
+        """A row for each slice of the test split and contender, the largest gaps first.
+
+        Columns: examples, groups (None where none decide the split), judged; gap, gap.low and
+        gap.high: of one training, its score in the slice minus that on all other test examples, by
+        the metric of the ranking; for each metric its value, METRIC.low and METRIC.high. attrs: of,
+        metric, comparisons and level of the gaps. Raises NoRunError if the file has no `slices`.
+        """
+        found = self._board.slices
+        if found is None:
+            raise NoRunError(f"{self.uri} has no slices: the experiment names none")
+        rows = []
+        for one in found.slices:
+            about = {name: getattr(one, name) for name in ("examples", "groups", "judged")}
+            for contender, scores in one.metrics.items():
+                gap = one.gap if contender == found.of else None
+                row = {"slice": one.name, "contender": contender, **about}
+                row |= _scored("gap", gap) if gap else {}
+                for name, score in scores.items():
+                    row |= _scored(name, score)
+                rows.append(row)
+        frame = pd.DataFrame(rows).set_index(["slice", "contender"])
+        named = ("of", "metric", "comparisons", "level")
+        frame.attrs = {name: getattr(found, name) for name in named}
+        return frame
 
     def trials(self, model: str | None = None) -> pd.DataFrame:
         """A row for each trial of the tuning, by its id.
@@ -361,6 +387,10 @@ class LoadedRun:
 
 def _missing(uri: str) -> NoRunError:
     return NoRunError(f"there is no {uri}: the run has not got that far, or it was deleted")
+
+
+def _scored(name: str, score: Estimate) -> dict[str, float]:
+    return {name: score.value, f"{name}.low": score.low, f"{name}.high": score.high}
 
 
 def _parameters(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,10 @@ def places(decimals: int) -> int:
     return max(0, decimals - _NOT_SHOWN)
 
 
-def score(found: Scored, decimals: int) -> str:
-    """A value with its interval: 0.9838 [0.9533, 0.9966]. decimals: of the metric."""
-    value, low, high = (f"{n:.{places(decimals)}f}" for n in (found.value, found.low, found.high))
+def score(found: Scored, decimals: int, signed: bool = False) -> str:
+    """A value with its interval: 0.9838 [0.9533, 0.9966]. decimals: of the metric. signed: with a
+    plus, as of a difference.
+    """
+    shape = f"{'+' if signed else ''}.{places(decimals)}f"
+    value, low, high = (f"{n:{shape}}" for n in (found.value, found.low, found.high))
     return f"{value} [{low}, {high}]"

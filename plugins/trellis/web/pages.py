@@ -211,6 +211,7 @@ def _environment() -> jinja2.Environment:
         "moment": lambda iso: iso[:16].replace("T", " ") if iso else "",
         "usd": lambda amount: f"{amount:,.2f}",
         "score": _score,
+        "gap": functools.partial(_score, signed=True),
         "version": number,
         "places": lambda value, decimals: f"{value:.{places(decimals)}f}",
         "console": console.vertex,
@@ -233,6 +234,6 @@ def _tensorboard(uri: str) -> str:
     return shlex.join([str(program if program.exists() else program.name), "--logdir", str(folder)])
 
 
-def _score(found: Scored, decimals: int) -> str:
+def _score(found: Scored, decimals: int, signed: bool = False) -> str:
     """A line may end before the interval, not within it."""
-    return score(found, decimals).replace(", ", ",\N{NO-BREAK SPACE}")
+    return score(found, decimals, signed).replace(", ", ",\N{NO-BREAK SPACE}")

@@ -15,6 +15,7 @@ from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.metrics.classification import CLASSIFICATION_METRICS
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
+from trellis_contracts.leaderboard import Estimate, Slice, Slices
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 LABELS = np.arange(100) % 2
@@ -320,3 +321,89 @@ def test_too_few_examples_tell_nothing_of_a_recall():
         a_run(["training/1"]), dataset=SimpleNamespace(classes=("healthy", "ill"))
     )
     assert [c.passed for c in decide(gate, run, board, "training/1", {}).checks] == [True]
+
+
+def slices_of(*scores, metric="accuracy"):
+    """Slices by (name, score, gap, examples), with intervals of 0.05 to either side."""
+
+    def estimate(value):
+        return None if value is None else Estimate(value, (value - 0.05, value + 0.05))
+
+    made = [
+        Slice(
+            name=name,
+            by=("site",),
+            examples=examples,
+            judged=examples >= 10,
+            gap=estimate(gap),
+            metrics={"training/1": {} if score is None else {metric: estimate(score)}},
+        )
+        for name, score, gap, examples in scores
+    ]
+    return Slices("training/1", metric, len(made), 0.99, tuple(made))
+
+
+def sliced(gate, slices, board=BOARD):
+    gate = dataclasses.replace(OPEN, learned=False, **gate)
+    return decide(gate, a_run(["training/1"]), board, "training/1", {}, slices)
+
+
+GOOD = ("site = A", 0.9, 0.06, 80)
+POOR = ("site = B", 0.7, -0.2, 80)
+FEW_EXAMPLES = ("site = C", 0.1, None, 9)
+
+
+@pytest.mark.parametrize(
+    ("bound", "poor", "promoted"), [(0.8, POOR, False), (0.7, POOR, True), (0.8, GOOD, True)]
+)
+def test_a_bound_holds_in_every_slice_with_enough_examples(bound, poor, promoted):
+    found = sliced({"slices": {"accuracy": bound}}, slices_of(GOOD, poor, FEW_EXAMPLES))
+    assert found.promoted == promoted
+    (check,) = found.checks
+    assert ("site = B" in found.reason) == (not promoted)
+    assert "site = A" not in found.reason
+    assert "not judged, with their examples: site = C (9)" in check.detail
+
+
+def test_a_bound_of_what_is_minimized_is_the_largest_value():
+    loss = slices_of(("site = A", 0.5, 0.0, 80), ("site = B", 0.9, 0.0, 80), metric="log_loss")
+    assert sliced({"slices": {"loss": 0.9}}, loss).promoted
+    refused = sliced({"slices": {"loss": 0.8}}, loss)
+    assert "site = B" in refused.reason
+    assert "site = A" not in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("gap", "limit", "promoted"),
+    [
+        (-0.2, 0.1, False),  # its interval ends at 0.15 below
+        (-0.14, 0.1, True),  # at 0.09
+        (-0.04, 0.0, True),
+        (-0.06, 0.0, False),
+        (0.2, 0.1, True),  # better than elsewhere
+    ],
+)
+def test_a_gap_is_refused_if_its_whole_interval_is_beyond_the_limit(gap, limit, promoted):
+    slices = slices_of(GOOD, ("site = B", 0.7, gap, 80), FEW_EXAMPLES)
+    found = sliced({"slices_gap": limit}, slices)
+    assert found.promoted == promoted
+    assert ("site = B" in found.reason) == (not promoted)
+
+
+def test_a_gap_of_what_is_minimized_is_refused_if_it_is_above_the_limit():
+    labels = np.arange(100.0)
+    board = Scoreboard({"training/1": ValueOutcome(labels, labels + 1)}, REGRESSION_METRICS["rmse"])
+    for gap, promoted in ((0.2, False), (-0.2, True)):
+        slices = slices_of(("site = B", 0.7, gap, 80), metric="rmse")
+        assert sliced({"slices_gap": 0.1}, slices, board).promoted == promoted
+
+
+@pytest.mark.parametrize("gate", [{"slices": {"accuracy": 0.8}}, {"slices_gap": 0.1}])
+def test_a_gate_of_slices_refuses_if_none_can_be_judged(gate):
+    found = sliced(gate, slices_of(FEW_EXAMPLES, ("site = D", None, None, 80)))
+    assert not found.promoted
+    assert "site = C (9), site = D (80)" in found.checks[0].detail
+
+
+def test_without_a_bound_of_slices_they_decide_nothing():
+    assert sliced({}, slices_of(POOR)).checks == []

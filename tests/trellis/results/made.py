@@ -94,6 +94,40 @@ def a_board(*contenders, promoted=True, fingerprint="3f2a"):
     }
 
 
+def _estimate(value, low, high):
+    return {"value": value, "interval": [low, high]}
+
+
+SLICES = {
+    "of": "training/1",
+    "metric": "accuracy",
+    "comparisons": 1,
+    "level": 0.95,
+    "slices": [
+        {
+            "name": "site = b",
+            "by": ["site"],
+            "examples": 20,
+            "judged": True,
+            "gap": _estimate(-0.45, -0.7, -0.2),
+            "metrics": {
+                "training/1": {"accuracy": _estimate(0.5, 0.3, 0.7)},
+                "baselines/bqml": {"accuracy": _estimate(0.8, 0.7, 0.9)},
+            },
+        },
+        {
+            "name": "site = c",
+            "by": ["site"],
+            "examples": 5,
+            "judged": False,
+            "gap": None,
+            "metrics": {"training/1": {}, "baselines/bqml": {}},
+        },
+    ],
+}
+"""Slices of a leaderboard, one of them too small."""
+
+
 def a_leaderboard(*contenders, **others):
     """The board of `a_board` in its class."""
     return Leaderboard.from_document(a_board(*contenders, **others))

@@ -18,7 +18,7 @@ from tests.trellis.results.a_run import (
     TRAINED,
     predictions,
 )
-from tests.trellis.results.made import a_board, a_contender, a_deployment, a_plan_of
+from tests.trellis.results.made import SLICES, a_board, a_contender, a_deployment, a_plan_of
 from trellis.results.selection import NoRunError
 
 
@@ -119,6 +119,28 @@ def test_a_run_without_a_search_has_no_trials(run, client, put, digits, bucket):
     put("digits/runs/r/plan.json", plan)
     with pytest.raises(NoRunError, match="the experiment is without `tune`"):
         trellis.load_run(run, client).trials()
+
+
+def test_slices_are_of_every_contender_and_gaps_of_one(run, client, put):
+    with pytest.raises(NoRunError, match="has no slices"):
+        trellis.load_run(run, client).slices()
+    first = a_contender("training/1", 0.9, 0.8, 0.95, rank=1, training=TRAINED)
+    board = a_board(first, a_contender("baselines/bqml", 0.8, 0.7, 0.9, rank=2))
+    board |= {"slices": SLICES}
+    put("digits/runs/r/leaderboard/leaderboard.json", board)
+    found = trellis.load_run(run, client).slices()
+    assert found.index.names == ["slice", "contender"]
+    worst = found.loc[("site = b", "training/1")]
+    assert worst[["accuracy", "accuracy.low", "accuracy.high"]].tolist() == [0.5, 0.3, 0.7]
+    assert worst[["gap", "gap.low", "gap.high", "examples"]].tolist() == [-0.45, -0.7, -0.2, 20]
+    assert pd.isna(found.loc[("site = b", "baselines/bqml"), "gap"])
+    assert not found.loc[("site = c", "training/1"), "judged"]
+    assert found.attrs == {
+        "of": "training/1",
+        "metric": "accuracy",
+        "comparisons": 1,
+        "level": 0.95,
+    }
 
 
 def test_importance_is_of_the_selected_training(run, client, put):

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.trellis.results.made import (
+    SLICES,
     a_board,
     a_contender,
     a_deployment,
@@ -58,6 +59,15 @@ def page(get):
         return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", answer.text)))
 
     return page
+
+
+def test_the_page_of_a_run_has_its_slices(google, digits, add, bucket, page):
+    add(a_run(digits, "r", a_board(), bucket=bucket))
+    board = a_board() | {"slices": SLICES}
+    write_files(google.buckets, a_plan_of(digits, "r", bucket), board)
+    text = page("/trellis/experiments/digits/runs/r")
+    assert "site = b 20 0.5000 [0.3000, 0.7000] -0.4500 [-0.7000, -0.2000]" in text
+    assert "site = c 5 – not judged" in text  # noqa: RUF001 (an en dash in a table's cell)
 
 
 def test_on_google_cloud_tensorboard_reads_the_bucket(
@@ -243,6 +253,7 @@ def test_what_a_run_says_is_text(google, digits, add, bucket, get):
     hostile = digits.model_copy(update={"owner": HOSTILE, "about": HOSTILE})
     board = a_board(a_contender("training/1", 0.9, 0.8, 1, hyperparameters={HOSTILE: HOSTILE}))
     board["promotion"]["reason"] = HOSTILE
+    board["slices"] = {**SLICES, "slices": [SLICES["slices"][0] | {"name": HOSTILE}]}
     for folder in ("a", "b"):
         add(a_run(hostile, folder, board, failure=HOSTILE, tags=[HOSTILE], bucket=bucket))
         plan = a_plan_of(hostile, folder, bucket)

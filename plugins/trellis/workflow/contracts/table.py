@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from trellis.workflow.contracts import frozen_columns
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
@@ -56,8 +57,6 @@ KINDS = {
     "ARRAY<INT64>": "sequence",
     "ARRAY<FLOAT64>": "sequence",
 }
-# Types of the columns kept beside them; a Parquet file holds these as they are.
-_KEPT = (tuple(KINDS), "what is kept is a plain value or an ARRAY of numbers; CAST it in a query")
 _KEY_TYPES = ("STRING", "INT64")
 _CLASS_TYPES = ("STRING", "INT64", "BOOL")
 _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
@@ -263,31 +262,33 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
         column = by_name.get((name or "").lower())
         if column is None:
             hint = did_you_mean(name or "", _names(known))
-            problems.append(f"source.{role}: there is no column '{name}'; {hint}")
+            problems.append(f"{role}: there is no column '{name}'; {hint}")
             return Column(name or "", types[0])
         if column.type not in types:
             expected = ", ".join(types)
-            problems.append(f"source.{role}: '{name}' is {column.type}, {why} ({expected})")
+            problems.append(f"{role}: '{name}' is {column.type}, {why} ({expected})")
         return column
 
     regression = experiment.task == REGRESSION
-    key = find("key", wanted.key_, _KEY_TYPES, "a key is text or a whole number")
-    label = find("label", wanted.label, *_LABELS.get(experiment.task, _ONE_CLASS))
+    key = find("source.key", wanted.key_, _KEY_TYPES, "a key is text or a whole number")
+    label = find("source.label", wanted.label, *_LABELS.get(experiment.task, _ONE_CLASS))
     partition = None
     if wanted.partition is not None:
         why = "a run's interval selects days or moments"
-        partition = find("partition", wanted.partition, PARTITION_TYPES, why)
+        partition = find("source.partition", wanted.partition, PARTITION_TYPES, why)
     split_by = None
     if wanted.split.decided_by is not None:
         types, why = _DECIDING[type(wanted.split)]
-        role = f"split.{wanted.split.opening[0]}"
+        role = f"source.split.{wanted.split.opening[0]}"
         split_by = find(role, wanted.split.decided_by, types, why)
     weight = None
     if wanted.weight is not None:
-        weight = find("weight", wanted.weight, _NUMBER_TYPES, "a weight is a number")
+        weight = find("source.weight", wanted.weight, _NUMBER_TYPES, "a weight is a number")
     roles = (key, label, partition, weight, split_by)
     features = _features(experiment, known, by_name, roles, problems)
-    kept = [find(f"keep[{n}]", name, *_KEPT) for n, name in enumerate(wanted.keep)]
+    texts = {feature.name.lower(): feature.kind == "categorical" for feature in features}
+    texts[label.name.lower()] = not regression
+    kept = frozen_columns.find(experiment, find, texts)
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
     taken = (*_reserved(split_by, weight), *(feature.column.lower() for feature in features))

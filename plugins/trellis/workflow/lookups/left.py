@@ -60,8 +60,8 @@ def automl_input(plan: Plan, platform: Platform) -> None:
 
 
 def snapshot_to_check(plan: Plan, platform: Platform) -> None:
-    """The frozen rows, unless they have passed their checks before."""
-    if not _exists(platform, layout.dataset_columns(plan.dataset.uri)):
+    """The frozen rows, unless they have passed their checks before and are not divided anew."""
+    if plan.experiment.slices or not _exists(platform, layout.dataset_columns(plan.dataset.uri)):
         snapshot(plan, platform)
 
 

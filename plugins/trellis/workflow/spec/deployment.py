@@ -94,6 +94,18 @@ class Gate(Section):
         ge=0,
         le=1,
     )
+    slices: Bounds = key(
+        "bounds by metric, as in `require`, that each of the experiment's `slices` with 10 or more "
+        "examples must meet",
+        {},
+    )
+    slices_gap: float | None = key(
+        "how much worse than on all other test examples it may be in a slice, by the primary "
+        "metric: refused if the whole interval of a gap is beyond it; the intervals of all gaps "
+        "hold together at 95%; null: not checked",
+        None,
+        ge=0,
+    )
     learned: bool = key(
         "true: it must have learned something: its predictions vary, and are better than chance in "
         "their order or their loss; false: the other conditions decide alone",

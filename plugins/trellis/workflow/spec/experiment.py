@@ -24,11 +24,13 @@ from trellis.workflow.spec.quantities import (
     Form,
     Object,
     Scalar,
+    SliceEntry,
 )
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import Source
 from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
+from trellis_contracts.slices import MOST_ENTRIES
 
 
 class Train(Section):
@@ -149,6 +151,12 @@ class Experiment(Section):
         {},
     )
     baselines: Baselines = key("models that the trainings must beat", Baselines())
+    slices: list[SliceEntry] = key(
+        "columns, features or not, by whose values the test split is divided: every contender is "
+        "scored in each part, and the training in its gap to all others",
+        [],
+        max_length=MOST_ENTRIES,
+    )
     deploy: Deploy | None = key(
         "conditions and steps of serving the selected training; left out: it is not served", None
     )

@@ -164,7 +164,8 @@ def _expected(annotation: Any, metadata: Iterable[Any] = ()) -> str:
         if isinstance(rule, annotated_types.MinLen):
             text += ", not empty"
         elif isinstance(rule, annotated_types.MaxLen):
-            text += f", up to {rule.max_length} characters"
+            what = "values" if get_origin(kind) is list else "characters"
+            text = text.removesuffix(" of values") + f", up to {rule.max_length} {what}"
         elif pattern := getattr(rule, "pattern", None):
             text += f" that matches {pattern}"
     low, high = _bounds(rules)

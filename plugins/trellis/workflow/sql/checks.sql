@@ -93,6 +93,13 @@ SELECT
 {% if numbers %}
   (SELECT AS STRUCT * FROM together) AS together,
 {% endif %}
+{% if slices %}
+  [
+{% for slice in slices %}
+    COUNT(DISTINCT {{ slice }}){{ "," if not loop.last }}
+{% endfor %}
+  ] AS slices,
+{% endif %}
 {% if regression %}
   MIN(IF(split = 'train', label, NULL)) AS label_least,
   MAX(IF(split = 'train', label, NULL)) AS label_most,

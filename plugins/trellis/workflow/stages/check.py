@@ -20,6 +20,7 @@ from trellis.workflow.stages import (
     image_checks,
     job_messages,
     linear_checks,
+    slice_checks,
     split_checks,
     training_checks,
     weight_checks,
@@ -49,6 +50,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     def passed(context: Any) -> str | None:
         plan = plans.load(experiment, platform, context["run_id"])
         columns = layout.dataset_columns(plan.dataset.uri)
+        if plan.experiment.slices:
+            # The run that passed the rows may have divided them by others.
+            return None
         found = documents.find(platform, "columns", columns)
         return None if found is None else f"This dataset has passed its checks: {columns}"
 
@@ -86,6 +90,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         alone=plan.table.of_baselines(),
         numbers=linear_checks.numbers(plan.table),
         cells=data_checks.MOST_CELLS,
+        slices=slice_checks.counted(plan.experiment, plan.table),
         most_labels=3 * MOST_CLASSES if plan.experiment.task != MULTILABEL else MOST_SETS,
     )
     limit = queries.limit(plan.query_bytes, queries.CHECK)
@@ -132,6 +137,7 @@ def evaluate(
         problems += training_checks.too_many_classes(experiment, len(found))
     automl = experiment.baselines.automl is not None
     problems += weight_checks.judge(row, plan.table, automl)
+    problems += slice_checks.judge(row, experiment)
     if plan.table.images:
         refused, warned = image_checks.of_rows(row, experiment.source.most_rejected)
         problems, warnings = [*problems, *refused], [*warnings, *warned]

@@ -1,6 +1,6 @@
 """Validates the section `deploy` against the task, the baselines and the machines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from trellis.workflow.spec.deployment import Deploy, Gate
@@ -19,7 +19,9 @@ def problems(experiment: Experiment) -> list[Problem]:
     if deploy is None:
         return []
     return [
-        *_require(deploy.gate, experiment.task),
+        *_bounds(deploy.gate.require, "require", experiment.task),
+        *_bounds(deploy.gate.slices, "slices", experiment.task),
+        *_slices(deploy.gate, experiment),
         *_recall(deploy.gate, experiment.task),
         *_baselines(deploy.gate, experiment.baselines.count),
         *_approval(experiment, deploy),
@@ -52,12 +54,12 @@ def _approval(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
             )
 
 
-def _require(gate: Gate, task: str) -> Iterator[Problem]:
+def _bounds(bounds: Mapping[str, float], key: str, task: str) -> Iterator[Problem]:
     # Another problem names a task that there is not.
     tasks = [task] if task in TASKS else ALL
     known = [n for n, m in metrics.METRICS.items() if {*tasks} & {*m.tasks}]
-    for metric, bound in gate.require.items():
-        where = ("deploy", "gate", "require", metric)
+    for metric, bound in bounds.items():
+        where = ("deploy", "gate", key, metric)
         if metric not in known:
             message = f"unknown metric '{metric}' of {task}; "
             yield Problem(where, message + did_you_mean(metric, known))
@@ -72,6 +74,14 @@ def _require(gate: Gate, task: str) -> Iterator[Problem]:
                 where,
                 f"got {bound}; expected a number above 0, at most 1, the lower bound",
             )
+
+
+def _slices(gate: Gate, experiment: Experiment) -> Iterator[Problem]:
+    asked = {"slices": bool(gate.slices), "slices_gap": gate.slices_gap is not None}
+    for name, is_asked in asked.items():
+        if is_asked and not experiment.slices:
+            message = "there are no `slices` to judge: name the columns, as in `slices: [site]`"
+            yield Problem(("deploy", "gate", name), message)
 
 
 def _recall(gate: Gate, task: str) -> Iterator[Problem]:
@@ -91,5 +101,6 @@ def _baselines(gate: Gate, baselines: int) -> Iterator[Problem]:
     elif gate.margin and not to_beat:
         yield Problem((*where, "margin"), "has no effect: there are no baselines to beat")
     served = gate.tolerance is not None or gate.improvement is not None
-    if not gate.require and not to_beat and not served:
+    of_slices = gate.slices or gate.slices_gap is not None
+    if not gate.require and not to_beat and not served and not of_slices:
         yield Problem(where, "accepts every model: name a metric in `require`")

@@ -17,6 +17,7 @@ from trellis.workflow.validation import (
     layers,
     other_models,
     own_file,
+    slices,
 )
 from trellis.workflow.validation.machines import machine_problems, queue_problems
 from trellis_contracts import metrics
@@ -43,6 +44,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *other_models.problems(experiment, catalog),
         *_machines(experiment),
         *_baselines(experiment),
+        *slices.problems(experiment.slices),
     ]
 
 

@@ -1,0 +1,61 @@
+"""The report's section on slices: every one in the tables, the largest gaps in the figure."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.trainer.report.test_page import Page, report
+from trainer.report.forests import MOST_SLICES
+
+KEPT = [{"name": "site", "column": "site"}]
+
+
+@pytest.fixture
+def sliced(run_folder, classifier):
+    """A function that makes the report of a run on 600 examples with these sites."""
+
+    def make(sites, skill=3.0):
+        random = np.random.default_rng(1)
+        labels = random.integers(0, 3, 600)
+        run = run_folder(labels, ["a", "b", "c"])
+        run.contender(1, classifier(labels, 3, skill=skill, seed=2))
+        run.contender(2, classifier(labels, 3, skill=1, seed=3))
+        run.frozen({"site": sites(random)})
+        run.plan({"configuration": {"slices": ["site"]}, "table": run.table | {"kept": KEPT}})
+        page = report(run)
+        return page, json.loads((run.path / "leaderboard" / "figures.json").read_text())
+
+    return make
+
+
+def test_every_slice_has_its_score_and_gap(sliced):
+    page, _ = sliced(lambda random: random.choice(["north", "<b>south", ""], 600))
+    found = Page(page)
+    assert "#slices" in found.values("href")
+    for name in ("site = north", "site = <b>south", "site = ''"):
+        assert found.text.count(name) >= 3  # in the figure and in both tables
+    assert "Of 3 gaps" in found.text
+
+
+def test_a_slice_of_few_examples_is_not_judged(sliced):
+    page, _ = sliced(lambda random: ["rare"] * 4 + ["north"] * 300 + ["south"] * 296)
+    text = Page(page).text
+    assert "site = rare not judged 4" in text
+
+
+def test_the_figure_has_the_largest_gaps_and_the_table_all(sliced):
+    page, figures = sliced(lambda random: random.choice([f"s{n:02d}" for n in range(40)], 600))
+    drawn = json.dumps(figures["figures"]["slices"])
+    shown = {name for name in (f"site = s{n:02d}" for n in range(40)) if f'"{name}"' in drawn}
+    assert len(shown) == MOST_SLICES
+    text = Page(page).text
+    assert f"first {MOST_SLICES} of 40 slices" in text
+    assert all(f"site = s{n:02d}" in text for n in range(40))
+
+
+def test_without_slices_there_is_no_section(run_folder, classifier):
+    labels = np.random.default_rng(1).integers(0, 3, 60)
+    run = run_folder(labels, ["a", "b", "c"])
+    run.contender(1, classifier(labels, 3, skill=3, seed=2))
+    assert "#slices" not in Page(report(run)).values("href")

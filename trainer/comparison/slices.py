@@ -1,0 +1,205 @@
+"""Scores in parts of the test split, and the gap of a training in each part to all other examples.
+
+The columns to divide by are read from the frozen rows by key, so that they need be no features.
+Each part has the intervals of the whole split (`intervals`), of its own examples or groups. The gap
+of a part is the score in it minus the score on all other test examples. Its interval combines the
+intervals of both by the square-and-add rule (Newcombe, Statistics in Medicine 17, 1998; Zou &
+Donner, Statistics in Medicine 27, 2008), which holds if the two are independent, and is wider than
+needed if the same groups are in both and vary alike. Gaps are many, and the largest one is looked
+at: with k of them, each interval has the level 1 - 0.05 / k, so that all cover with 95% confidence
+(Bonferroni). A part and its complement have the same gap, which counts once.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from trainer import storage
+from trainer.comparison import samples
+from trainer.comparison.held_out_split import HeldOutSplit
+from trainer.comparison.intervals import LEVEL, METHODS, Interval
+from trainer.comparison.run_folder import Run
+from trainer.comparison.scoreboard import Scoreboard, estimate, estimates
+from trainer.metrics.metric import Metric
+from trainer.metrics.outcome import AnyOutcome
+from trellis_contracts import layout
+from trellis_contracts.leaderboard import Estimate, Slice, Slices
+from trellis_contracts.slices import FEW, MOST_VALUES, SliceBy, frozen_column
+
+
+class SlicesError(ValueError):
+    """The test split cannot be divided; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A slice of the test split. by: the columns. rows: (n,) bool, its examples."""
+
+    name: str
+    by: tuple[str, ...]
+    rows: np.ndarray
+
+
+def read(run: Run, split: HeldOutSplit) -> list[Part]:
+    """Divide the test split as the experiment's `slices` say; [] without any.
+
+    Raises SlicesError if the frozen rows are gone, lack a column or an example, or have too many
+    values.
+    """
+    entries = [SliceBy.parse(one) for one in run.plan.configuration.get("slices", ())]
+    if not entries:
+        return []
+    columns = {name: _frozen(run, name) for entry in entries for name in entry.names}
+    rows = _rows(run.dataset_uri, sorted({*columns.values()}), split.keys)
+    values = {column: rows[column].to_pylist() for column in rows.column_names}
+    return [
+        part
+        for entry in entries
+        for part in _parts(entry, [values[columns[name]] for name in entry.names])
+    ]
+
+
+def measure(
+    parts: list[Part], outcomes: Mapping[str, AnyOutcome], board: Scoreboard, of: str
+) -> Slices:
+    """Score every contender in every part, and the gaps of one of them by the primary metric.
+
+    outcomes: by contender, with the same examples in the same order. of: whose gaps.
+    """
+    primary, outcome = board.primary, outcomes[of]
+    judged = [part for part in parts if is_judged(outcome.subset(part.rows))]
+    compared = [part for part in judged if _is_comparable(part, outcome, primary)]
+    comparisons = len({_division(part.rows) for part in compared})
+    level = 1 - (1 - LEVEL) / max(1, comparisons)
+    gaps = {id(part): _gap(part, outcome, board, level) for part in compared}
+    found = [
+        Slice(
+            name=part.name,
+            by=part.by,
+            examples=int(np.count_nonzero(part.rows)),
+            groups=outcome.groups.subset(part.rows).count if outcome.groups else None,
+            judged=part in judged,
+            gap=gaps.get(id(part)),
+            metrics=_scores(part, outcomes, board),
+        )
+        for part in parts
+    ]
+    found.sort(key=lambda one: _by_gap(one.gap, primary.sign))
+    return Slices(of, primary.name, comparisons, round(level, 6), tuple(found))
+
+
+def is_judged(outcome: AnyOutcome) -> bool:
+    """Whether the examples of a slice suffice to judge it."""
+    return len(outcome.labels) >= FEW
+
+
+def _by_gap(gap: Estimate | None, sign: int) -> tuple[float, float]:
+    """Sort key: the largest gaps first, of equal ones the worse; those without a gap last."""
+    if gap is None:
+        return math.inf, 0.0
+    return -abs(gap.value), sign * gap.value
+
+
+def _is_comparable(part: Part, outcome: AnyOutcome, metric: Metric) -> bool:
+    """Whether both the part and the others suffice, and both have the metric."""
+    others = outcome.subset(~part.rows)
+    if not is_judged(others):
+        return False
+    return not any(math.isnan(metric.point(one)) for one in (outcome.subset(part.rows), others))
+
+
+def _division(rows: np.ndarray) -> bytes:
+    """Identifies the division into a part and the others, whichever of the two is named."""
+    return (rows ^ rows[0]).tobytes()
+
+
+def _gap(part: Part, outcome: AnyOutcome, board: Scoreboard, level: float) -> Estimate:
+    metric, decimals = board.primary, board.decimals(board.primary)
+    inside, outside = (
+        _with_interval(outcome.subset(rows), metric, level) for rows in (part.rows, ~part.rows)
+    )
+    # Of rounded values, so that the table adds up.
+    value = round(inside[0], decimals) - round(outside[0], decimals)
+    return estimate(value, difference_interval(inside, outside), decimals)
+
+
+def difference_interval(
+    one: tuple[float, Interval], other: tuple[float, Interval]
+) -> tuple[float, float]:
+    """The square-and-add interval of the difference of two independent scores, each with its own
+    interval of the same level.
+    """
+    (value, (low, high)), (than, (least, most)) = one, other
+    # A score may lie outside its own interval by the bootstrap.
+    below, above = max(0.0, value - low), max(0.0, high - value)
+    under, over = max(0.0, than - least), max(0.0, most - than)
+    return value - than - math.hypot(below, over), value - than + math.hypot(above, under)
+
+
+def _with_interval(outcome: AnyOutcome, metric: Metric, level: float) -> tuple[float, Interval]:
+    drawn = samples.draw({"": outcome}, [metric])[""][metric.name]
+    value = metric.point(outcome)
+    # Slices are small, and percentiles of a mean of few skewed errors are too narrow.
+    method = metric.interval if metric.terms is None else "studentized bootstrap"
+    return value, METHODS[method](metric, outcome, value, drawn, level)
+
+
+def _scores(
+    part: Part, outcomes: Mapping[str, AnyOutcome], board: Scoreboard
+) -> dict[str, dict[str, Estimate]]:
+    """The contenders' scores in the part, without undefined ones."""
+    inside = {name: outcome.subset(part.rows) for name, outcome in outcomes.items()}
+    drawn = samples.draw(inside, list(board.metrics.values()))
+    return {
+        name: estimates(outcome, board.metrics.values(), drawn[name], board.decimals)
+        for name, outcome in inside.items()
+    }
+
+
+def _parts(entry: SliceBy, columns: list[list]) -> Iterator[Part]:
+    """The slices of an entry, in the order of their values. columns: each one's values."""
+    values = list(zip(*columns, strict=True))
+    named = {one: entry.name(one) for one in dict.fromkeys(values)}
+    names = np.array([named[one] for one in values], dtype=object)
+    found = sorted({*named.values()})
+    if len(found) > MOST_VALUES:
+        raise SlicesError(
+            f"slices: {' and '.join(entry.names)} divides the test split into {len(found)} slices, "
+            f"at most {MOST_VALUES} can be compared: group the values, or leave it out"
+        )
+    for name in found:
+        yield Part(name, entry.names, names == name)
+
+
+def _frozen(run: Run, name: str) -> str:
+    try:
+        return frozen_column(run.plan.table, name)
+    except KeyError:
+        raise SlicesError(f"slices: the frozen rows have no column {name!r}") from None
+
+
+def _rows(dataset: str, columns: list[str], keys: np.ndarray) -> pa.Table:
+    """The columns of the frozen rows with these keys, in their order."""
+    folder = storage.local_path(layout.source(dataset))
+    files = sorted(folder.glob(layout.ROWS))
+    if not files:
+        raise SlicesError(
+            f"slices: the frozen rows of this dataset are no longer in {layout.source(dataset)}: "
+            "put them back, or leave `slices` out"
+        )
+    read = [*dict.fromkeys(["key", *columns])]
+    rows = pa.concat_tables(
+        pq.read_table(file, columns=read, filters=[("split", "=", "test")]) for file in files
+    )
+    places = pc.index_in(pa.array(keys, pa.string()), value_set=rows["key"].cast(pa.string()))
+    if places.null_count:
+        raise SlicesError(
+            f"slices: {places.null_count:,} of {len(keys):,} test examples are not among the "
+            f"frozen rows in {layout.source(dataset)}"
+        )
+    return rows.select(columns).take(places)
