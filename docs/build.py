@@ -1,7 +1,7 @@
 """Collects the site's pages in .local/docs, from which `make docs` builds the site.
 
-Beside the pages of this folder these are the reference, as the program prints it, and contributing
-and changelog from the repository's root: nothing is checked in twice. Fails if a page names a file
+Beside the pages of this folder these are the reference, as the program prints it, contributing and
+changelog from the repository's root, and the table of what ends soon: nothing is checked in twice. Fails if a page names a file
 that does not exist, if a README links to one, or if a page is not in the navigation. Runs in the
 airflow environment.
 """
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from trellis.doctor import endings
 from trellis.workflow.spec import reference
 from trellis_contracts.catalog import load as load_catalog
 
@@ -41,6 +42,8 @@ def main() -> int:
         # Links to docs/ lead from the root to where the page now lies.
         text = text.replace("](docs/", "](").replace("](CHANGELOG", "](changelog")
         (PAGES / name.lower()).write_text(text)
+    page = PAGES / "deprecations.md"
+    page.write_text(page.read_text().replace("<!-- endings -->", "\n".join(_endings())))
     wrong = [*_files_named(PAGES.rglob("*.md")), *_links(ROOT.glob("*.md"))]
     wrong += _outside_navigation(PAGES.rglob("*.md"))
     wrong += _links(ROOT.glob("*/README.md"))
@@ -62,6 +65,15 @@ def _reference() -> Iterator[str]:
         for section, rows in tables.items():
             yield f"\n### {section}" if section else ""
             yield from ["", "| name | meaning | values |", "|---|---|---|", *rows]
+
+
+def _endings() -> Iterator[str]:
+    """What ends within two years, as a table."""
+    yield from ["| what ends | when | used for | what to do | source |", "|---|---|---|---|---|"]
+    for each in endings.load():
+        use = each.used_for or ": ".join(filter(None, ["nothing", each.unused]))
+        pages = ", ".join(f"[{title}]({address})" for title, address in each.sources.items())
+        yield f"| {' | '.join(map(_cell, (each.what, each.time, use, each.do)))} | {pages} |"
 
 
 def _cell(text: str) -> str:

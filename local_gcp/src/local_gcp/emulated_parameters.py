@@ -72,6 +72,7 @@ METHODS: Mapping[str, Message] = {
     # One page; quotas here have what both views show.
     "consumerQuotaMetrics.list": Message("", "pageSize pageToken view"),
     "environments.list": Message("", "pageSize pageToken"),  # one page
+    "imageVersions.list": Message("includePastReleases", "pageSize pageToken"),  # one page
     "getIamPolicy": Message("", "options.requestedPolicyVersion"),  # of policies as they are kept
     "services.batchGet": Message("names"),
     "skus.list": Message("pageSize pageToken", defaults={"currencyCode": "USD"}),

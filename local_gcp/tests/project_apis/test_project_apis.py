@@ -155,6 +155,16 @@ def test_environments_of_the_file(ask, differs):
     assert ask("GET", url)[1]["environments"] == [{"name": f"{parent}/lab", "state": "RUNNING"}]
 
 
+def test_builds_of_composer_in_the_file(ask, differs):
+    parent = f"{PROJECT}/locations/us-central1/imageVersions"
+    url = f"https://composer.googleapis.com/v1/{parent}"
+    assert ask("GET", url) == (200, {})
+    differs(resources={f"{parent}/new": {}, f"{parent}/old": {"creationDisabled": True}})
+    new, old = {"imageVersionId": "new"}, {"imageVersionId": "old", "creationDisabled": True}
+    assert ask("GET", url)[1]["imageVersions"] == [new]
+    assert ask("GET", f"{url}?includePastReleases=true")[1]["imageVersions"] == [new, old]
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"disabled": []}'])
 def test_a_file_that_is_wrong_is_named(ask, local_gcp, text):
     file = local_gcp.home / "project.json"

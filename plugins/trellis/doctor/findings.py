@@ -16,6 +16,15 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Notice:
+    """Something to know, which hinders no run today. Fields as those of a Finding."""
+
+    problem: str
+    why: str
+    fix: str
+
+
+@dataclass(frozen=True)
 class Passed:
     """A note of a diagnosis without findings."""
 
@@ -30,8 +39,8 @@ class NoAccess:
     fix: str
 
 
-Result = Finding | Passed | NoAccess
-DiagnosisFunction = Callable[[Target], Iterator[Finding | Passed]]
+Result = Finding | Notice | Passed | NoAccess
+DiagnosisFunction = Callable[[Target], Iterator[Finding | Notice | Passed]]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import TextIO
 from trellis.doctor.diagnoses import (
     airflow,
     apis,
+    endings,
     images,
     key,
     network,
@@ -16,7 +17,7 @@ from trellis.doctor.diagnoses import (
     quotas,
     tables,
 )
-from trellis.doctor.findings import Diagnosis, Finding, NoAccess, Passed, Result
+from trellis.doctor.findings import Diagnosis, Finding, NoAccess, Notice, Passed, Result
 from trellis.doctor.report import text
 from trellis.doctor.target import Target
 from trellis.google_api import RefusedError
@@ -39,13 +40,14 @@ DIAGNOSES: Sequence[Diagnosis] = (
     Diagnosis("Quotas: Vertex AI", quotas.vertex, "roles/servicemanagement.quotaViewer"),
     Diagnosis("Quotas: Dataflow", quotas.dataflow, "roles/compute.viewer"),
     Diagnosis("Prices", prices.diagnose, ""),
+    Diagnosis("What ends soon", endings.diagnose, ""),
 )
 
 
 def diagnose(
     target: Target, out: TextIO, diagnoses: Sequence[Diagnosis] = DIAGNOSES
 ) -> list[Finding]:
-    """Run the diagnoses; print a line for each at its end, then findings and missing roles."""
+    """Run the diagnoses; print a line for each at its end, then findings, notices, missing roles."""
     results: list[Result] = []
     for diagnosis in diagnoses:
         print(f"{diagnosis.title:<26}", end="", file=out, flush=True)
@@ -56,6 +58,8 @@ def diagnose(
     for number, finding in enumerate(findings, start=1):
         print(text(f"{number}. ", finding.problem, finding.why, finding.fix), file=out)
     for each in results:
+        if isinstance(each, Notice):
+            print(text("-  ", each.problem, each.why, each.fix), file=out)
         if isinstance(each, NoAccess):
             print(text("?  ", each.problem, _NO_ACCESS, each.fix), file=out)
     return findings
@@ -72,7 +76,10 @@ def _line(results: Sequence[Result]) -> str:
         return f"{found} to fix"
     if any(isinstance(each, NoAccess) for each in results):
         return "no access"
-    return f"good  {'; '.join(each.text for each in results if isinstance(each, Passed))}"
+    notes = [each.text for each in results if isinstance(each, Passed)]
+    if noted := sum(isinstance(each, Notice) for each in results):
+        notes.insert(0, f"{noted} to know, see below")
+    return f"good  {'; '.join(notes)}"
 
 
 def _results(diagnosis: Diagnosis, target: Target) -> Iterator[Result]:

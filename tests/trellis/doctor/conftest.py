@@ -19,6 +19,7 @@ KEY = f"projects/{PROJECT}/locations/{REGION}/keyRings/lab/cryptoKeys/lab"
 NETWORK = f"projects/{NUMBER}/global/networks/lab"
 SUBNETWORK = f"projects/{PROJECT}/regions/{REGION}/subnetworks/lab"
 COMPOSER = f"projects/{PROJECT}/locations/{REGION}/environments/lab"
+BUILDS = f"projects/{PROJECT}/locations/{REGION}/imageVersions/composer-3-airflow-"
 
 AGENTS = [
     "service-{}@gcp-sa-aiplatform",

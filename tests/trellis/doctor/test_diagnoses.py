@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.trellis.doctor.conftest import COMPOSER, KEY, NETWORK, SUBNETWORK, composer
+from tests.trellis.doctor.conftest import BUILDS, COMPOSER, KEY, NETWORK, SUBNETWORK, composer
 from trellis.doctor.diagnoses import airflow, prices
 from trellis.doctor.runner import DIAGNOSES, diagnose
 
@@ -121,6 +121,47 @@ def test_a_table_that_is_elsewhere_or_cannot_be_read(target, plant):
     )
     plant(missing_permissions=["bigquery.tables.getData"])
     assert "--role=roles/bigquery.dataViewer" in found(target(), "Source tables")[0]
+
+
+def builds(**disabled):
+    """Composer's builds by number; of each, what it is disabled for."""
+    return {
+        f"{BUILDS}{number}": {f"{what}Disabled": True for what in whats}
+        for number, whats in disabled.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("listed", "problem", "fix"),
+    [
+        ({"3.3.1-build.0": []}, None, None),
+        # A list that is empty says nothing about one build.
+        ({}, None, None),
+        (
+            {"3.3.1-build.0": ["creation"], "3.3.1-build.9": [], "3.3.1-build.10": []},
+            "with which Composer makes no environment",
+            "--image-version=composer-3-airflow-3.3.1-build.10",
+        ),
+        # One that is gone from the list, too; later builds with which none is made are no way out.
+        (
+            {"3.3.2-build.4": ["creation"], "3.10.0-build.1": [], "3.9.0-build.7": []},
+            "with which Composer makes no environment",
+            "--image-version=composer-3-airflow-3.10.0-build.1",
+        ),
+        (
+            {"3.3.1-build.0": ["creation", "upgrade"], "3.4.0-build.0": []},
+            "from which Composer upgrades no environment",
+            "Make a second environment",
+        ),
+    ],
+)
+def test_the_build_of_the_environment(target, plant, listed, problem, fix):
+    plant(resources=builds(**listed))
+    problems = found(target(), "Composer")
+    assert len(problems) == (problem is not None)
+    for text in problems:
+        assert problem in text
+        assert fix in text
 
 
 @pytest.mark.parametrize("alive", [True, False])

@@ -58,6 +58,11 @@ class ProjectApp:
                 _environments,
                 "environments.list",
             ),
+            self._route(
+                "/v1/projects/{project}/locations/{region}/imageVersions",
+                _image_versions,
+                "imageVersions.list",
+            ),
             self._route("/v1/services", _billed, "cloudbilling.services.list"),
             self._route("/v1/services/{service}/skus", _skus, "skus.list"),
             self._route(
@@ -158,6 +163,18 @@ def _environments(request: Request, here: Resources) -> Mapping[str, Any]:
     parent = f"projects/{here.project}/locations/{request.path_params['region']}"
     found = here.list(parent, "environments")
     return {"environments": found} if found else {}
+
+
+def _image_versions(request: Request, here: Resources) -> Mapping[str, Any]:
+    """Composer's builds; of past releases are those with which no environment can be made."""
+    parent = f"projects/{here.project}/locations/{request.path_params['region']}"
+    past = request.query_params.get("includePastReleases") == "true"
+    found = [
+        {"imageVersionId": name.rpartition("/")[2], **fields}
+        for name, fields in here.named(parent, "imageVersions")
+        if past or not fields.get("creationDisabled")
+    ]
+    return {"imageVersions": found} if found else {}
 
 
 def _billed(request: Request, here: Resources) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from local_gcp.jobs.images import ImageError, find_image
@@ -36,13 +37,15 @@ class Resources:
         return found
 
     def list(self, parent: str, kind: str) -> list[dict[str, Any]]:
-        """The resources in the file below a parent."""
+        """The resources in the file below a parent, each with its name."""
+        return [{"name": name, **fields} for name, fields in self.named(parent, kind)]
+
+    def named(self, parent: str, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Names and fields of the resources in the file below a parent."""
         prefix = f"{parent}/{kind}/"
-        return [
-            {"name": name, **fields}
-            for name, fields in self.facts.resources.items()
-            if name.startswith(prefix) and "/" not in name.removeprefix(prefix)
-        ]
+        for name, fields in self.facts.resources.items():
+            if name.startswith(prefix) and "/" not in name.removeprefix(prefix):
+                yield name, fields
 
     def _here(self, name: str) -> dict[str, Any] | None:
         parts = name.split("/")

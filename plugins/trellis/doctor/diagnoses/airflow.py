@@ -1,4 +1,4 @@
-"""The Airflow that runs the DAGs: its versions, and whether it has a triggerer.
+"""The Airflow that runs the DAGs: its versions, its build's time, and whether it has a triggerer.
 
 A Composer environment (Managed Service for Apache Airflow) of the region, or the Airflow that is
 installed here.
@@ -17,7 +17,7 @@ from trellis.compatibility import NEEDS
 from trellis.doctor.findings import Finding, Passed
 from trellis.doctor.target import Target
 
-_URL = "https://composer.googleapis.com/v1/projects/{project}/locations/{region}/environments"
+_URL = "https://composer.googleapis.com/v1/projects/{project}/locations/{region}"
 _AIRFLOW, _PROVIDER = NEEDS
 _OURS = "trellis-airflow"
 
@@ -35,11 +35,11 @@ def environment(target: Target) -> Iterator[Finding | Passed]:
     """Problems of the environments in which Trellis is installed."""
     group = target.platform
     url = _URL.format(project=group.project, region=group.region)
-    every = list(target.api.each(url, "environments"))
+    every = list(target.api.each(f"{url}/environments", "environments"))
     ours = [each for each in every if _OURS in _packages(each)]
     for found in ours:
         name = found["name"].rsplit("/", 1)[-1]
-        problems = list(_problems(target, name, found))
+        problems = [*_problems(target, name, found), *_build_problems(target, name, found)]
         yield from problems
         if not problems:
             yield Passed(f"{name}: {_software(found).get('imageVersion')}")
@@ -106,6 +106,39 @@ def _problems(target: Target, name: str, found: Mapping[str, Any]) -> Iterator[F
             "All waiting happens in the triggerer: without one no run goes on.",
             _update(target, name, "--triggerer-count=1 --triggerer-cpu=1 --triggerer-memory=4"),
         )
+
+
+def _build_problems(target: Target, name: str, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether Composer still makes environments with the environment's build, and upgrades them.
+
+    https://docs.cloud.google.com/composer/docs/reference/rest/v1/projects.locations.imageVersions/list
+    """
+    group, image = target.platform, _software(found).get("imageVersion", "")
+    url = f"{_URL.format(project=group.project, region=group.region)}/imageVersions"
+    listed = target.api.each(url, "imageVersions", includePastReleases="true")
+    builds = {build["imageVersionId"]: build for build in listed}
+    if not builds:
+        return
+    build = builds.get(image, {"creationDisabled": True})
+    if build.get("upgradeDisabled"):
+        yield Finding(
+            f"The environment {name} has {image}, from which Composer upgrades no environment.",
+            "It gets no repairs, and will not be supported for long.",
+            "Make a second environment (infra/README.md, image_version), load a snapshot into it",
+        )
+    elif build.get("creationDisabled"):
+        able = [each for each, build in builds.items() if not build.get("creationDisabled")]
+        yield Finding(
+            f"The environment {name} has {image}, with which Composer makes no environment.",
+            "One that is lost could not be made again, and its support will end.",
+            _update(target, name, f"--image-version={max(able, key=_release, default=image)}"),
+        )
+
+
+def _release(image: str) -> tuple[Version, int]:
+    """Airflow's version and the build of an image, for comparison; the lowest for other names."""
+    found = re.fullmatch(r"composer-3-airflow-(\d+\.\d+\.\d+)-build\.(\d+)", image)
+    return (Version(found[1]), int(found[2])) if found else (Version("0"), 0)
 
 
 def _package_problems(target: Target, name: str, packages: Mapping[str, str]) -> Iterator[Finding]:
