@@ -1,9 +1,9 @@
 """Collects the site's pages in .local/docs, from which `make docs` builds the site.
 
 Beside the pages of this folder these are the reference, as the program prints it, contributing and
-changelog from the repository's root, and the table of what ends soon: nothing is checked in twice. Fails if a page names a file
-that does not exist, if a README links to one, or if a page is not in the navigation. Runs in the
-airflow environment.
+changelog from the repository's root, and the table of what ends soon: nothing is checked in twice.
+Fails if a page names a file that does not exist, if a README links to one, or if a page is not in
+the navigation. Runs in the airflow environment.
 """
 
 import re

@@ -43,7 +43,7 @@ for endpoint in json.load(sys.stdin):
 for file in $there; do
     experiment=$(basename "$file" .yaml)
     [ -f "dags/experiments/$experiment.yaml" ] && continue
-    for dag in "$prefix$experiment" "$prefix$experiment-predict"; do
+    for dag in "$prefix$experiment" "$prefix$experiment-predict" "$prefix$experiment-reserve"; do
         for state in running queued; do
             found=$(runs "$dag" "$state")
             [[ "$found" != *'"run_id"'* ]] || stop \

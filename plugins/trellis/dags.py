@@ -23,7 +23,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError, about_file
 from trellis.workflow.spec.schedule import MANUAL, by_time
 from trellis.workflow.validation import platform
-from trellis.workflow.validation.file import FOLDER, PREDICTIONS, check_on, files, load
+from trellis.workflow.validation.file import FOLDER, PREDICTIONS, RESERVE, check_on, files, load
 
 _log = logging.getLogger(__name__)
 
@@ -97,6 +97,8 @@ def _of(experiment: Experiment, group: Platform) -> Iterator[tuple[str, Maker]]:
     if experiment.predict is not None:
         dag_id = group.dag_id(experiment.name + PREDICTIONS)
         yield dag_id, partial(_prediction, experiment, group)
+    if experiment.deploy is not None:
+        yield group.dag_id(experiment.name + RESERVE), partial(_reserve, experiment, group)
 
 
 def _of_all(experiments: Experiments, group: Platform) -> Iterator[tuple[str, Maker]]:
@@ -115,6 +117,12 @@ def _prediction(experiment: Experiment, group: Platform) -> DAG:
     from trellis.workflow.assembly import prediction
 
     return prediction.build(experiment, group)
+
+
+def _reserve(experiment: Experiment, group: Platform) -> DAG:
+    from trellis.workflow.assembly import reserve
+
+    return reserve.build(experiment, group)
 
 
 def _rollback(experiments: Experiments, group: Platform) -> DAG | None:
@@ -182,7 +190,8 @@ def _experiments(dag_file: str, group: Platform, wanted: str | None) -> dict[str
     every = wanted is None or wanted in map(group.dag_id, _SHARED)
     good: dict[str, Experiment] = {}
     for file in files(_folder(dag_file))[0]:
-        if every or wanted in (group.dag_id(file.stem), group.dag_id(file.stem + PREDICTIONS)):
+        own = [group.dag_id(file.stem + end) for end in ("", PREDICTIONS, RESERVE)]
+        if every or wanted in own:
             try:
                 experiment = load(file, profile=group.profile)
             except FileError:

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.usefixtures("airflow_database")
 FILES = list((ROOT / "dags/experiments").glob("*.yaml"))
 EXPERIMENTS = {file.stem for file in FILES}
 PREDICTIONS = {f"{file.stem}-predict" for file in FILES if "\npredict:" in file.read_text()}
-SHIPPED = {*EXPERIMENTS, *PREDICTIONS, "rollback", "undeploy_previous"}
+RESERVES = {f"{file.stem}-reserve" for file in FILES if "\ndeploy:" in file.read_text()}
+SHIPPED = {*EXPERIMENTS, *PREDICTIONS, *RESERVES, "rollback", "undeploy_previous"}
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_every_experiment_is_a_dag(parse, folder):
     text = (folder / "experiments/digits.yaml").read_text()
     (folder / "experiments/again.yaml").write_text(text)
     dags, errors = parse("trellis_dags.py")
-    assert set(dags) == {"again", "again-predict", *SHIPPED}
+    assert set(dags) == {"again", "again-predict", "again-reserve", *SHIPPED}
     assert errors == {}
 
 
@@ -94,7 +95,11 @@ def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
 def test_the_platforms_profile_decides_which_form_of_a_file_is_read(parse, folder):
     file = folder / "experiments/digits.yaml"
     file.write_text(f"{file.read_text()}\nlocal: {{train: {{epochs: 0}}}}\n")
-    assert set(parse("trellis_dags.py")[0]) == SHIPPED - {"digits", "digits-predict"}
+    assert set(parse("trellis_dags.py")[0]) == SHIPPED - {
+        "digits",
+        "digits-predict",
+        "digits-reserve",
+    }
     (report,) = parse("trellis_errors.py")[1].values()
     assert "digits.yaml with its section `local`: 1 problem" in report
     group = folder / "platform.yaml"
@@ -174,7 +179,9 @@ def test_a_tasks_process_makes_only_its_own_dag(parse, folder, monkeypatch):
     assert set(parse("trellis_dags.py")[0]) == {"other-1"}
 
 
-@pytest.mark.parametrize("wanted", ["lab-digits", "lab-digits-predict", "lab-rollback", None])
+@pytest.mark.parametrize(
+    "wanted", ["lab-digits", "lab-digits-predict", "lab-digits-reserve", "lab-rollback", None]
+)
 def test_every_dag_has_the_groups_prefix(parse, folder, monkeypatch, wanted):
     file = folder / "platform.yaml"
     file.write_text(f"dag_prefix: lab-\n{file.read_text()}")

@@ -97,7 +97,7 @@ def processed(folder):
 
 def dags_of(group, *experiments):
     """Ids of the DAGs of these experiments, and of those that serve all of a group's."""
-    own = (name for one in experiments for name in (one, f"{one}-predict"))
+    own = (name for one in experiments for name in (one, f"{one}-predict", f"{one}-reserve"))
     shared = ("rollback", "undeploy_previous") if experiments else ()
     return {f"{group}_{name}" for name in (*own, *shared)}
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.airflow_side import ROOT
 from trellis.__main__ import main
-from trellis.workflow.assembly import prediction, rollback, training
+from trellis.workflow.assembly import prediction, reserve, rollback, training
 from trellis.workflow.spec import platform
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -81,6 +81,7 @@ def tasks():
     ]
     dags = [training.build(one, group) for one in made]
     dags += [prediction.build(one, group) for one in shipped if one.predict is not None]
+    dags += [reserve.build(one, group) for one in shipped if one.deploy is not None]
     dags.append(rollback.build({e.name: e for e in shipped if e.deploy is not None}, group))
     found = {task for dag in dags for task in dag.task_ids}
     # `deploy.shift` is all its steps: deploy.shift_10, deploy.shift_50, ...

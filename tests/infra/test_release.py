@@ -388,7 +388,7 @@ def there(checkout, *names):
 
 
 @pytest.mark.parametrize("state", ["running", "queued"])
-@pytest.mark.parametrize("dag", ["gone", "gone-predict"])
+@pytest.mark.parametrize("dag", ["gone", "gone-predict", "gone-reserve"])
 def test_an_experiment_with_a_run_in_flight_is_not_removed(checkout, dag, state):
     there(checkout, "digits", "gone")
     (checkout.registry / "gone").touch()

@@ -47,7 +47,9 @@ DIAGNOSES: Sequence[Diagnosis] = (
 def diagnose(
     target: Target, out: TextIO, diagnoses: Sequence[Diagnosis] = DIAGNOSES
 ) -> list[Finding]:
-    """Run the diagnoses; print a line for each at its end, then findings, notices, missing roles."""
+    """Run the diagnoses; print a line for each at its end, then findings, notices and missing
+    roles.
+    """
     results: list[Result] = []
     for diagnosis in diagnoses:
         print(f"{diagnosis.title:<26}", end="", file=out, flush=True)

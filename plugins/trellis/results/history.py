@@ -13,10 +13,11 @@ class Change:
     """A version that became the champion, gave up, or was not wanted.
 
     at: ISO 8601. version, before: numbers; version: None if it was not registered, before: None if
-    there was none. how: "promoted", "retreated" (it was undeployed again), "rolled back", or, of a
-    promoted training that was not deployed, "rejected", "expired" or "overtaken". run: folder of
-    the run that promoted it, None for a rollback. user: None for a schedule; who answered, of what
-    was not deployed. result: of the run that trained the version.
+    there was none. how: "promoted", "retreated" (it was undeployed again), "rolled back", "served
+    anew" (by another image), or, of a promoted training that was not deployed, "rejected",
+    "expired" or "overtaken". run: folder of the run that promoted it, None if a person put it into
+    service. user: None for a schedule; who answered, of what was not deployed. result: of the run
+    that trained the version.
     """
 
     at: str
@@ -54,26 +55,33 @@ class Month:
 
 
 def served(index: Index) -> list[Change]:
-    """Every change of a champion by runs and rollbacks, and every promoted training that people
-    did not let become one, newest first.
+    """Every change of a champion by runs, rollbacks and images, and every promoted training that
+    people did not let become one, newest first.
 
     What people change in the Google Cloud console is not recorded.
     """
     changes = [*_deployments(index.runs)]
     trained = {(change.experiment, change.version): change.result for change in changes}
     changes += _not_wanted(index.runs)
-    for rollback in index.rollbacks:
+    for champion in reversed(index.champions):
+        version = number(champion.version)
+        before = number(champion.before) if champion.before else None
+        if champion.image is not None and before is not None:
+            # The same training under another number.
+            trained[champion.experiment, version] = trained.get((champion.experiment, before))
         changes.append(
             Change(
-                at=rollback.at,
-                experiment=rollback.experiment,
-                version=number(rollback.version),
-                before=number(rollback.before) if rollback.before else None,
-                how="rolled back",
-                why=f"asked for version '{rollback.asked}'",
+                at=champion.at,
+                experiment=champion.experiment,
+                version=version,
+                before=before,
+                how="served anew" if champion.image else "rolled back",
+                why=f"by {champion.image}"
+                if champion.image
+                else f"asked for version '{champion.asked}'",
                 run=None,
-                user=rollback.user,
-                result=trained.get((rollback.experiment, number(rollback.version))),
+                user=champion.user,
+                result=trained.get((champion.experiment, version)),
             )
         )
     return sorted(changes, key=lambda change: change.at, reverse=True)

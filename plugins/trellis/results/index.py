@@ -10,24 +10,24 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from trellis.workflow.contracts.layout import INDEX
-from trellis.workflow.contracts.record import RollbackRecord, RunRecord, text_of
+from trellis.workflow.contracts.record import ChampionRecord, RunRecord, text_of
 from trellis.workflow.spec import platform
 
-Record = TypeVar("Record", RunRecord, RollbackRecord)
+Record = TypeVar("Record", RunRecord, ChampionRecord)
 
-_NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks)/([^/]+)\.json")
+_NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks|reserves)/([^/]+)\.json")
 # Fields of an object; a whole resource is five times as long.
 _FIELDS = "items(name,generation,metadata),nextPageToken"
 
 
 @dataclass(frozen=True)
 class Index:
-    """All runs and rollbacks, newest first. unreadable: objects that are no such record. at: when
-    it was read, ISO 8601.
+    """All runs, and versions that people put into service, newest first. unreadable: objects that
+    are no such record. at: when it was read, ISO 8601.
     """
 
     runs: tuple[RunRecord, ...] = ()
-    rollbacks: tuple[RollbackRecord, ...] = ()
+    champions: tuple[ChampionRecord, ...] = ()
     unreadable: tuple[str, ...] = ()
     at: str = ""
 
@@ -35,14 +35,14 @@ class Index:
     def of(
         cls,
         runs: Iterable[RunRecord],
-        rollbacks: Iterable[RollbackRecord],
+        champions: Iterable[ChampionRecord],
         unreadable: Iterable[str],
         at: str,
     ) -> "Index":
         """Records in any order."""
         return cls(
             tuple(sorted(runs, key=lambda run: (run.created, run.folder), reverse=True)),
-            tuple(sorted(rollbacks, key=lambda rollback: rollback.at, reverse=True)),
+            tuple(sorted(champions, key=lambda champion: champion.at, reverse=True)),
             tuple(unreadable),
             at,
         )
@@ -53,7 +53,7 @@ class Index:
         """
         return Index(
             tuple(_renamed(run, names) for run in self.runs if run.experiment in names),
-            tuple(_renamed(back, names) for back in self.rollbacks if back.experiment in names),
+            tuple(_renamed(one, names) for one in self.champions if one.experiment in names),
             tuple(name for name in self.unreadable if name.split("/")[1] in names),
             self.at,
         )
@@ -84,13 +84,13 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
     prefix = f"{INDEX}{experiment}/" if experiment else INDEX
     at = datetime.now(UTC).isoformat(timespec="seconds")
     runs: list[RunRecord] = []
-    rollbacks: list[RollbackRecord] = []
+    champions: list[ChampionRecord] = []
     unreadable: list[str] = []
     for blob in client.list_blobs(bucket, prefix=prefix, fields=_FIELDS):
         found = _NAME.fullmatch(blob.name)
         if found is None:
             continue
-        kind = RunRecord if found[2] == "runs" else RollbackRecord
+        kind = RunRecord if found[2] == "runs" else ChampionRecord
         try:
             record = kind.model_validate_json(text_of(blob))
         except ValidationError:
@@ -102,8 +102,8 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
         elif isinstance(record, RunRecord):
             runs.append(record)
         else:
-            rollbacks.append(record)
-    return Index.of(runs, rollbacks, unreadable, at)
+            champions.append(record)
+    return Index.of(runs, champions, unreadable, at)
 
 
 def run_folders(client: Any, bucket: str, experiment: str) -> Iterator[str]:

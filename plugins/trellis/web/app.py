@@ -172,7 +172,7 @@ def _index(seen: dict[str, Source]) -> Index:
         return found[0]
     return Index.of(
         (run for index in found for run in index.runs),
-        (rollback for index in found for rollback in index.rollbacks),
+        (champion for index in found for champion in index.champions),
         (name for index in found for name in index.unreadable),
         min((index.at for index in found), default=""),
     )

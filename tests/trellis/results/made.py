@@ -5,7 +5,7 @@ import json
 
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.contracts.record import RollbackRecord, RunRecord
+from trellis.workflow.contracts.record import ChampionRecord, RunRecord
 from trellis_contracts.approval import Approval
 from trellis_contracts.charts import GUIDE, chart, layer, number
 from trellis_contracts.deployment import Deployment
@@ -159,8 +159,8 @@ def a_plan_of(experiment, folder="r", bucket="bucket", created="2026-01-01T00:00
     return {**copy.deepcopy(plan), "created": created}
 
 
-def a_rollback(version=1, before=2, at="2026-01-03T00:00:00+00:00", user="ada"):
-    return RollbackRecord(
+def a_rollback(version=1, before=2, at="2026-01-03T00:00:00+00:00", user="ada", image=None):
+    return ChampionRecord(
         experiment="digits",
         run_id="manual__3",
         at=at,
@@ -168,6 +168,7 @@ def a_rollback(version=1, before=2, at="2026-01-03T00:00:00+00:00", user="ada"):
         asked="previous",
         version=f"{MODEL}@{version}",
         before=f"{MODEL}@{before}" if before else None,
+        image=image,
     )
 
 

@@ -24,6 +24,19 @@ def test_who_put_which_version_into_service_and_why(digits):
     assert (newest.why, newest.user) == ("asked for version 'previous'", "ada")
 
 
+def test_a_champion_that_other_images_serve_keeps_the_score_of_its_training(digits):
+    promoted = a_run(digits, "good", a_board(), a_deployment())
+    anew = [
+        a_rollback(3, 2, at="2026-02-01T00:00:00+00:00", image="serve:2"),
+        a_rollback(4, 3, at="2026-03-01T00:00:00+00:00", image="serve:3"),
+    ]
+    last, second, first = served(Index((promoted,), tuple(reversed(anew))))
+    assert (last.how, last.version, last.before, last.run) == ("served anew", "4", "3", None)
+    assert (last.why, second.why) == ("by serve:3", "by serve:2")
+    assert first.score == second.score == last.score
+    assert first.score is not None
+
+
 def test_a_deployment_that_gave_up(digits):
     retreated = a_deployment(state="retreated", reason="smoke_10: too slow")
     (change,) = served(Index((a_run(digits, "bad", a_board(), retreated),)))

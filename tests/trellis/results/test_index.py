@@ -19,13 +19,14 @@ def test_one_request_reads_everything(digits, client, bucket, add, monkeypatch):
     for number in range(5):
         add(a_run(digits, f"r{number}"))
     add(a_rollback(), "rollbacks")
+    add(a_rollback(3, image="serve:2"), "reserves")
     asked = []
     request = client._connection.api_request
     monkeypatch.setattr(
         client._connection, "api_request", lambda **k: asked.append(k["path"]) or request(**k)
     )
     index = load_index(client, bucket)
-    assert (len(index.runs), len(index.rollbacks)) == (5, 1)
+    assert (len(index.runs), len(index.champions)) == (5, 2)
     assert asked == [f"/b/{bucket}/o"]
 
 
@@ -65,9 +66,9 @@ def test_what_belongs_to_some_experiments_under_the_names_of_their_dags(
     index = load_index(client, bucket)
     one = index.named({"breast-cancer": "breast-cancer"})
     assert one.runs == tuple(run for run in index.runs if run.experiment == "breast-cancer")
-    assert (one.rollbacks, one.unreadable) == ((), ())
+    assert (one.champions, one.unreadable) == ((), ())
     other = index.named({"digits": "lab-digits"})
-    assert [record.experiment for record in (*other.runs, *other.rollbacks)] == ["lab-digits"] * 2
+    assert [record.experiment for record in (*other.runs, *other.champions)] == ["lab-digits"] * 2
     assert other.unreadable == ("_index/digits/runs/x.json",)
 
 

@@ -9,7 +9,7 @@ from trellis.doctor.findings import Finding, Notice, Passed
 from trellis.doctor.target import Target
 
 NEAR = timedelta(days=180)
-"""How long before its end a thing is reported: time enough to release and to follow a replacement."""
+"""How long before its end a thing is reported: enough to release and follow what replaces it."""
 
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 

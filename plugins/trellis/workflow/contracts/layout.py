@@ -5,9 +5,12 @@ gs://BUCKET/EXPERIMENT/
         source/                   of a table: rows-*.parquet, columns.json
     models/SHA256/FILE.py         the experiment's own model, by the digest of its content
     runs/RUN/                     trellis_contracts.layout has the files of a run
+        reserve-RUN/              deployment.json of the run that served its model anew
+    rollbacks/RUN.json, reserves/RUN.json
+                                  what a run of the DAGs of these names has decided
 
 gs://BUCKET/_weights/             NAME.weights.h5: what `weights: imagenet` of a backbone reads
-gs://BUCKET/_index/EXPERIMENT/    runs/RUN.json, rollbacks/RUN.json: see record.py
+gs://BUCKET/_index/EXPERIMENT/    {runs,rollbacks,reserves}/RUN.json: see record.py
 
 Datasets are outside the runs' folders because runs share them. Folders' addresses end with a slash.
 """
@@ -64,6 +67,41 @@ class Run(RunAddresses):
     def record(self) -> str:
         """Address of the record in the index of all runs."""
         return f"{run_records(self.bucket, self.experiment)}{self.folder}.json"
+
+
+@dataclass(frozen=True)
+class ReserveRun(Run):
+    """The addresses of a run of the DAG EXPERIMENT-reserve, within the folder of the run whose
+    model it serves anew: whatever removes that one removes this one, too.
+
+    trained: the folder of that run.
+    """
+
+    trained: str
+
+    @property
+    def uri(self) -> str:
+        """The run's folder."""
+        return f"{self._trained.uri}{self.folder}/"
+
+    @property
+    def challenger(self) -> str:
+        """challenger.json of the run that trained the model."""
+        return self._trained.challenger
+
+    @property
+    def record(self) -> str:
+        """Address of the record in the index of all runs."""
+        return f"gs://{self.bucket}/{INDEX}{self.experiment}/reserves/{self.folder}.json"
+
+    @property
+    def _trained(self) -> Run:
+        return Run(self.bucket, self.experiment, self.trained)
+
+
+def reserve_decision(bucket: str, experiment: str, run_id: str) -> str:
+    """What a run of the DAG EXPERIMENT-reserve has decided."""
+    return f"gs://{bucket}/{experiment}/reserves/{run_folder(run_id)}.json"
 
 
 def index(bucket: str) -> str:

@@ -2,7 +2,8 @@
 
 gs://BUCKET/_index/EXPERIMENT/
     runs/RUN.json          RunRecord: begun by `plan`, completed by `result`
-    rollbacks/RUN.json     RollbackRecord, written by the DAG rollback when it is done
+    rollbacks/RUN.json     ChampionRecord, written by the DAG rollback when it is done
+    reserves/RUN.json      ChampionRecord, written by the DAG EXPERIMENT-reserve when it is done
 
 An object's metadata has its record once more, so that one request lists a thousand runs with all
 that is said of them. A run's own files stay the source: its record can be made from them again.
@@ -288,11 +289,12 @@ class RunRecord(_Document):
         return self.model_copy(update={"result": result, "failure": None})
 
 
-class RollbackRecord(_Document):
-    """A version that a person put back into service.
+class ChampionRecord(_Document):
+    """A version that a person put into service without a training.
 
     at: when it was done, ISO 8601. asked: the number or alias that the person named. version,
-    before: resource names; before: the champion until then.
+    before: resource names; before: the champion until then. image: of a champion that is served
+    anew, the image that serves it now; None for a rollback.
     """
 
     format: Literal[1] = 1
@@ -303,6 +305,7 @@ class RollbackRecord(_Document):
     asked: str
     version: str
     before: str | None
+    image: str | None = None
 
 
 def _scored(contender: Contender | None, metric: str) -> Scored | None:

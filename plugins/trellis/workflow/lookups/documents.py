@@ -58,6 +58,7 @@ _WRITERS = {
     "leaderboard": "compare",
     "plan": "plan",
     "prediction_plan": "plan",
+    "reserve": "resolve",
     "rollback": "resolve",
 }
 

@@ -7,7 +7,8 @@ from airflow.providers.google.common.hooks.base_google import GoogleBaseHook
 
 from trellis import artifact_registry
 from trellis.google_api import GoogleApi, RefusedError
-from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.platform import Platform, PlatformError
+from trellis_contracts import job_image
 
 
 @dataclass(frozen=True)
@@ -44,3 +45,18 @@ def find(platform: Platform, addresses: Iterable[str]) -> Found:
         else:
             found[address] = digest
     return Found(found, tuple(absent), why)
+
+
+def require(experiment: str, platform: Platform, addresses: Iterable[str]) -> Found:
+    """Look up the images of an experiment's jobs or server.
+
+    Raises PlatformError for those that are not in the group's registry.
+    """
+    found = find(platform, addresses)
+    if absent := [one for one in found.absent if one.startswith(f"{platform.registry}/")]:
+        raise PlatformError(
+            f"{experiment}: there is no image {', '.join(absent)}, of this version of Trellis "
+            f"({job_image.TAG}): release it, as infra/README.md says; on one machine, `make image "
+            "NAME=...` makes its environment, and demo/images.yaml names it"
+        )
+    return found

@@ -3,13 +3,12 @@
 import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.record import Failure, RollbackRecord, RunRecord, text_of
+from trellis.workflow.contracts.record import ChampionRecord, Failure, RunRecord, text_of
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.approval import Approval
@@ -89,18 +88,8 @@ def _each(platform: Platform, folder: str) -> Iterator[RunRecord]:
                 yield RunRecord.model_validate_json(text_of(blob))
 
 
-def add_rollback(platform: Platform, user: str | None, experiment: str, decided: Any) -> None:
-    """Record a rollback that is done. decided: the content of rollbacks/RUN.json."""
-    record = RollbackRecord(
-        experiment=experiment,
-        run_id=decided["run_id"],
-        at=now(),
-        user=user,
-        asked=decided["asked"],
-        version=decided["version"],
-        before=decided["before"],
-    )
-    address = layout.rollback_record(platform.bucket, experiment, record.run_id)
+def add_champion(platform: Platform, address: str, record: ChampionRecord) -> None:
+    """Record a version that a person has put into service. One that is there stays."""
     _add(platform, address, record)
 
 
@@ -112,7 +101,7 @@ def _find(platform: Platform, run: layout.Run) -> RunRecord | None:
         return None
 
 
-def _add(platform: Platform, uri: str, record: RunRecord | RollbackRecord) -> None:
+def _add(platform: Platform, uri: str, record: RunRecord | ChampionRecord) -> None:
     """Write a record, unless there is one."""
     try:
         record.upload(storage.blob(platform, uri), if_generation_match=0)

@@ -9,7 +9,9 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 
 from trellis.identity import EXPERIMENT_LABEL as LABEL
-from trellis.vertex.registry import find_versions, own_aliases
+from trellis.vertex.registry import find_version, find_versions, own_aliases
+from trellis.vertex.versions import parse_version
+from trellis.workflow.contracts.aliases import FIRST_LABEL
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import did_you_mean
@@ -26,7 +28,8 @@ class RegisteredVersion:
     """One version of a model.
 
     model: its name without the version. run: gs:// address of the run that made it, "" if its
-    description does not say.
+    description does not say. first: the number that its training had first; another than its own
+    if the DAG EXPERIMENT-reserve registered it once more.
     """
 
     model: str
@@ -34,6 +37,7 @@ class RegisteredVersion:
     aliases: Sequence[str]
     created: datetime
     run: str
+    first: str
 
     @property
     def name(self) -> str:
@@ -51,8 +55,7 @@ def versions(experiment: Experiment, platform: Platform) -> list[RegisteredVersi
     Ignores versions without the experiment's label, which people may have uploaded to the same
     model. Raises VersionError if the model exists but no version has the label.
     """
-    hook = ModelServiceHook(gcp_conn_id=platform.connection)
-    client = hook.get_model_service_client(platform.region)
+    client = _client(platform)
     name = f"projects/{platform.project}/locations/{platform.region}/models/{experiment.name}"
     found = find_versions(client, name)
     own = [model for model in found if model.labels.get(LABEL) == experiment.name]
@@ -62,6 +65,16 @@ def versions(experiment: Experiment, platform: Platform) -> list[RegisteredVersi
             f"{LABEL}={experiment.name}. Rename the experiment, or delete that model."
         )
     return [_version(name, model) for model in reversed(own)]
+
+
+def registered(platform: Platform, version: RegisteredVersion) -> Any:
+    """The Model message of a version, with its files and container. Raises VersionError if someone
+    has deleted it meanwhile.
+    """
+    model = find_version(_client(platform), parse_version(version.name))
+    if model is None:
+        raise VersionError(f"Version {version}, was deleted meanwhile.")
+    return model
 
 
 def find(known: Sequence[RegisteredVersion], wanted: str) -> RegisteredVersion | None:
@@ -78,6 +91,11 @@ def missing(known: Sequence[RegisteredVersion], wanted: str) -> str:
     return "\n  ".join([f"There is no version '{wanted}'; {did_you_mean(wanted, names)}", *lines])
 
 
+def _client(platform: Platform) -> Any:
+    hook = ModelServiceHook(gcp_conn_id=platform.connection)
+    return hook.get_model_service_client(platform.region)
+
+
 def _version(name: str, model: Any) -> RegisteredVersion:
     try:
         content = json.loads(model.version_description)
@@ -85,5 +103,10 @@ def _version(name: str, model: Any) -> RegisteredVersion:
     except (ValueError, KeyError, TypeError):
         run = ""
     return RegisteredVersion(
-        name, model.version_id, own_aliases(model), model.version_create_time, run
+        name,
+        model.version_id,
+        own_aliases(model),
+        model.version_create_time,
+        run,
+        model.labels.get(FIRST_LABEL, model.version_id),
     )

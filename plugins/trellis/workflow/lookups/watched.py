@@ -21,6 +21,8 @@ def source(experiment: Experiment, platform: Platform) -> Any | None:
 
 
 def champion(experiment: Experiment, platform: Platform) -> str | None:
-    """The number of the version with this alias; None if there is none."""
+    """The number of the version with this alias; None if there is none. A champion that another
+    image serves is no new one.
+    """
     found = versions.find(versions.versions(experiment, platform), CHAMPION)
-    return found.number if found else None
+    return found.first if found else None

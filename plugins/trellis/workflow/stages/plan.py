@@ -23,13 +23,12 @@ from trellis.workflow.stages import costs, dry_run, limits
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.validation import class_names, group
 from trellis.workflow.validation.hyperparameters import possible
-from trellis_contracts import catalog, job_image
+from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
 from trellis_contracts.plan import PlannedDataset
 
 if TYPE_CHECKING:
     from trellis.workflow.lookups.bigquery_source import Inspection
-    from trellis.workflow.lookups.images import Found
 
 
 def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) -> Any:
@@ -108,6 +107,7 @@ def decide(
     Raises FileError, SourceError, PlatformError or BudgetError for what the user must change.
     """
     from trellis.workflow.contracts import run_params
+    from trellis.workflow.lookups import images as registry
     from trellis.workflow.lookups import records, storage
     from trellis.workflow.stages import reuse
 
@@ -116,7 +116,8 @@ def decide(
     if not experiment.reuse:
         cost.within_budget(experiment, costs.at_most(stages, experiment, platform))
     storage.check_bucket(platform)
-    images = _images(experiment, platform)
+    addresses = job_images.of_experiment(experiment, platform)
+    images = registry.require(experiment.name, platform, addresses)
     pretrained.require(experiment, platform)
     _require_predictions(experiment, platform)
     days = (values.get(run_params.DAYS[0]), values.get(run_params.DAYS[1]))
@@ -176,22 +177,6 @@ def write(decided: Decided, platform: Platform) -> Plan:
         print(line)
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")
     return plan
-
-
-def _images(experiment: Experiment, platform: Platform) -> "Found":
-    """Look the run's images up. Raises PlatformError for those that are not in the group's
-    registry.
-    """
-    from trellis.workflow.lookups import images
-
-    found = images.find(platform, job_images.of_experiment(experiment, platform))
-    if absent := [one for one in found.absent if one.startswith(f"{platform.registry}/")]:
-        raise PlatformError(
-            f"{experiment.name}: there is no image {', '.join(absent)}, of this version of Trellis "
-            f"({job_image.TAG}): release it, as infra/README.md says; on one machine, `make image "
-            "NAME=...` makes its environment, and demo/images.yaml names it"
-        )
-    return found
 
 
 def describe(found: "Inspection") -> str:

@@ -15,6 +15,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.stage import Row, Stage
 from trellis_contracts.leaderboard import Leaderboard, Promotion
 from trellis_contracts.metrics import METRICS
+from trellis_contracts.served import Served
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -105,15 +106,30 @@ def served_instead(platform: Platform, run: layout.Run, decision: Promotion) -> 
     from trellis.workflow.lookups import endpoint
 
     found = endpoint.find(platform, run)
-    now = found.before.name if found and found.before else None
+    before = found.before if found else None
+    now = before.name if before else None
     scored = decision.served.model if decision.served else None
     deployed = found is not None and any(version.own for version in found.versions)
     if now == scored or (now is None and deployed):
+        return None
+    if _same_files(platform, run, scored, before.artifact_uri if before else None):
         return None
     return (
         f"The challenger was compared with {scored or 'nothing, as nothing was served'}, but "
         f"now {now or 'nothing'} is served"
     )
+
+
+def _same_files(platform: Platform, run: layout.Run, scored: str | None, now: str | None) -> bool:
+    """Return whether the version that is served now has the files of the one that was scored: the
+    DAG EXPERIMENT-reserve has registered it once more. now: its files.
+    """
+    from trellis.workflow.lookups import documents
+
+    before = documents.find_file(platform, Served, run.served)
+    if before is None or before.model != scored or not before.artifact_uri or not now:
+        return False
+    return before.artifact_uri.rstrip("/") == now.rstrip("/")
 
 
 def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:

@@ -39,7 +39,7 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
         failure = incomplete(board, run.report)
         if experiment.deploy is not None:
             record = documents.find_file(platform, Deployment, run.deployment)
-            broken = _failed_tasks(ti, dag)
+            broken = failed_from(ti, dag, "promote")
             answer = documents.find_file(platform, Approval, run.approval)
             failure = failure or not_served(board, record, broken, answer)
         actual = _spent(experiment, platform, stages, ti, board)
@@ -188,11 +188,11 @@ def deployment(
     return f"{who} is promoted, and its deployment has not ended: see deployment.json."
 
 
-def _failed_tasks(ti: Any, dag: Any) -> list[str]:
-    """Tasks from `promote` on that failed themselves (not upstream), in order."""
-    behind = dag.get_task("promote").get_flat_relative_ids(upstream=False)
+def failed_from(ti: Any, dag: Any, first: str) -> list[str]:
+    """List the tasks from a first one on that failed themselves (not upstream), in order."""
+    behind = dag.get_task(first).get_flat_relative_ids(upstream=False)
     order = [task.task_id for task in dag.topological_sort()]
-    tasks = [name for name in order if name in {"promote", *behind} - {"settled", ti.task_id}]
+    tasks = [name for name in order if name in {first, *behind} - {"settled", ti.task_id}]
     states = ti.get_task_states(dag_id=ti.dag_id, task_ids=tasks, run_ids=[ti.run_id])
     return [name for name in tasks if states.get(ti.run_id, {}).get(name) == "failed"]
 

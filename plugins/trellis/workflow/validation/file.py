@@ -40,6 +40,9 @@ OTHER_DAGS = ("digest", "rollback", "watch")
 PREDICTIONS = "-predict"
 """End of the id of the DAG with an experiment's predictions."""
 
+RESERVE = "-reserve"
+"""End of the id of the DAG that serves an experiment's champion by another image."""
+
 FOLDER = "experiments"
 """The folder beside platform.yaml whose files are read."""
 
@@ -77,7 +80,7 @@ def _load(path: Path, catalog: Catalog | None, profile: Profile | None) -> Exper
             "the last of them no dash"
         )
         problems.append(Problem((), message))
-    elif path.stem in OTHER_DAGS or path.stem.endswith(PREDICTIONS):
+    elif path.stem in OTHER_DAGS or path.stem.endswith((PREDICTIONS, RESERVE)):
         message = (
             f"the file is named after its experiment, and '{path.stem}' is the name of another DAG"
         )

@@ -12,7 +12,7 @@ from tests.trellis.results.made import (
     a_run,
     with_cost,
 )
-from trellis.workflow.contracts.record import METADATA, RollbackRecord, RunRecord
+from trellis.workflow.contracts.record import METADATA, ChampionRecord, RunRecord
 from trellis_contracts.plan import PlanFile
 
 
@@ -64,7 +64,7 @@ def test_a_deployment_without_a_step_has_no_time(digits):
 @given(st.text(max_size=2000))
 def test_a_record_survives_its_object(text):
     rollback = a_rollback(user=text)
-    assert RollbackRecord.model_validate_json(rollback.text) == rollback
+    assert ChampionRecord.model_validate_json(rollback.text) == rollback
     assert rollback.text.isascii()
     size = sum(len(key) + len(value) for key, value in rollback.metadata.items())
     assert size <= 8192

@@ -4,6 +4,7 @@ import pytest
 
 from tests.trellis.results.made import a_leaderboard, a_plan_of, a_rollback, a_run
 from trellis.results import load_index
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.lookups import documents, records, storage
 
@@ -65,9 +66,9 @@ def test_a_record_of_another_version_is_made_again(digits, platform, runs):
 
 
 def test_a_rollback_is_recorded_once(platform):
-    rollback = a_rollback()
-    decided = {"run_id": "a:b", "asked": "previous", "version": rollback.version, "before": None}
+    address = layout.rollback_record(platform.bucket, "digits", "a:b")
     for user in ("ada", "grace"):
-        records.add_rollback(platform, user, "digits", decided)
-    (found,) = load_index(storage._client(platform.connection), platform.bucket).rollbacks
+        rollback = a_rollback(before=None, user=user).model_copy(update={"run_id": "a:b"})
+        records.add_champion(platform, address, rollback)
+    (found,) = load_index(storage._client(platform.connection), platform.bucket).champions
     assert (found.user, found.run_id, found.before) == ("ada", "a:b", None)

@@ -17,7 +17,7 @@ from tests.trellis.vertex import deploying
 from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import documents
 from trellis.workflow.stages import approve, approve_operator
-from trellis.workflow.stages.deploy.hooks import DeploymentHooks
+from trellis.workflow.stages.deploy.subject import Subject
 from trellis.workflow.stages.stage import Building
 from trellis.workflow.validation.file import with_changes
 from trellis_contracts.approval import Approval, digest
@@ -221,9 +221,9 @@ def test_a_deployment_begins_with_an_approval_of_this_comparison_alone(asking, s
         of = digest(a_leaderboard()) if same else "f" * 64
         answer = Approval.from_document(an_approval(state) | {"leaderboard": of})
         documents.write_file(these.platform, run.approval, answer)
-    hooks = DeploymentHooks(these.experiment, these.platform)
+    subject = Subject(these.experiment, these.platform)
     if begins:
-        hooks.approved({"run_id": "r"})
+        subject.approved({"run_id": "r"})
         return
     with pytest.raises(AirflowFailException, match="clear `approve` and the tasks after it"):
-        hooks.approved({"run_id": "r"})
+        subject.approved({"run_id": "r"})

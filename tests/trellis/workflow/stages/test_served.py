@@ -1,5 +1,6 @@
 """The served model, as `served` writes it down and `promote` looks again, at a real endpoint."""
 
+import dataclasses
 import json
 
 import pytest
@@ -7,6 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tests.trellis.vertex import deploying
 from trellis.workflow.contracts import layout
+from trellis.workflow.lookups import documents
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import promote, served
 from trellis_contracts.leaderboard import Check, Promotion, ServedModel
@@ -90,6 +92,20 @@ def test_what_is_served_must_be_what_was_compared_with(platform, halfway):
     gone = f"{halfway[0].partition('@')[0]}@9"
     with pytest.raises(AirflowFailException, match=r"models/served-tests@9, but now projects/"):
         promote.check_served(platform, run("third"), decision(gone))
+
+
+def test_the_same_files_under_another_number_are_what_was_compared_with(platform, halfway):
+    """The DAG EXPERIMENT-reserve has registered them once more meanwhile."""
+    first, second = halfway
+    now = served.record(platform, run("fourth"))
+    deploying.shift(now.endpoint, second, 100)
+    before = dataclasses.replace(now, model=first)
+    documents.write_file(platform, run("fourth").served, before)
+    promote.check_served(platform, run("fourth"), decision(first))
+    other = dataclasses.replace(before, artifact_uri="gs://elsewhere/model")
+    documents.write_file(platform, run("fourth").served, other)
+    with pytest.raises(AirflowFailException, match="Clear `served`"):
+        promote.check_served(platform, run("fourth"), decision(first))
 
 
 def test_a_public_endpoint_does_not_become_private(platform, halfway):

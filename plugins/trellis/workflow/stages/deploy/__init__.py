@@ -1,5 +1,6 @@
 """deploy: the promoted training becomes a version of the experiment's model, and is served.
 
+subject             what is deployed: a promoted training, or a champion once more
 messages            requests that register and deploy, as pure functions
 smoke               test of the deployed challenger
 smoke_requests      its requests     skew   what it compares

@@ -8,41 +8,21 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.aliases import CHAMPION, PREVIOUS
-from trellis.workflow.lookups import documents, left
-from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.platform import Platform
+from trellis.workflow.lookups import left
 from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.deploy.record import Record
-from trellis_contracts.approval import Approval
-from trellis_contracts.challenger import Challenger
+from trellis.workflow.stages.deploy.subject import Subject
 from trellis_contracts.deployment import DEPLOYING, RETREATED, SERVING, Deployment
-from trellis_contracts.leaderboard import Leaderboard
 
 
 class DeploymentHooks:
     """Hooks for operators (`pre_execute`, `post_execute`, `on_failure_callback`)."""
 
-    def __init__(self, experiment: Experiment, platform: Platform):
-        self._experiment = experiment
-        self._platform = platform
+    def __init__(self, subject: Subject):
+        self._subject = subject
 
     def record(self, context: Any) -> Record:
-        return Record(self._platform, self._run(context))
-
-    def approved(self, context: Any) -> None:
-        """Check, before a version is registered, that its deployment was approved, if the file asks
-        for that: a person may mark `approve` as success. Raises AirflowFailException.
-        """
-        if not self._experiment.deployment.approve:
-            return
-        run = self._run(context)
-        board = documents.read_file(self._platform, Leaderboard, run.leaderboard)
-        found = documents.read_file(self._platform, Approval, run.approval)
-        if not found.approves(board):
-            raise AirflowFailException(
-                f"Nobody has approved of deploying {found.challenger} of this comparison: "
-                f"{found.summary}. To ask again, clear `approve` and the tasks after it."
-            )
+        return Record(self._subject.platform, self._run(context))
 
     def begin(self, context: Any, result: Any) -> None:
         """Record the start of the deployment, after `endpoint`. One that has ended, and whose model
@@ -57,7 +37,7 @@ class DeploymentHooks:
             _, share = self._current().deployed(endpoint, model)
             record.change(reason=None, share=share)
             return
-        challenger = documents.read_file(self._platform, Challenger, self._run(context).challenger)
+        challenger = self._subject.challenger(context)
         record.begin(challenger.contender, endpoint, model, self._before(model))
 
     def unchanged(self, context: Any) -> None:
@@ -163,10 +143,10 @@ class DeploymentHooks:
         return None
 
     def _run(self, context: Any) -> layout.Run:
-        return layout.Run.of(self._experiment, self._platform, context["run_id"])
+        return self._subject.run(context["run_id"])
 
     def _current(self) -> CurrentState:
-        return CurrentState(self._platform)
+        return CurrentState(self._subject.platform)
 
 
 def _tried(context: Any) -> bool:

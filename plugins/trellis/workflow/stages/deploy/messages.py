@@ -6,11 +6,11 @@ https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.end
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Protocol
 
 from trellis.identity import EXPERIMENT_LABEL, label_value
 from trellis.workflow.contracts.aliases import RUN_LABEL
-from trellis.workflow.contracts.plan import Plan
+from trellis.workflow.contracts.layout import Run
 from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -23,7 +23,17 @@ _MAX_DESCRIPTION = 2000
 _MAX_DISPLAY_NAME = 128
 
 
-def model(plan: Plan, platform: Platform, challenger: Challenger) -> dict[str, Any]:
+class Deployable(Protocol):
+    """What the messages need of a run's plan: the experiment, and the addresses of its files."""
+
+    @property
+    def experiment(self) -> Experiment: ...
+
+    @property
+    def run(self) -> Run: ...
+
+
+def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[str, Any]:
     """The Model to upload: the challenger's saved model in the image that serves it."""
     limits = platform.serving.image_uris
     return {
@@ -51,7 +61,7 @@ def model(plan: Plan, platform: Platform, challenger: Challenger) -> dict[str, A
     }
 
 
-def generation(plan: Plan, platform: Platform, challenger: Challenger) -> str:
+def generation(plan: Deployable, platform: Platform, challenger: Challenger) -> str:
     """The `generation` with which the challenger is registered.
 
     Another challenger of the same run, as after a cleared training, becomes another version; the
@@ -85,7 +95,7 @@ def description(challenger: Challenger) -> str:
     return text
 
 
-def planned_endpoint(plan: Plan, platform: Platform) -> dict[str, Any]:
+def planned_endpoint(plan: Deployable, platform: Platform) -> dict[str, Any]:
     """The Endpoint that a run creates if there is none."""
     return endpoint(plan.experiment, platform)
 
@@ -101,12 +111,12 @@ def endpoint(experiment: Experiment, platform: Platform) -> dict[str, Any]:
     }
 
 
-def examples(plan: Plan, platform: Platform) -> str:
+def examples(plan: Deployable, platform: Platform) -> str:
     """Address of the file with the smoke test's examples."""
     return plan.run.challenger
 
 
-def deployed_model(plan: Plan, platform: Platform) -> dict[str, Any]:
+def deployed_model(plan: Deployable, platform: Platform) -> dict[str, Any]:
     """The challenger's DeployedModel: machines, service account. The operator adds its name."""
     name = f"{plan.experiment.name} {plan.run.folder}"[:_MAX_DISPLAY_NAME]
     return {"display_name": name, **resources(plan.experiment, platform)}

@@ -14,8 +14,9 @@ def _tasks(dag: Building) -> Tasks:
     from airflow.providers.standard.operators.empty import EmptyOperator
 
     from trellis.workflow.stages.deploy import tasks
+    from trellis.workflow.stages.deploy.subject import Subject
 
-    group = tasks.tasks(dag.experiment, dag.platform, dag.alert)
+    group = tasks.tasks(Subject(dag.experiment, dag.platform), dag.alert)
     # The deployment is over: done, given up, or skipped.
     settled = EmptyOperator(task_id="settled", trigger_rule="all_done")
     group >> settled

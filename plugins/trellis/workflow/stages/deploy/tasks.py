@@ -29,19 +29,16 @@ from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, Traf
 from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
-from trellis.workflow.contracts.layout import Run
-from trellis.workflow.lookups import documents, left
-from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.platform import Platform
+from trellis.workflow.lookups import left
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.deploy.hold import HoldOperator
 from trellis.workflow.stages.deploy.hooks import DeploymentHooks
 from trellis.workflow.stages.deploy.smoke import SmokeOperator
+from trellis.workflow.stages.deploy.subject import Subject
 from trellis.workflow.stages.deploy.take_back import TakeBackOperator
 from trellis.workflow.stages.deploy.undeploy_previous import TriggerUndeployPreviousOperator
 from trellis.workflow.stages.planned import planned, returned
 from trellis.workflow.stages.short_source import short
-from trellis_contracts.challenger import Challenger
 
 GROUP = "deploy"
 
@@ -67,10 +64,13 @@ class RegisterOperator(ModelVersionOperator):
     template_fields = (*ModelVersionOperator.template_fields, "generation")
 
 
-def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], None]) -> Any:
-    """The Airflow tasks; skipped when nothing was promoted. alert: as in Building."""
+def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
+    """The Airflow tasks; skipped when nothing was promoted. subject: what is deployed. alert: as
+    in Building.
+    """
+    experiment, platform = subject.experiment, subject.platform
     deploy = experiment.deployment
-    hooks = DeploymentHooks(experiment, platform)
+    hooks = DeploymentHooks(subject)
     common: dict[str, Any] = {
         "project_id": platform.project,
         "region": platform.region,
@@ -84,21 +84,16 @@ def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], Non
         "endpoint_id": returned(f"{GROUP}.endpoint", "endpoint", required=False),
         "model": returned(f"{GROUP}.register", "name", required=False),
     }
-    field = functools.partial(planned, experiment, platform)
+    field = functools.partial(planned, experiment, platform, load=subject.load)
 
-    def promoted(context: Any) -> Any:
-        """Read challenger.json, the comparison's facts about the challenger."""
-        run = Run.of(experiment, platform, context["run_id"])
-        return documents.read_file(platform, Challenger, run.challenger)
-
-    with TaskGroup(GROUP, tooltip="The promoted training, into service step by step") as group:
+    with TaskGroup(GROUP, tooltip="The challenger, into service step by step") as group:
         register = RegisterOperator(
             task_id="register",
             model_id=experiment.name,
-            model=field(messages.model, promoted),
+            model=field(subject.model, subject.challenger),
             aliases=[CHALLENGER],
-            generation=field(messages.generation, promoted),
-            pre_execute=short(hooks.approved),
+            generation=field(messages.generation, subject.challenger),
+            pre_execute=short(subject.approved),
             **common,
         )
         endpoint = EndpointOperator(
@@ -108,7 +103,7 @@ def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], Non
             post_execute=short(hooks.begin),
             **common,
         )
-        steps = _steps(experiment, platform, hooks, challenger)
+        steps = _steps(subject, hooks, challenger)
         champion = AliasOperator(
             task_id="champion",
             model_id=_MODEL,
@@ -155,15 +150,13 @@ def tasks(experiment: Experiment, platform: Platform, alert: Callable[[Any], Non
     return group
 
 
-def _steps(
-    experiment: Experiment, platform: Platform, hooks: DeploymentHooks, challenger: dict[str, Any]
-) -> list:
+def _steps(subject: Subject, hooks: DeploymentHooks, challenger: dict[str, Any]) -> list:
     """Build the steps from the canary to the last test; `challenger`: arguments that say which, and
     where.
     """
-    deploy = experiment.deploy
-    assert deploy is not None
-    deployed_model = planned(experiment, platform, messages.deployed_model)
+    deploy = subject.experiment.deployment
+    field = functools.partial(planned, subject.experiment, subject.platform, load=subject.load)
+    deployed_model = field(messages.deployed_model)
     first = deploy.canary[0]
     steps: list[Any] = []
     for share in deploy.canary:
@@ -189,8 +182,8 @@ def _steps(
             task_id=f"smoke_{share}",
             deployed_model=deployed_model,
             share=first,
-            platform=platform,
-            examples=planned(experiment, platform, messages.examples),
+            platform=subject.platform,
+            examples=field(messages.examples),
             latency=deploy.smoke.latency,
             pre_execute=short(hooks.unchanged),
             post_execute=short(hooks.stepped),

@@ -6,7 +6,9 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowException
 
 from trellis.vertex.versions import parse_version
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.aliases import CHAMPION
+from trellis.workflow.contracts.record import ChampionRecord
 from trellis.workflow.lookups import left, records
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
@@ -22,8 +24,15 @@ def task(platform: Platform) -> Any:
         endpoint = left.returned(ti, "endpoint", "endpoint")["endpoint"]
         check(platform, endpoint, resolved["version"])
         decided = resolve.conclude(platform, resolved["record"])
-        user = dag_run.triggering_user_name
-        records.add_rollback(platform, user, resolved["experiment"], decided)
+        experiment = resolved["experiment"]
+        record = ChampionRecord(
+            experiment=experiment,
+            at=records.now(),
+            user=dag_run.triggering_user_name,
+            **{name: decided[name] for name in ("run_id", "asked", "version", "before")},
+        )
+        address = layout.rollback_record(platform.bucket, experiment, record.run_id)
+        records.add_champion(platform, address, record)
         print(f"{resolved['version']} is the champion and has all requests of {endpoint}.")
         print(
             f"The next run of {resolved['experiment']} deploys any model that passes its gate. If "

@@ -16,6 +16,7 @@ from trellis.vertex.deployments import version_at
 from trellis.workflow.assembly import undeploy_previous
 from trellis.workflow.contracts import layout
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.deploy.subject import Subject
 from trellis.workflow.stages.deploy.tasks import tasks
 from trellis.workflow.validation.file import with_changes
 
@@ -50,7 +51,7 @@ class Deployments:
             self.name,
             default_args={"retries": 1, "retry_delay": 0.1, "owner": "trellis"},
         ) as dag:
-            self._promoted() >> tasks(self.experiment, self.platform, self._alert)
+            self._promoted() >> tasks(Subject(self.experiment, self.platform), self._alert)
         return dag
 
     def _alert(self, context):
