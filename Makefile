@@ -41,7 +41,7 @@ LOCKS        = requirements trainer/requirements \
 IMAGES       = $(patsubst %,.venv/images/%/.ready,$(sort $(foreach name,$(EXPERIMENT),$(shell \
                  sed -n 's/^\(serve_\)\{0,1\}image: *\([a-z0-9-]*\).*/\2/p' dags/experiments/$(name).yaml 2>&-))))
 
-.PHONY: image help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench client-suites
+.PHONY: composer-image newest image help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench client-suites
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -90,6 +90,12 @@ lint: .venv/tools/.ready ## Check style, import contracts, and the Dockerfile
 	@$(call BIN,tools)/ruff check . && $(call BIN,tools)/ruff format --check . \
 	  && PYTHONPATH=contracts:plugins:local_gcp/src $(call BIN,tools)/lint-imports --no-logo --no-cache \
 	  && $(call BIN,tools)/hadolint docker/Dockerfile docker/Dockerfile.image
+
+composer-image: .venv/tools/.ready ## Resolve what Composer installs against the packages of its image
+	@$(call BIN,tools)/python -m tests.composer_image
+
+newest: .venv/tools/.ready ## Run the tests with the newest Airflow, TensorFlow and Python (.ci/newest)
+	@.ci/newest
 
 types: types-contracts types-airflow types-trainer types-local_gcp ## Check types, each part in its environment
 

@@ -57,6 +57,16 @@ resource "google_composer_environment" "airflow" {
       }
     }
 
+    # Without one, the window is Google's own. Runs go on: a task finds its job again by its labels.
+    dynamic "maintenance_window" {
+      for_each = var.maintenance_window[*]
+      content {
+        start_time = "2026-01-01T${maintenance_window.value.start}:00Z"
+        end_time   = timeadd("2026-01-01T${maintenance_window.value.start}:00Z", "${maintenance_window.value.hours}h")
+        recurrence = "FREQ=WEEKLY;BYDAY=${join(",", maintenance_window.value.days)}"
+      }
+    }
+
     dynamic "encryption_config" {
       for_each = local.keys
       content {

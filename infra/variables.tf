@@ -168,6 +168,33 @@ variable "image_version" {
   }
 }
 
+variable "maintenance_window" {
+  description = "When Google may restart Airflow's processes for maintenance: days, start (UTC) and hours. null: Google's own, Friday to Sunday 00:00 to 04:00."
+  type = object({
+    days  = list(string)
+    start = string
+    hours = number
+  })
+  default = null
+
+  validation {
+    condition = var.maintenance_window == null || (
+      length(setsubtract(try(var.maintenance_window.days, []), ["MO", "TU", "WE", "TH", "FR", "SA", "SU"])) == 0 &&
+      can(regex("^([01][0-9]|2[0-3]):[0-5][0-9]$", try(var.maintenance_window.start, "")))
+    )
+    error_message = "maintenance_window has days (MO, TU, WE, TH, FR, SA, SU) and a start in UTC (01:00)."
+  }
+
+  # https://docs.cloud.google.com/composer/docs/composer-3/specify-maintenance-windows
+  validation {
+    condition = var.maintenance_window == null || try(
+      var.maintenance_window.hours >= 4 && var.maintenance_window.hours <= 24 && floor(var.maintenance_window.hours) == var.maintenance_window.hours &&
+      var.maintenance_window.hours * length(distinct(var.maintenance_window.days)) >= 12, false
+    )
+    error_message = "maintenance_window has 4 to 24 whole hours a day, and at least 12 a week: Composer accepts no less."
+  }
+}
+
 variable "environment_size" {
   description = "Size of Composer's database and web server."
   type        = string

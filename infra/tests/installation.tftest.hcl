@@ -22,6 +22,11 @@ run "defaults" {
   }
 
   assert {
+    condition     = length(google_composer_environment.airflow.config[0].maintenance_window) == 0
+    error_message = "Without maintenance_window the window is Google's own."
+  }
+
+  assert {
     condition     = can(regex("-build[.][0-9]+$", google_composer_environment.airflow.config[0].software_config[0].image_version))
     error_message = "The image's build is pinned: another build has other packages."
   }
@@ -108,6 +113,23 @@ run "defaults" {
       length(google_billing_budget.project) == 0
     )
     error_message = "Key, network and budget are only created if configured."
+  }
+}
+
+run "maintained" {
+  command = plan
+
+  variables {
+    maintenance_window = { days = ["SA", "SU"], start = "22:30", hours = 6 }
+  }
+
+  assert {
+    condition = one(google_composer_environment.airflow.config[0].maintenance_window) == {
+      start_time = "2026-01-01T22:30:00Z"
+      end_time   = "2026-01-02T04:30:00Z"
+      recurrence = "FREQ=WEEKLY;BYDAY=SA,SU"
+    }
+    error_message = "The window begins on the days that are named, and may end on the next."
   }
 }
 

@@ -34,6 +34,46 @@ run "build_not_pinned" {
   expect_failures = [var.image_version]
 }
 
+run "maintenance_that_is_too_short" {
+  command = plan
+  variables {
+    maintenance_window = { days = ["SA", "SU"], start = "01:00", hours = 5 }
+  }
+  expect_failures = [var.maintenance_window]
+}
+
+run "maintenance_on_one_day_named_twice" {
+  command = plan
+  variables {
+    maintenance_window = { days = ["SA", "SA"], start = "01:00", hours = 6 }
+  }
+  expect_failures = [var.maintenance_window]
+}
+
+run "maintenance_in_pieces_that_are_too_short" {
+  command = plan
+  variables {
+    maintenance_window = { days = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"], start = "01:00", hours = 3 }
+  }
+  expect_failures = [var.maintenance_window]
+}
+
+run "maintenance_on_no_day" {
+  command = plan
+  variables {
+    maintenance_window = { days = ["Sat"], start = "01:00", hours = 24 }
+  }
+  expect_failures = [var.maintenance_window]
+}
+
+run "maintenance_at_no_time" {
+  command = plan
+  variables {
+    maintenance_window = { days = ["SA"], start = "25:00", hours = 24 }
+  }
+  expect_failures = [var.maintenance_window]
+}
+
 run "key_in_another_place" {
   command = plan
   variables {

@@ -81,6 +81,18 @@ CHANGES = {
         '  bucket = each.value.bucket\n  role   = "roles/storage.objectUser"\n',
         "sources",
     ),
+    "another end of the maintenance": (
+        "composer.tf",
+        '"${maintenance_window.value.hours}h"',
+        '"4h"',
+        "maintained",
+    ),
+    "maintenance that is too short": (
+        "variables.tf",
+        "length(distinct(var.maintenance_window.days)) >= 12",
+        "length(distinct(var.maintenance_window.days)) >= 10",
+        "maintenance_that_is_too_short",
+    ),
     "any build of an image": (
         "variables.tf",
         "([4-9]|[1-9][0-9])[.][0-9]+)-build[.][0-9]+$",
