@@ -20,4 +20,7 @@ grep -q "^project: $PROJECT\$" "dags/$PLATFORM" \
 grep -q "^registry: $IMAGES\$" "dags/$PLATFORM" \
     || stop "dags/$PLATFORM does not take its images from $IMAGES"
 
+bare=$(bash infra/release/pin.sh --list | paste -sd ' ')
+[ -z "$bare" ] || echo "Warning: whoever moves these tags changes what is released: $bare. Run infra/release/pin.sh, which \
+writes their digests, and commit." >&2
 echo "Releases trellis-airflow $WHEEL and images $IMAGE into $NAME, project $PROJECT, $REGION"

@@ -308,15 +308,32 @@ def test_tags_that_stand_alone_get_their_digest(checkout):
     dockerfile = (checkout.folder / "docker/Dockerfile").read_text()
     arguments = re.findall(r"^ARG (?:PYTHON|BEAM|LAUNCHER)=(.*)$", dockerfile, re.M)
     steps = re.findall(r"name: (.*)", (checkout.folder / "infra/cloudbuild.yaml").read_text())
-    named = [name for name in arguments + steps if name != "gcr.io/cloud-builders/docker"]
-    assert len(named) == 10
+    named = arguments + steps
+    assert len(named) == 11
     assert all(re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", name) for name in named), named
     beam = f"apache/beam_python3.11_sdk:{arguments[1].split('@')[0]}"
     assert hashlib.sha256(f"{beam}\n".encode()).hexdigest() in arguments[1]
 
+    # Cloud Build's own Docker client, which has no versions, too.
+    assert any(name.startswith("gcr.io/cloud-builders/docker@") for name in steps)
+
     before = dockerfile
     assert checkout.run("pin.sh").stdout == ""
     assert (checkout.folder / "docker/Dockerfile").read_text() == before
+
+
+def test_a_release_names_the_images_whose_tag_can_be_moved(checkout):
+    before = (checkout.folder / "docker/Dockerfile").read_text()
+    result = checkout.run("check.sh")
+    assert result.returncode == 0
+    assert "Run infra/release/pin.sh" in result.stderr
+    assert "apache/beam_python3.11_sdk" in result.stderr
+    assert "gcr.io/cloud-builders/docker" in result.stderr
+    assert "python:3" not in result.stderr
+    assert not [line for line in checkout.asked if line.startswith("docker")]
+    assert (checkout.folder / "docker/Dockerfile").read_text() == before
+    checkout.run("pin.sh")
+    assert checkout.run("check.sh").stderr == ""
 
 
 def test_an_answer_that_is_no_digest_is_not_written(checkout):
