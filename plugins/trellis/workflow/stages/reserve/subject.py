@@ -8,14 +8,13 @@ from trellis.workflow.contracts.layout import ReserveRun, reserve_decision, run_
 from trellis.workflow.lookups import documents
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.deploy.messages import Deployable
 from trellis.workflow.stages.deploy.subject import Subject
 from trellis_contracts.challenger import Challenger
 from trellis_contracts.reserve import Reserve
 
 
 @dataclass(frozen=True)
-class Reserved(Deployable):
+class Reserved:
     """A run's decision, with today's experiment: its machines and canary count."""
 
     experiment: Experiment
