@@ -59,10 +59,10 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         access_control=access_control(platform, [experiment.owner]),
         default_args={
             "owner": experiment.owner,
-            **arguments(platform, on_failure(platform, ADVICE, ends_run=["deploy."])),
+            **arguments(platform, on_failure(platform, ADVICE, ends_run=["resolve", "deploy."])),
         },
     ) as dag:
-        alert = on_failure(platform, ADVICE, ends_run=["deploy."])
+        alert = on_failure(platform, ADVICE, ends_run=["resolve", "deploy."])
         resolved = resolve.task(experiment, platform)
         deployed = tasks.tasks(ReservedSubject(experiment, platform), alert)
         resulted = result.task(experiment, platform)

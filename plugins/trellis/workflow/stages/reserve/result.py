@@ -3,7 +3,7 @@
 from typing import Any
 
 from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts.aliases import CHAMPION
 from trellis.workflow.contracts.record import ChampionRecord
@@ -19,8 +19,10 @@ from trellis_contracts.deployment import SERVING, Deployment
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task; skipped with the others. Returns {"version", "before", "image"}."""
 
-    @airflow_task(task_id="result", trigger_rule="all_done_min_one_success")
+    @airflow_task(task_id="result", trigger_rule="all_done")
     def result(ti=None, dag=None, run_id=None, dag_run=None):
+        if ti.xcom_pull(task_ids="resolve") is None:
+            _nothing_to_do(ti)
         subject = ReservedSubject(experiment, platform)
         decided, run = subject.decided(run_id), subject.run(run_id)
         done = documents.find_file(platform, Deployment, run.deployment)
@@ -47,6 +49,14 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         return {"version": done.model, "before": decided.version, "image": decided.image}
 
     return result()
+
+
+def _nothing_to_do(ti: Any) -> None:
+    """Raise for a run without a decision: AirflowSkipException if there was nothing to do."""
+    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["resolve"], run_ids=[ti.run_id])
+    if states.get(ti.run_id, {}).get("resolve") == "skipped":
+        raise AirflowSkipException("Today's image serves the champion already.")
+    raise AirflowFailException("`resolve` has failed, and its log says why: nothing was changed.")
 
 
 def _failure(done: Deployment | None, broken: list[str]) -> str:

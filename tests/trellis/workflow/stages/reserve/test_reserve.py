@@ -16,6 +16,7 @@ def test_the_champion_is_served_by_todays_image_untrained(reserves, states):
     run = these.run("9.9.9")
     assert run.state == "success"
     assert states(run)["retreat"] == "skipped"
+    assert states(run)["result"] == "success"
     assert these.deployed.traffic == {"2": 100}
     assert these.deployed.aliases == {"champion": "2", "previous": "1"}
     model = these.model(2)
@@ -101,7 +102,7 @@ def test_no_deployment_is_disturbed(reserves, states, capfd):
     )
     run = these.run("9.9.9")
     assert run.state == "failed"
-    assert states(run)["resolve"] == "failed"
+    assert (states(run)["resolve"], states(run)["result"]) == ("failed", "failed")
     assert "gets 40% of the requests and is not the champion" in capfd.readouterr().out
     assert these.deployed.traffic == {"1": 60, "2": 40}
 
