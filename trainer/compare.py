@@ -21,7 +21,14 @@ import sys
 from collections.abc import Mapping
 
 from trainer import storage
-from trainer.comparison import challenger, importance, leaderboard, scoreboard, slices
+from trainer.comparison import (
+    challenger,
+    importance,
+    leaderboard,
+    postprocessed,
+    scoreboard,
+    slices,
+)
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
 from trainer.comparison.promotion import Decision, Gate, decide
@@ -114,11 +121,13 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         decision, challenging = _challenger(decision, run, deploy)
     repeats = read_repeats(run, selected, split, scores)
     permuted = _importance(run, selected, split, primary)
+    before = postprocessed.uncalibrated(run, split)
+    chosen = postprocessed.facts(run, before, scores)
     board = leaderboard.of(
-        run, outcomes, scores, selected, failures, decision, repeats, permuted, sliced
+        run, outcomes, scores, selected, failures, decision, repeats, permuted, sliced, chosen
     )
     folder = output or run.files.comparison
-    page, figures = render(run, board, outcomes, split)
+    page, figures = render(run, board, outcomes, split, before)
     # Before leaderboard.json, whose presence means that the other files exist.
     storage.write_text(storage.join(folder, "report.html"), page)
     where = storage.join(folder, "figures.json")

@@ -26,6 +26,8 @@ Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    for a regression, in the label's unit
              {"labels": ["mass", "nodule"], "probabilities": {...}}       of a multi-label task
+           If the experiment asks for it, an answer has "abstained": true where it is handed back,
+           and the "set" of classes, or the "interval", that has the truth with a set probability
            The label is the most probable class, or what the model's own threshold decides;
            labels are the classes with a probability above 0.5
            With "parameters": {"explain": {}} in the request, each has an "explanation": what each

@@ -41,6 +41,13 @@ class StoredBatch:
         return np.array(keys, dtype=object)
 
     @property
+    def groups(self) -> np.ndarray | None:
+        """(n,) int64, the group of each example; None unless groups decide the dataset's split."""
+        if self.dataset.split.by is None:
+            return None
+        return np.array([features["group"].int64_list.value[0] for features in self.features])
+
+    @property
     def labels(self) -> np.ndarray:
         """(n,) int64 class indices, or sets of them (trainer.label_sets); of a regression float64,
         as the float32 that is stored.

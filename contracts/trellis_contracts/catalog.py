@@ -43,21 +43,10 @@ class Hyperparameter:
 
     def has_effect(self, inputs: Collection[str], task: str) -> bool:
         """Return whether a value changes anything for this task. inputs: what the source's examples
-        hold, "image", "table" or both. `metrics` may limit it further.
+        hold, "image", "table" or both.
         """
         tasks = self.schema.get("tasks", [task])
         return not {*inputs}.isdisjoint(self.schema.get("inputs", inputs)) and task in tasks
-
-    @property
-    def metrics(self) -> list[str]:
-        """The only metrics on which it has an effect; none: it has one on all."""
-        found: list[str] = self.schema.get("metrics", [])
-        return found
-
-    @property
-    def is_tunable(self) -> bool:
-        """True if trials can be compared by it."""
-        return bool(self.schema.get("tunable", True))
 
     @property
     def idle_with(self) -> Mapping[str, list[str]]:

@@ -8,11 +8,14 @@ reads it.
                    "instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
                                                       the expected prediction; for a
-                                                      regression {"value": 152.1}
+                                                      regression {"value": 152.1}; with
+                                                      "abstained", "set" or "interval", if the
+                                                      model has it (trainer.postprocessing)
      "images": ["photo"],                             fields of an instance that hold an image, as
                                                       a file or by its address; absent:
                                                       ["image_uri"]
      "threshold": {"class": "1", "above": 0.23},      only if it labels by one
+     "abstain_below": 0.1, "set_above": 0.07,         only if it hands examples back, or tells sets
      "hyperparameters": {"learning_rate": 0.001, ...},
      "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
                     "code_sha256": "..."}}
@@ -39,6 +42,21 @@ class Example(Part):
     key: str
     instance: Mapping[str, Any]
     prediction: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """What a classifier decides by: where a number that is nearly equal to one of them may have
+    decided otherwise. Each is None of a model that has no such decision.
+    """
+
+    threshold: NamedThreshold | None = None
+    abstain_below: float | None = None
+    set_above: float | None = None
+
+
+LARGEST = Edges()
+"""The most probable class is the label, and that is all."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +87,16 @@ class Challenger(File):
     model: str
     examples: tuple[Example, ...]
     threshold: NamedThreshold | None = optional()
+    abstain_below: float | None = optional()
+    set_above: float | None = optional()
     hyperparameters: Mapping[str, Value]
     provenance: Provenance
     images: tuple[str, ...] = optional((IMAGE_URI,))
+
+    @property
+    def edges(self) -> Edges:
+        """What the model decides by."""
+        return Edges(self.threshold, self.abstain_below, self.set_above)
 
     def addresses(self, example: Example) -> list[str]:
         """Addresses of the images that an example's instance names."""

@@ -1,7 +1,8 @@
 """One validator for the files that pass between stages, each with a JSON Schema.
 
     dataset, metrics, predictions, leaderboard, figures,
-    challenger                                               the trainer writes them
+    postprocessing, challenger                               the trainer writes them
+    decision                                                 a flag of the trainer's
     columns, plan, changes, trials, baseline, served         the trainer reads them
     deployment, prediction_plan, prediction_result, rollback stay on Airflow's side
 

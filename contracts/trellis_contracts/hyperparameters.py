@@ -3,9 +3,8 @@
 A field of Hyperparameters is a flag of `python -m trainer.task`, a key of an experiment's `search`
 and a column of the leaderboard. Its metadata are JSON Schema keywords, so that the same lines check
 the trainer's command line and an experiment file. Our own
-keywords: "expected" is the bounds in words; "inputs", "tasks" and "metrics" list the kinds of
-dataset, the tasks, and the metrics that decide, with which a hyperparameter has an effect (absent:
-all); "tunable" is false if it is no matter of trials; "idle_with" lists, by the name of
+keywords: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of dataset and the
+tasks with which a hyperparameter has an effect (absent: all); "idle_with" lists, by the name of
 another hyperparameter, the words of it with which this one has none; "by_class" has the bounds of
 the numbers of a JSON object with one for each of some classes, which a text may be beside its
 "enum"; "least_side" is that of an image, in pixels, for each value; "max_pooling" and
@@ -21,7 +20,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from trellis_contracts import metrics
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.hyperparameter_field import hyperparameter as _hyperparameter
 from trellis_contracts.model_file import Declaration, fits
@@ -170,17 +168,6 @@ class Common(Table):
         by_class={"exclusiveMinimum": 0, "maximum": 1_000_000},
         tasks=_CLASSIFICATION,
     )
-    decision_threshold: str = _hyperparameter(
-        "half",
-        "above which probability the second of two classes is predicted, by the model and all that "
-        "uses it: a half, or what is best on the validation split by the metric that decides, "
-        "which must be accuracy, balanced_accuracy or f1; chosen when a full training has ended, "
-        "so that epochs and trials are compared at a half (https://scikit-learn.org/stable/modules/classification_threshold.html)",
-        enum=["half", "best"],
-        tasks=[BINARY],
-        metrics=list(metrics.BY_DECISION),
-        tunable=False,
-    )
     label_smoothing: float = _hyperparameter(
         0.0,
         "share of the target probability spread evenly over all classes, of a multi-label task "
@@ -308,26 +295,24 @@ def of_model(model: str, table: type[Table] = Hyperparameters) -> list[str]:
     ]
 
 
-def of_training(
-    h: Table, model: str, inputs: Collection[str], task: str, metric: str
-) -> dict[str, Value]:
-    """The values that a training reads. inputs: what the examples hold, "image", "table" or both.
-    metric: the one that decides.
+def of_training(h: Table, model: str, inputs: Collection[str], task: str) -> dict[str, Value]:
+    """The values that a training reads. inputs: what the examples hold, "image", "table" or
+    both.
     """
     table = type(h)
     return {
         name: getattr(h, name)
         for name in of_model(model, table)
-        if reads(name, inputs, task, metric, table)
+        if reads(name, inputs, task, table)
     }
 
 
-def without_effect(h: Table, inputs: Collection[str], task: str, metric: str) -> list[str]:
+def without_effect(h: Table, inputs: Collection[str], task: str) -> list[str]:
     """Names of those that differ from their default for nothing, in such a training."""
     return [
         name
         for name, field in _fields(type(h)).items()
-        if not reads(name, inputs, task, metric, type(h)) and getattr(h, name) != field.default
+        if not reads(name, inputs, task, type(h)) and getattr(h, name) != field.default
     ]
 
 
@@ -335,14 +320,11 @@ def reads(
     name: str,
     inputs: Collection[str],
     task: str,
-    metric: str,
     table: type[Table] = Hyperparameters,
 ) -> bool:
-    """Return whether a hyperparameter has an effect on this task, with these inputs and this
-    metric.
-    """
+    """Return whether a hyperparameter has an effect on this task, with these inputs."""
     words = _words(name, table)
-    given = {"inputs": inputs, "tasks": [task], "metrics": [metric]}
+    given = {"inputs": inputs, "tasks": [task]}
     return all(not {*values}.isdisjoint(words.get(word, values)) for word, values in given.items())
 
 

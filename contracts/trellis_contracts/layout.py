@@ -6,7 +6,8 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     tuning/MODEL/                 trials.json and TRIAL/ of each of `other_models`
     changes.json                  how the dataset differs from the last one trained on
     trials.json                   all trials, and those chosen
-    training/RANK/                model/, checkpoints/, logs/, metrics.json, predictions.parquet
+    training/RANK/                model/, checkpoints/, logs/, metrics.json, predictions.parquet;
+                                  uncalibrated.parquet, if it is calibrated
         seeds/SEED/               the same of this training with another seed
     baselines/NAME/               raw/, service/, baseline.json, predictions.parquet
     served.json                   which model is served when the run compares
@@ -44,6 +45,11 @@ def metrics(folder: str) -> str:
 def predictions(folder: str) -> str:
     """predictions.parquet of a contender's folder."""
     return f"{folder}predictions.parquet"
+
+
+def uncalibrated(training: str) -> str:
+    """The predictions of a training without its calibration, in the form of predictions.parquet."""
+    return f"{training}uncalibrated.parquet"
 
 
 def trained_model(training: str) -> str:

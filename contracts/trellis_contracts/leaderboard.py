@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from trellis_contracts.challenger import Versions
-from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.decision import NamedThreshold, Rule
 from trellis_contracts.deployment import SERVING, Deployment
 from trellis_contracts.files import File, Part, optional
 from trellis_contracts.hyperparameter_field import Value
@@ -56,6 +56,76 @@ class Difference(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CalibrationFacts(Part):
+    """The calibration of a training. method, examples, temperature, remark: as in its
+    postprocessing.json. before: its scores on the test split without it. change: what it has added
+    to those of proper scoring rules.
+    """
+
+    method: str
+    examples: int
+    temperature: float | None = optional()
+    remark: str | None = optional()
+    before: Mapping[str, Estimate]
+    change: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class CostFacts(Part):
+    """What the decisions cost on the test split, for each example. model: with its own threshold;
+    at_half: if the more probable class were decided; change: the first minus the second. all, none:
+    if all examples were decided as positive, or none.
+    """
+
+    missed: float
+    false_alarm: float
+    model: Estimate
+    at_half: Estimate
+    change: Estimate
+    all: float
+    none: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionFacts(Part):
+    """What the threshold of a training does on the test split. rule: by which it was chosen. above:
+    the threshold. at_half: the metrics of decisions if the more probable class were decided.
+    """
+
+    rule: Rule
+    above: float
+    at_half: Mapping[str, Estimate]
+    cost: CostFacts | None = optional()
+
+
+@dataclass(frozen=True)
+class AbstentionFacts(Part):
+    """What a training hands back of the test split. share: as asked for. answered: share of the
+    examples that it answers. risk: share of wrong decisions among them; risk_of_all: among all.
+    """
+
+    share: float
+    answered: Estimate
+    risk: Estimate
+    risk_of_all: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformalFacts(Part):
+    """The sets or intervals of a training. coverage: as asked for. examples, groups: of the
+    validation split. reached: coverage of the test split; of_class: of the examples of each class.
+    size: mean number of classes in a set, or width of an interval.
+    """
+
+    coverage: float
+    examples: int
+    groups: int | None = optional()
+    reached: Estimate
+    of_class: Mapping[str, Estimate]
+    size: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainingFacts(Part):
     """Figures of a training's metrics.json. validation: the metric that it was trained for.
     replicas: processes that took part.
@@ -69,6 +139,10 @@ class TrainingFacts(Part):
     best_epoch: int
     validation: Mapping[str, float]
     threshold: NamedThreshold | None = optional()
+    calibration: CalibrationFacts | None = optional()
+    decision: DecisionFacts | None = optional()
+    abstention: AbstentionFacts | None = optional()
+    conformal: ConformalFacts | None = optional()
     replicas: int
     weights_sha256: str | None
 

@@ -15,6 +15,7 @@ from trellis_contracts.documents import ContractError
 from trellis_contracts.files import Part
 from trellis_contracts.leaderboard import Leaderboard
 from trellis_contracts.plan import PlanFile
+from trellis_contracts.postprocessing import Postprocessing
 from trellis_contracts.predictions import PredictionsHeader
 from trellis_contracts.served import Served
 from trellis_contracts.training import Training
@@ -27,6 +28,7 @@ FILES = [
     Deployment,
     Leaderboard,
     PlanFile,
+    Postprocessing,
     Served,
     Training,
     Trials,

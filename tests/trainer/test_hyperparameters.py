@@ -106,12 +106,9 @@ def test_a_model_may_lack_what_others_have():
 
 
 def test_a_training_has_only_those_that_can_change_it():
-    of_rows = hyperparameters.of_training(
-        Hyperparameters(), "dense", ["table"], "regression", "rmse"
-    )
-    of_images = hyperparameters.of_training(
-        Hyperparameters(), "dense", ["image"], "multiclass_classification", "accuracy"
-    )
+    h = Hyperparameters()
+    of_rows = hyperparameters.of_training(h, "dense", ["table"], "regression")
+    of_images = hyperparameters.of_training(h, "dense", ["image"], "multiclass_classification")
     assert set(of_images) - set(of_rows) == {
         "augment",
         "flip",
@@ -128,26 +125,8 @@ def test_a_training_has_only_those_that_can_change_it():
 
 def test_values_that_change_nothing_are_found():
     h = Hyperparameters(augment=True, label_smoothing=0.1, embedding=4)
-    assert hyperparameters.without_effect(h, ["table"], "regression", "rmse") == [
+    assert hyperparameters.without_effect(h, ["table"], "regression") == [
         "label_smoothing",
         "augment",
     ]
-    assert hyperparameters.without_effect(h, ["image"], "binary_classification", "auc") == [
-        "embedding"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("task", "metric", "idle"),
-    [
-        ("binary_classification", "f1", []),
-        ("binary_classification", "accuracy", []),
-        ("binary_classification", "auc", ["decision_threshold"]),
-        ("binary_classification", "loss", ["decision_threshold"]),
-        ("multiclass_classification", "f1", ["decision_threshold"]),
-        ("regression", "rmse", ["decision_threshold"]),
-    ],
-)
-def test_a_threshold_is_for_two_classes_and_a_metric_of_decisions(task, metric, idle):
-    h = Hyperparameters(decision_threshold="best")
-    assert hyperparameters.without_effect(h, ["table"], task, metric) == idle
+    assert hyperparameters.without_effect(h, ["image"], "binary_classification") == ["embedding"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from trainer import postprocessing
 from trainer.comparison import originals, provenance, raw_examples
 from trainer.comparison.originals import HeldOutImage, OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
@@ -28,6 +29,7 @@ from trellis_contracts.challenger import IMAGE_URI, Challenger, Example, Provena
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.postprocessing import Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.withheld import RowsError, quoted
 
@@ -55,13 +57,15 @@ def of(run: Run, contender: Contender, examples: int, private: bool = False) -> 
     request are left out. private: whether the endpoint is private. Raises RawExamplesError.
     """
     largest = _LARGEST_PRIVATE if private else _LARGEST
-    predicted = contender.scorable
+    predicted, done = contender.scorable, contender.postprocessing
     return Challenger(
         contender=contender.name,
         model=layout.trained_model(contender.uri),
-        examples=tuple(_examples(run, predicted, examples, largest)),
+        examples=tuple(_examples(run, contender, examples, largest)),
         images=_image_fields(run.dataset),
         threshold=_threshold(predicted),
+        abstain_below=done.abstention.below if done.abstention else None,
+        set_above=done.conformal.above if done.conformal else None,
         hyperparameters=dict(contender.parameters),
         provenance=Provenance(
             run=run.uri,
@@ -72,15 +76,16 @@ def of(run: Run, contender: Contender, examples: int, private: bool = False) -> 
     )
 
 
-def _examples(run: Run, predicted: AnyPredictions, count: int, largest: int) -> list[Example]:
+def _examples(run: Run, contender: Contender, count: int, largest: int) -> list[Example]:
     """A fixed random choice of examples, ordered by key."""
+    predicted, done = contender.scorable, contender.postprocessing
     order = np.argsort(predicted.keys)
     count = min(count, len(order))
     drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
     places = {predicted.keys[place]: place for place in order[np.sort(drawn)]}
     instances = _instances(run, places.keys(), largest)
     return [
-        Example(key, instances[key], _prediction(predicted, place))
+        Example(key, instances[key], _prediction(predicted, place, done))
         for key, place in places.items()
         if key in instances
     ]
@@ -194,21 +199,26 @@ def _threshold(predicted: AnyPredictions) -> NamedThreshold | None:
     return predicted.threshold.named(predicted.classes)
 
 
-def _prediction(predicted: AnyPredictions, place: int) -> dict[str, Any]:
+def _prediction(predicted: AnyPredictions, place: int, done: Postprocessing) -> dict[str, Any]:
     """Format a prediction as trainer.serve does."""
     if isinstance(predicted, Values):
-        return {"value": float(predicted.values[place])}
-    row = predicted.probabilities[place]
+        value = predicted.values[place]
+        (beside,) = postprocessing.of_values(done, np.array([value]))
+        return {"value": float(value), **beside}
+    row, beside = predicted.probabilities[place], {}
     label: dict[str, Any]
     if isinstance(predicted, LabelSets):
         decided = zip(predicted.classes, row > DECIDED_ABOVE, strict=True)
         label = {"labels": [name for name, present in decided if present]}
     else:
         label = {"label": predicted.classes[decide(row[None], predicted.threshold)[0]]}
+        names, threshold = predicted.classes, predicted.threshold
+        (beside,) = postprocessing.of_probabilities(done, row[None], names, threshold)
     return {
         **label,
         # Through text: the digits of the float32, not those of the double it converts to.
         "probabilities": {
             name: float(str(share)) for name, share in zip(predicted.classes, row, strict=True)
         },
+        **beside,
     }

@@ -4,13 +4,21 @@ leaderboard.schema.json of trellis_contracts describes every field. The file doe
 time: the same run and the same image give the same bytes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from typing import Any
 
 from trainer.comparison import bootstrap, learned, provenance
 from trainer.comparison.intervals import LEVEL
-from trainer.comparison.notes import notes, of_data, of_learning, of_slices, reused
+from trainer.comparison.notes import (
+    notes,
+    of_data,
+    of_held_out,
+    of_learning,
+    of_slices,
+    reused,
+)
 from trainer.comparison.promotion import Decision
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import Scoreboard
@@ -33,6 +41,8 @@ from trellis_contracts.leaderboard import (
 )
 from trellis_contracts.training import Training
 
+_NONE: Mapping[str, Any] = {}
+
 
 def of(
     run: Run,
@@ -44,6 +54,7 @@ def of(
     repeats: Repeats | None = None,
     importance: Importance | None = None,
     slices: Slices | None = None,
+    postprocessed: Mapping[str, Mapping[str, Any]] = _NONE,
 ) -> Leaderboard:
     """The leaderboard of a run.
 
@@ -51,6 +62,7 @@ def of(
     failures: reason by name, of the others. decision: None without a deploy section.
     repeats, importance, slices: of the selected training, if the experiment asks for any; of a
     table.
+    postprocessed: fields of TrainingFacts by name, what trainings have chosen on validation.
     """
     plan, dataset = run.plan, run.dataset
     standings = scores.standings
@@ -59,6 +71,7 @@ def of(
     ranked = [
         _contender(
             contenders[s.name],
+            postprocessed.get(s.name, {}),
             status="ok",
             rank=s.rank,
             selected=s.name == selected if contenders[s.name].kind == "tensorflow" else None,
@@ -75,6 +88,7 @@ def of(
     groups = next(iter(outcomes.values())).groups
     remarks = [run.served.remark] if run.served and run.served.remark else []
     remarks += reused(plan.reuse.steps)
+    remarks += of_held_out(ranked)
     remarks = [
         *of_slices(slices, scores.primary, scores.decimals(scores.primary)),
         *of_learning(idle, contenders, scores, selected),
@@ -139,14 +153,16 @@ def _task(dataset: DatasetDescription) -> str:
     return f"{'binary' if len(dataset.classes) == 2 else 'multiclass'}_classification"
 
 
-def _contender(contender: Contender, **result: Any) -> leaderboard.Contender:
+def _contender(
+    contender: Contender, postprocessed: Mapping[str, Any] = _NONE, **result: Any
+) -> leaderboard.Contender:
     """result: what the comparison found."""
     return leaderboard.Contender(
         name=contender.name,
         kind=contender.kind,
         trial=contender.trial,
         hyperparameters=dict(contender.parameters),
-        training=_training(contender.training) if contender.training else None,
+        training=_training(contender.training, postprocessed) if contender.training else None,
         baseline=_baseline(contender.baseline) if contender.baseline else None,
         seconds=None if contender.seconds is None else round(contender.seconds, 1),
         cost_usd=None if contender.cost_usd is None else round(contender.cost_usd, 4),
@@ -155,7 +171,7 @@ def _contender(contender: Contender, **result: Any) -> leaderboard.Contender:
     )
 
 
-def _training(training: Training) -> TrainingFacts:
+def _training(training: Training, postprocessed: Mapping[str, Any]) -> TrainingFacts:
     """The fields of metrics.json that the leaderboard shows."""
     return TrainingFacts(
         model=training.model,
@@ -169,6 +185,7 @@ def _training(training: Training) -> TrainingFacts:
         # A model of another library than Keras has one process.
         replicas=len(training.replicas or (None,)),
         weights_sha256=training.weights_sha256,
+        **postprocessed,
     )
 
 
@@ -221,6 +238,7 @@ def table(board: Leaderboard) -> str:
         f"ranked by {title} ({better} is better)"
     )
     notes = [f"Note: {note}" for note in board.notes]
+    notes += [line for c in ranked if c.training for line in _held_out(c, c.training, board)]
     if promotion := board.promotion:
         verdict = "Promoted" if promotion.promoted else "Not promoted"
         notes.append(f"{verdict}: {promotion.reason}.")
@@ -228,6 +246,39 @@ def table(board: Leaderboard) -> str:
     if board.slices:
         lines += [*_aligned(_by_slice(board, board.slices)), ""]
     return "\n".join([*lines, *notes])
+
+
+def _held_out(
+    contender: leaderboard.Contender, training: TrainingFacts, board: Leaderboard
+) -> Iterator[str]:
+    """Lines on what a training has chosen on the validation split."""
+    name, shown = contender.name, partial(_with_interval, places=3)
+    if (found := training.calibration) is not None:
+        changes = "; ".join(
+            f"{board.metrics[metric].title} {_with_interval(before, places)} before, "
+            f"{_with_interval(contender.metrics[metric], places)} after"
+            for metric, before in found.before.items()
+            for places in [board.metrics[metric].shown_decimals]
+        )
+        how = found.method if found.temperature is None else f"temperature {found.temperature:.3g}"
+        yield f"Calibrated: {name} by {how}, on {found.examples:,} validation examples: {changes}."
+    if (decided := training.decision) is not None and (cost := decided.cost) is not None:
+        yield (
+            f"Cost: {name} costs {shown(cost.model)} for each example, {shown(cost.at_half)} at a "
+            f"half; {cost.all:.3f} if all are decided as {board.positive}, {cost.none:.3f} if none."
+        )
+    if (handed := training.abstention) is not None:
+        yield (
+            f"Handed back: {name} answers {shown(handed.answered)} of the test examples, and is "
+            f"wrong on {shown(handed.risk)} of these; of all it would be on "
+            f"{shown(handed.risk_of_all)}."
+        )
+    if (sets := training.conformal) is not None:
+        kind = f"sets of {sets.size:.3g} classes" if sets.of_class else f"width {sets.size:.4g}"
+        yield (
+            f"Coverage: {name} has the truth in {shown(sets.reached)} of its sets or intervals, "
+            f"{sets.coverage:g} asked for; {kind} on average."
+        )
 
 
 def _with_interval(estimate: Estimate, places: int) -> str:

@@ -3,7 +3,7 @@
 The notes are in leaderboard.json, below the table in the terminal and at the top of the report.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainer.comparison import learned
 from trainer.comparison.run_folder import Contender
@@ -11,6 +11,7 @@ from trainer.comparison.scoreboard import Scoreboard, Standing
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.metrics.regression import ValueOutcome
+from trellis_contracts import leaderboard
 from trellis_contracts.leaderboard import Repeats, Slices
 from trellis_contracts.slices import FEW
 from trellis_contracts.tasks import MULTILABEL
@@ -246,6 +247,32 @@ def _close_race(standings: Sequence[Standing], primary: Metric) -> str | None:
         f"In {primary.title}, the difference between the winner and {_joined(close)} is not "
         "significant on this test split: its interval includes zero."
     )
+
+
+def of_held_out(contenders: Iterable[leaderboard.Contender]) -> Iterator[str]:
+    """Sentences on choices of the validation split that do not hold on the test split."""
+    for contender in contenders:
+        training, name = contender.training, contender.name
+        if training is None:
+            continue
+        if training.calibration is not None and training.calibration.remark:
+            yield f"{name} is not calibrated: {training.calibration.remark}."
+        asked = training.decision.rule.sensitivity if training.decision is not None else None
+        reached = contender.metrics.get("sensitivity")
+        if asked is not None and reached is not None and reached.high < asked:
+            yield (
+                f"The threshold of {name} reaches a sensitivity of {reached.value:.3f} on the test "
+                f"split, and its interval ends at {reached.high:.3f}: {asked:g} was asked for, and "
+                "reached on the validation split."
+            )
+        sets = training.conformal
+        if sets is not None and sets.reached.high < sets.coverage:
+            yield (
+                f"The sets or intervals of {name} have the truth in {sets.reached.value:.1%} of "
+                f"the test split, and the interval of that ends at {sets.reached.high:.1%}, below "
+                f"the {sets.coverage:.1%} that they are made for: the test split was not drawn as "
+                "the validation split was."
+            )
 
 
 def _rare_classes(outcomes: Mapping[str, ClassOutcome], classes: Sequence[str]) -> str | None:

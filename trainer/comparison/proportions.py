@@ -10,6 +10,8 @@ percentile intervals, measured on 300 simulated test splits of 180 examples:
 From 20 errors on, both agree. So shares have these closed forms, which are conservative.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import stats
 
@@ -31,9 +33,41 @@ def share_interval(
     return float(bounds.low), float(bounds.high)
 
 
+def weighted_interval(
+    weighted: Sequence[tuple[np.ndarray, float]], level: float, groups: Groups | None = None
+) -> tuple[float, float]:
+    """Interval of a sum of shares of the same n examples, (n,) bool each, with their weights.
+
+    Each share has its exact interval at a level so high that all hold together (Bonferroni): the
+    coverage of the sum is at least `level`, for any n and any shares.
+    """
+    of_each = 1 - (1 - level) / len(weighted)
+    ends = np.array([share_interval(hits, of_each, groups) for hits, _ in weighted])
+    scaled = ends * np.array([[weight] for _, weight in weighted])
+    return float(scaled.min(axis=1).sum()), float(scaled.max(axis=1).sum())
+
+
+def mean_of_groups(
+    hits: np.ndarray, level: float, groups: Groups
+) -> tuple[float, tuple[float, float]]:
+    """The share of True among (n,) bool, each group counting as much as another, and its interval:
+    Clopper-Pearson's of as many examples as have the variance that is found between the groups.
+    """
+    shares = groups.sums(hits.astype(float)) / groups.sizes
+    share, variance = float(shares.mean()), float(shares.var(ddof=1)) if len(shares) > 1 else 0.0
+    n = float(groups.count)
+    if variance:
+        n = float(np.clip(share * (1 - share) / variance, 1, len(hits) / groups.count)) * n
+    return share, _beta(share, n, level, groups)
+
+
 def _share_of_groups(hits: np.ndarray, level: float, groups: Groups) -> tuple[float, float]:
     share = float(hits.mean())
     n = len(hits) / groups.design_effect(hits - share)
+    return _beta(share, n, level, groups)
+
+
+def _beta(share: float, n: float, level: float, groups: Groups) -> tuple[float, float]:
     n *= (stats.norm.ppf((1 + level) / 2) / groups.distance(level)) ** 2
     found, tail = share * n, (1 - level) / 2
     low = stats.beta.ppf(tail, found, n - found + 1) if found > 0 else 0.0

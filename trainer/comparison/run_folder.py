@@ -11,7 +11,7 @@ from typing import Any
 
 from trainer import dataset_description, predictions, storage
 from trainer.predictions import AnyPredictions, PredictionsError
-from trellis_contracts import layout, trials
+from trellis_contracts import layout, postprocessing, trials
 from trellis_contracts.baseline import Baseline
 from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription, DatasetError
@@ -19,6 +19,7 @@ from trellis_contracts.documents import ContractError
 from trellis_contracts.files import F
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.plan import PlanFile
+from trellis_contracts.postprocessing import PLAIN, Postprocessing
 from trellis_contracts.training import Training
 
 
@@ -69,6 +70,8 @@ class Contender:
     name: its folder below the run, e.g. training/1. kind: "tensorflow", "bqml", "automl" or
     "served".
     training: its metrics.json, or None. baseline: its baseline.json, or None.
+    postprocessing: what a training does with its scores. uncalibrated: of one that is calibrated,
+    its predictions before.
     seconds: duration of the training, the sum over its epochs or as the service reports it.
     cost_usd: upper bound of the cost, from the prices in platform.yaml. None where unknown.
     """
@@ -84,6 +87,8 @@ class Contender:
     reason: str | None = None
     seconds: float | None = None
     cost_usd: float | None = None
+    postprocessing: Postprocessing = PLAIN
+    uncalibrated: AnyPredictions | None = None
 
     @property
     def scorable(self) -> AnyPredictions:
@@ -248,6 +253,7 @@ def _trainings(files: RunFolder, tunings: Sequence[Tuning], rate: float) -> list
                 reason=reason,
                 seconds=seconds,
                 cost_usd=None if seconds is None else rate * seconds / 3600,
+                **({} if predicted is None else _postprocessing(uri)),
             )
         )
     return contenders
@@ -262,6 +268,20 @@ def read_training(
     """
     training = read_file(Training, layout.metrics(uri))
     return training, *_predictions(uri, training)
+
+
+def _postprocessing(uri: str) -> dict[str, Any]:
+    """What a Contender has of a training's postprocessing. uri: of its folder."""
+    model = layout.trained_model(uri)
+    found = read_file(Postprocessing, storage.join(model, postprocessing.FILE_NAME)) or PLAIN
+    if found.calibration is None:
+        return {"postprocessing": found}
+    address = layout.uncalibrated(uri)
+    try:
+        before = predictions.read(storage.local_path(address))
+    except (FileNotFoundError, PredictionsError) as error:
+        raise RunError(f"{address} cannot be read: {error}") from error
+    return {"postprocessing": found, "uncalibrated": before}
 
 
 def _parameters(training: Training | None, trial: Trial | None) -> Mapping[str, Any]:

@@ -210,6 +210,15 @@ class Scoreboard:
         return estimate(value, interval, self.decimals(metric))
 
 
+def measured(
+    outcome: AnyOutcome, metrics: Sequence[Metric], places: Callable[[Metric], int]
+) -> dict[str, Estimate]:
+    """An outcome's scores with their intervals, without those that are undefined. places: published
+    decimals of a metric.
+    """
+    return estimates(outcome, metrics, samples.draw({"": outcome}, metrics)[""], places)
+
+
 def estimates(
     outcome: AnyOutcome,
     metrics: Iterable[Metric],

@@ -31,7 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from trainer import storage
+import trainer.postprocessing
+from trainer import calibration, storage
 from trainer.estimators.batch import Batch, of_stored
 from trainer.estimators.data import Data
 from trainer.estimators.report import Report, Run, Workers
@@ -48,6 +49,7 @@ from trainer.training.settings import Settings
 from trellis_contracts import documents
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.documents import ContractError
+from trellis_contracts.postprocessing import PLAIN, Postprocessing
 from trellis_contracts.saved_model import FILE_NAME, FOLDER, SavedModel
 
 # float32 probabilities over thousands of classes sum to 1 within this; logits do not.
@@ -129,7 +131,8 @@ class FileEstimator:
 
 class FilePredictor:
     """What `fit` or `load` returned. made_by: the one of them. dataset: that it was trained on.
-    threshold: by which it labels. features: those that it reads.
+    threshold: by which it labels. postprocessing: what it does with the scores of the file's
+    predictor. features: those that it reads.
     """
 
     def __init__(self, own: OwnModel, predictor: Any, dataset: DatasetDescription, made_by: str):
@@ -143,20 +146,26 @@ class FilePredictor:
         self.dataset = dataset
         self.features = dataset.only(own.declaration.inputs).features
         self.threshold: Threshold | None = None
+        self.postprocessing = PLAIN
 
     def predict(self, batch: StoredBatch) -> np.ndarray:
         """See trainer.training.protocol.Predictor."""
         return self.scores(of_stored(batch, self.features))
 
     def scores(self, batch: Batch) -> np.ndarray:
-        """Ask the file's predictor, and check what it answers. Raises ModelError."""
+        """Ask the file's predictor, check what it answers, and calibrate it. Raises ModelError."""
         found = self._own.guarded(lambda: self._predictor.predict(batch))
         try:
-            return _checked(found, len(batch), self.dataset)
+            scores = _checked(found, len(batch), self.dataset)
         except ValueError as error:
             raise ModelError(f"{self._own.name}: predict returned {error}") from error
+        dataset = self.dataset
+        fitted = self.postprocessing.calibration
+        return calibration.apply(fitted, scores, dataset.classes, dataset.is_multilabel)
 
-    def save(self, folder: Path, threshold: Threshold | None) -> None:
+    def save(
+        self, folder: Path, threshold: Threshold | None, postprocessing: Postprocessing = PLAIN
+    ) -> None:
         """See trainer.training.protocol.Predictor."""
         saved = SavedModel(
             file=self._own.name,
@@ -172,6 +181,7 @@ class FilePredictor:
                 raise ModelError(f"{self._own.name}: save(folder) left no file in its folder")
             (made / self._own.name).write_bytes(self._own.text)
             (made / FILE_NAME).write_text(saved.to_json(FILE_NAME))
+            trainer.postprocessing.write(made, postprocessing)
             storage.copy_folder(made, folder, last=FILE_NAME)
 
 
@@ -180,6 +190,7 @@ def load(folder: Path) -> FilePredictor:
     try:
         saved = SavedModel.parse((folder / FILE_NAME).read_bytes(), str(folder / FILE_NAME))
         documents.check("dataset", saved.dataset, str(folder / FILE_NAME))
+        postprocessing = trainer.postprocessing.read(folder)
     except OSError as error:
         raise ModelError(f"{folder / FILE_NAME} cannot be read: {error.strerror}") from error
     except ContractError as error:
@@ -187,6 +198,7 @@ def load(folder: Path) -> FilePredictor:
     dataset = DatasetDescription.from_document(saved.dataset)
     own = read_own(str(folder / saved.file), saved.sha256)
     predictor = FilePredictor(own, own.call("load", folder / FOLDER), dataset, "load")
+    predictor.postprocessing = postprocessing
     if saved.threshold is not None:
         predictor.threshold = Threshold.of(saved.threshold.to_document(), dataset.classes)
     return predictor

@@ -6,7 +6,7 @@ another order changes nothing, and is a float32, as probabilities are, so that T
 decide alike to the last bit. Where there is none, the most probable class is decided, of equals the
 first: of two classes, the threshold 0.5.
 
-`best` chooses one on examples that the model was not trained on, as scikit-learn's
+`choose` chooses one on examples that the model was not trained on, as scikit-learn's
 TunedThresholdClassifierCV does by cross-validation:
 https://scikit-learn.org/stable/modules/classification_threshold.html
 """
@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from trainer.metrics.formulas import balanced_accuracy, macro_f1
-from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.decision import NamedThreshold, Rule
 
 DEFAULT = 0.5
+_ROUNDING = 1e-9
 
 # Functions of counts by class, (2, thresholds): recognized, true, and taken for the class.
 _Scored = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -71,28 +72,46 @@ def decide(probabilities: np.ndarray, threshold: Threshold | None) -> np.ndarray
     return np.where(over, threshold.positive, 1 - threshold.positive)
 
 
-def best(metric: str, labels: np.ndarray, probabilities: np.ndarray) -> Threshold:
-    """The threshold with the highest metric, one of METRICS; of equals, the nearest to 0.5.
+def choose(rule: Rule, labels: np.ndarray, probabilities: np.ndarray) -> Threshold:
+    """The best threshold by a rule; of equals the nearest to a half, or to what would cost least if
+    the probabilities were right.
 
     labels: (n,) 0 or 1. probabilities: (n, 2) float32. Between two neighbouring probabilities all
     thresholds decide alike: their middle stands for them, or 0.5 if it lies between them.
     """
     scores = probabilities[:, 1].astype(np.float32)
-    candidates = _candidates(scores)
-    values = _METRICS[metric](*_counts(labels, scores, candidates))
-    order = np.lexsort((candidates, np.abs(candidates - DEFAULT), -values))
+    nearest = DEFAULT if rule.cost is None else rule.cost.above
+    candidates = _candidates(scores, nearest)
+    values = _values(rule, *_counts(labels, scores, candidates))
+    order = np.lexsort((candidates, np.abs(candidates - nearest), -values))
     return Threshold(float(candidates[order[0]]))
 
 
-def _candidates(scores: np.ndarray) -> np.ndarray:
-    """(m,) float32 in [0, 1], 0.5 among them."""
+def _values(rule: Rule, hits: np.ndarray, true: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """What the rule maximizes, of counts by class as _counts has them."""
+    if rule.maximize is not None:
+        found: np.ndarray = _METRICS[rule.maximize](hits, true, taken)
+        return found
+    false_alarms, missed = true - hits
+    if rule.cost is not None:
+        return -(rule.cost.missed * missed + rule.cost.false_alarm * false_alarms)
+    assert rule.sensitivity is not None
+    reached = hits[1] >= rule.sensitivity * true[1] * (1 - _ROUNDING)
+    # Of equal specificities the higher sensitivity, which is less than one example in weight. A
+    # probability of 0 is above no threshold: if none reaches it, the most sensitive one.
+    share = hits[1] / (true[1] + 1)
+    return np.where(reached, hits[0] + share, share - 1)
+
+
+def _candidates(scores: np.ndarray, preferred: float) -> np.ndarray:
+    """(m,) float32 in [0, 1], the preferred one among them."""
     levels = np.unique(np.concatenate([scores, np.array([0, 1], np.float32)]))
     low, high = levels[:-1], levels[1:]
     middles = ((low.astype(np.float64) + high) / 2).astype(np.float32)
     # Between neighbours of float32 there is no middle: the lower one separates them.
     middles = np.where(middles >= high, low, middles)
     # 1: always the first class, also where its probability is 0.
-    return np.unique(np.append(middles, np.array([DEFAULT, 1], np.float32)))
+    return np.unique(np.append(middles, np.array([preferred, 1], np.float32)))
 
 
 def _counts(

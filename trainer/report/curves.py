@@ -24,11 +24,13 @@ def curve_chart(
     styles: Sequence[ContenderStyle] = (),
     guide: tuple[tuple[float, float], tuple[float, float]] | None = None,
     size: tuple[int, int] = (430, 340),
+    clip: bool = False,
 ) -> dict[str, Any]:
     """A chart of curves by name, the later over the earlier.
 
     titles, ranges: of the axes. styles: colours and the order of the legend; without them all
-    curves are grey and have no legend. guide: the ends of a dashed line, (x, y) each.
+    curves are grey and have no legend. guide: the ends of a dashed line, (x, y) each. clip: leave
+    out what is beyond the axes.
     """
     shown = [style for style in styles if style.name in curves]
     names = [style.name for style in shown]
@@ -40,7 +42,7 @@ def curve_chart(
     encoding: dict[str, Any] = {"x": x, "y": y, "detail": curve}
     look: dict[str, Any] = {"color": MUTED, "strokeWidth": 1.3, "opacity": 0.55}
     if shown:
-        look = {}
+        look = {"clip": True} if clip else {}
         colours = [style.colour for style in shown]
         dashes = [[8, 4] if style.again else [1, 0] for style in shown]
         encoding["color"] = {**curve, "scale": {"domain": names, "range": colours}}

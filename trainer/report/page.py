@@ -20,6 +20,7 @@ from trainer.metrics.set_outcome import SetOutcome
 from trainer.report import moments, numbers
 from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.dataset import dataset_section
+from trainer.report.decisions import decision_section
 from trainer.report.discrimination import roc_section
 from trainer.report.drift import DriftSection, drift_section
 from trainer.report.features import feature_section, importance_section
@@ -46,6 +47,7 @@ from trellis_contracts.slices import FEW
 from trellis_contracts.training import Training
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_NONE: Mapping[str, AnyOutcome] = {}
 
 
 def render(
@@ -53,10 +55,11 @@ def render(
     board: Leaderboard,
     outcomes: Mapping[str, AnyOutcome],
     split: HeldOutSplit,
+    uncalibrated: Mapping[str, AnyOutcome] = _NONE,
 ) -> tuple[str, dict[str, Any]]:
     """report.html as text, and the content of figures.json.
 
-    outcomes: by name of the scored contenders. The page
+    outcomes: by name of the scored contenders. uncalibrated: before calibration. The page
     needs nothing from outside itself, and its Content-Security-Policy forbids the browser to ask
     for anything.
     """
@@ -75,13 +78,19 @@ def render(
         (model, tuning_section(model, tuning), hyperparameter_section(model, tuning, search[model]))
         for model, tuning in run.tunings.items()
     ]
-    predictions = _predictions(outcomes, ranked, split, run)
+    predictions = _predictions(outcomes, uncalibrated, ranked, split, run)
     figures = {"ranking": ranking_forest(board)}
     if differences := difference_forest(board):
         figures["differences"] = differences
     if board.slices:
         figures["slices"] = slice_forest(board, board.slices)
-    for section in (*predictions.values(), *trainings, *(tuning for _, tuning, _ in searches)):
+    decisions = decision_section(board, of_kind(outcomes, Outcome), ranked)
+    for section in (
+        decisions,
+        *predictions.values(),
+        *trainings,
+        *(tuning for _, tuning, _ in searches),
+    ):
         figures |= getattr(section, "figures", {})
     for _, _, hyperparameters in searches:
         if hyperparameters:
@@ -107,6 +116,7 @@ def render(
             },
             searches=searches,
             **predictions,
+            decisions=decisions,
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),
             previous=run.plan.dataset.previous,
@@ -148,6 +158,7 @@ def _drift(run: Run) -> DriftSection | None:
 
 def _predictions(
     outcomes: Mapping[str, AnyOutcome],
+    uncalibrated: Mapping[str, AnyOutcome],
     ranked: Sequence[ContenderStyle],
     split: HeldOutSplit,
     run: Run,
@@ -162,7 +173,9 @@ def _predictions(
         sections = {
             "roc": roc_section(of_sets, ranked, split.classes),
             "precision_recall": precision_recall_section(of_sets, ranked, split.classes),
-            "reliability": reliability_section(of_sets, ranked, split.classes),
+            "reliability": reliability_section(
+                of_sets, ranked, split.classes, of_kind(uncalibrated, SetOutcome)
+            ),
             "sets": set_section(of_sets, ranked, split, run.dataset.features),
         }
     else:
@@ -170,7 +183,9 @@ def _predictions(
         sections = {
             "roc": roc_section(of_classes, ranked, split.classes),
             "precision_recall": precision_recall_section(of_classes, ranked, split.classes),
-            "reliability": reliability_section(of_classes, ranked, split.classes),
+            "reliability": reliability_section(
+                of_classes, ranked, split.classes, of_kind(uncalibrated, Outcome)
+            ),
             "mistakes": mistake_section(of_classes, ranked, split, run.dataset.features),
         }
     names = ["roc", "precision_recall", "reliability", "mistakes", "sets", "residuals"]

@@ -13,7 +13,7 @@ from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.report.contenders import ContenderStyle
-from trellis_contracts.charts import GRID, GUIDE, PAPER, chart, layer, number
+from trellis_contracts.charts import GRID, GUIDE, MUTED, PAPER, chart, layer, number
 
 _SIDE = 256
 _BINS = 10
@@ -21,6 +21,7 @@ _SHOWN = 9
 # The tallest bar of the counts below the curve, as a share of the axis; dots' areas in pixels.
 _BAR = 0.17
 _DOTS = [12, 113]
+_NONE: Mapping[str, Outcome] = {}
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Reliability:
     """One chart per contender, named calibration/CONTENDER. shown: contenders with a chart, and
     remarks on them. positive: of two classes the one whose probability is meant. sets: of a
     multi-label task. thresholds: whether a contender decides by one, which its remark names.
+    calibrated: whether a chart has the curve before calibration, too.
     """
 
     figures: Mapping[str, dict[str, Any]]
@@ -35,6 +37,7 @@ class Reliability:
     positive: str
     sets: bool
     thresholds: bool
+    calibrated: bool
     left_out: int
 
 
@@ -42,16 +45,23 @@ def reliability_section(
     outcomes: Mapping[str, Outcome] | Mapping[str, SetOutcome],
     styles: Sequence[ContenderStyle],
     classes: Sequence[str],
+    uncalibrated: Mapping[str, Outcome] | Mapping[str, SetOutcome] = _NONE,
 ) -> Reliability:
     """Compare claimed probabilities with observed shares in ten equal bins: of two classes the
     second's, of more classes the most probable one's, of a multi-label task those of all classes.
+
+    uncalibrated: before calibration, of the contenders that are calibrated.
     """
     sets = isinstance(outcomes[styles[0].name], SetOutcome)
     shown = styles[:_SHOWN]
     return Reliability(
-        figures={f"calibration/{k.name}": _chart(outcomes[k.name], k) for k in shown},
+        figures={
+            f"calibration/{k.name}": _chart(outcomes[k.name], k, uncalibrated.get(k.name))
+            for k in shown
+        },
         shown=[(k, _remark(outcomes[k.name], k, classes)) for k in shown],
         thresholds=any(_threshold(outcomes[k.name]) for k in shown),
+        calibrated=any(k.name in uncalibrated for k in shown),
         positive=classes[1] if len(classes) == 2 and not sets else "",
         sets=sets,
         left_out=len(styles) - len(shown),
@@ -82,7 +92,8 @@ def _remark(
     return ", ".join(remarks + ([threshold.text(classes)] if threshold else []))
 
 
-def _chart(outcome: Outcome | SetOutcome, contender: ContenderStyle) -> dict[str, Any]:
+def _binned(outcome: Outcome | SetOutcome) -> list[dict[str, Any]]:
+    """What is claimed and observed in each bin that has examples."""
     claimed, happened, groups = _claims(outcome)
     bins = np.clip(np.ceil(claimed * _BINS).astype(int) - 1, 0, _BINS - 1)
     counts = np.bincount(bins, minlength=_BINS)
@@ -103,6 +114,15 @@ def _chart(outcome: Outcome | SetOutcome, contender: ContenderStyle) -> dict[str
                 "bar": round(_BAR * counts[i] / counts.max(), 4),
             }
         )
+    return rows
+
+
+def _chart(
+    outcome: Outcome | SetOutcome,
+    contender: ContenderStyle,
+    uncalibrated: Outcome | SetOutcome | None,
+) -> dict[str, Any]:
+    rows = _binned(outcome)
     ticks = {"tickCount": 5}
     x = number("predicted", "predicted probability", domain=[0, 1], axis=ticks)
     y = number("observed", "observed share", domain=[0, 1], axis=ticks)
@@ -110,7 +130,7 @@ def _chart(outcome: Outcome | SetOutcome, contender: ContenderStyle) -> dict[str
         "field": "examples",
         "type": "quantitative",
         "legend": None,
-        "scale": {"domain": [0, int(counts.max())], "range": _DOTS},
+        "scale": {"domain": [0, max(row["examples"] for row in rows)], "range": _DOTS},
     }
     bars = {
         "x": {**x, "field": "from"},
@@ -121,10 +141,18 @@ def _chart(outcome: Outcome | SetOutcome, contender: ContenderStyle) -> dict[str
     whiskers = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     ends = [{"predicted": end, "observed": end} for end in (0, 1)]
     colour = contender.colour
+    before = []
+    if uncalibrated is not None:
+        curve = _binned(uncalibrated)
+        before = [
+            layer("line", {"x": x, "y": y}, curve, color=MUTED, strokeWidth=1.2, opacity=0.7),
+            layer("circle", {"x": x, "y": y}, curve, color=MUTED, opacity=1, size=16),
+        ]
     return chart(
         [
             layer("bar", bars, color=GRID),
             layer("line", {"x": x, "y": y}, ends, **GUIDE),
+            *before,
             layer("rule", whiskers, color=colour, strokeWidth=1.5, opacity=0.6),
             layer(
                 "circle",

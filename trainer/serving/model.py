@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from trainer import postprocessing
+from trainer.metrics.decision import Threshold
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
 from trainer.serving.explanations import Explainer, Signature
 from trainer.serving.rows import Row, RowReader
 from trellis_contracts import saved_model
+from trellis_contracts.documents import ContractError
+from trellis_contracts.postprocessing import PLAIN
 from trellis_contracts.tasks import MULTILABEL
 
 _LOADERS = {
@@ -44,6 +48,7 @@ class Model:
     "probabilities" (n, classes) with "label" (n,) bytes, of a multi-label task "decided" (n,
     classes) bool. classes: names. family: of its task, one of trellis_contracts.dataset.FAMILIES.
     threshold: by which it labels (trainer.metrics.decision); None: with the most probable class.
+    postprocessing: what an answer has beside that (trainer.postprocessing).
     explainer: None if there is none, and unexplained says why. example: one that it must be able
     to answer; None: a row of missing values.
     """
@@ -62,6 +67,7 @@ class Model:
         self.rows, self._serve = rows, serve
         self.classes, self.family, self.threshold = list(classes), family, threshold
         self.explainer, self.unexplained = explainer, unexplained
+        self.postprocessing = PLAIN
         self._example = rows.nulls() if example is None else example
 
     @classmethod
@@ -70,6 +76,10 @@ class Model:
         for name, module in _LOADERS.items():
             if (directory / name).is_file():
                 found: Model = importlib.import_module(module).load(directory)
+                try:
+                    found.postprocessing = postprocessing.read(directory)
+                except ContractError as error:
+                    raise ModelError(str(error)) from error
                 return found
         raise ModelError(f"{directory} holds no model: expected {MARKS} in it")
 
@@ -102,9 +112,10 @@ class Model:
     def _predictions(self, **inputs: np.ndarray) -> list[dict[str, Any] | Exception]:
         outputs = self._serve(**inputs)
         if "value" in outputs:
+            beside = postprocessing.of_values(self.postprocessing, outputs["value"])
             return [
-                {"value": value} if math.isfinite(value) else ModelFailureError(_DIVERGED)
-                for value in outputs["value"].tolist()
+                {"value": value, **more} if math.isfinite(value) else ModelFailureError(_DIVERGED)
+                for value, more in zip(outputs["value"].tolist(), beside, strict=True)
             ]
         rows = outputs["probabilities"]
         finite = np.asarray(np.isfinite(rows).all(axis=1))
@@ -116,13 +127,18 @@ class Model:
             ]
         else:
             labels = [{"label": label.decode()} for label in outputs["label"]]
+        threshold = Threshold.of(self.threshold, self.classes) if self.threshold else None
+        beside = postprocessing.of_probabilities(
+            self.postprocessing, np.asarray(rows), self.classes, threshold
+        )
         return [
             {
                 **label,
                 # float32 scalars: as doubles they would print with nine spurious digits.
                 "probabilities": dict(zip(self.classes, row, strict=True)),
+                **more,
             }
             if ok
             else ModelFailureError(_DIVERGED)
-            for label, row, ok in zip(labels, rows, finite, strict=True)
+            for label, row, ok, more in zip(labels, rows, finite, beside, strict=True)
         ]

@@ -52,10 +52,20 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
     for split in needed:
         if not dataset.examples(split):
             refuse(f"has no example in the {split} split")
+    if settings.outputs == "all":
+        _check_validation(settings, dataset, refuse)
     if isinstance(settings.hyperparameters, Common):
         _check_common(settings, settings.hyperparameters, dataset, refuse)
     else:
         _check_processes(settings)
+
+
+def _check_validation(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
+    """What is chosen on the validation split when the training has ended."""
+    counts = dataset.counts["validation"]
+    asked = settings.held_out
+    for name, why in asked.too_small(counts.examples, counts.classes, dataset.positive):
+        refuse(f"does not suffice for --{name}: {why}")
 
 
 def _check_processes(settings: Settings) -> None:
@@ -81,15 +91,10 @@ def _check_common(
 ) -> None:
     """Hyperparameters of a Keras model."""
     read = settings.declared.reads(dataset.inputs)
-    if h.decision_threshold == "best" and (absent := _absent(dataset)):
+    if idle := hyperparameters.without_effect(h, read, settings.task):
         refuse(
-            f"has no {absent} in the validation split, on which decision_threshold: best is "
-            "chosen: leave it out, or give that split more examples"
-        )
-    if idle := hyperparameters.without_effect(h, read, settings.task, settings.metric):
-        refuse(
-            f"is one of {words_for(read)}, for {settings.task} by {settings.metric}: "
-            f"{', '.join(idle)} would have no effect; leave it out"
+            f"is one of {words_for(read)}, for {settings.task}: {', '.join(idle)} would have no "
+            "effect; leave it out"
         )
     if getattr(h, "mix", "none") != "none":
         _check_mix(dataset, read, refuse)

@@ -10,9 +10,12 @@ from trainer.models import ModelError
 from trainer.models.own import OwnModel
 from trainer.models.own import read as read_own
 from trainer.training.settings import OUTPUTS, STRATEGIES, Places, Settings
-from trellis_contracts import hyperparameters
+from trellis_contracts import documents, hyperparameters
+from trellis_contracts.decision import Rule
+from trellis_contracts.documents import ContractError
+from trellis_contracts.held_out import CHOICES, METHODS, HeldOut
 from trellis_contracts.hyperparameters import HyperparameterError, Hyperparameters, Table
-from trellis_contracts.metrics import METRICS
+from trellis_contracts.metrics import BY_DECISION, METRICS
 from trellis_contracts.metrics import of_task as metrics_of
 from trellis_contracts.models import MODELS
 from trellis_contracts.tasks import TASKS
@@ -68,7 +71,15 @@ def parse_flags(
         hyperparameters=table(**given),
         places=_places(parser, flags.output, environment),
         own=own,
+        held_out=_held_out(parser, flags),
     )
+
+
+def _held_out(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> HeldOut:
+    asked = HeldOut(**{name: getattr(flags, name) for name in CHOICES})
+    for name, why in asked.unfit(flags.task):
+        parser.error(f"--{name}: {why}")
+    return asked
 
 
 def _model(argv: Sequence[str]) -> tuple[str, str | None]:
@@ -144,6 +155,36 @@ def _parser(
         default="all",
         help="all: SavedModel, predictions of the test split and metrics.json; metrics: only "
         "metrics.json, as a tuning trial needs (default: all)",
+    )
+    add(
+        "--calibrate",
+        choices=METHODS,
+        help="calibrate the probabilities on the validation split, when the training has ended: "
+        + _listed(METHODS)
+        + " (default: not at all)",
+    )
+    add(
+        "--decide",
+        type=_rule,
+        metavar="JSON",
+        help="choose on the validation split above which probability the second of two classes is "
+        'decided, after calibration: {"cost": {"missed": 10, "false_alarm": 1}}, the least cost; '
+        '{"sensitivity": 0.95}, at least that, with the highest specificity; {"maximize": METRIC}, '
+        f"one of {', '.join(BY_DECISION)} (default: a half)",
+    )
+    add(
+        "--abstain",
+        type=_share,
+        metavar="SHARE",
+        help="share of the examples, the least certain, that the model hands back; the certainty "
+        "below which it does is that of the validation split (default: none)",
+    )
+    add(
+        "--coverage",
+        type=_share,
+        metavar="SHARE",
+        help="probability with which the set of classes, or the interval, of a prediction has the "
+        "truth, by split-conformal prediction on the validation split (default: there are none)",
     )
     add(
         "--strategy",
@@ -239,6 +280,23 @@ def _address(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("the address is empty")
     return text
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 0 and 1")
+    return value
+
+
+def _rule(text: str) -> Rule:
+    try:
+        return Rule.from_document(documents.parse("decision", text, "it"))
+    except ContractError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:

@@ -4,7 +4,7 @@
     estimator.load(folder, dataset)     the Predictor that was saved there
 
     predictor.predict(batch)            scores of the stored examples of a StoredBatch
-    predictor.save(folder, threshold)   all that `load` and the server need
+    predictor.save(folder, ...)         all that `load` and the server need
 
 Scores are (n, classes) float32 in the order of dataset.classes: probabilities that sum to 1, or of
 a multi-label task each of its own; of a regression (n,) float64 values in the label's unit.
@@ -30,6 +30,7 @@ from trainer.metrics.decision import Threshold
 from trainer.stored import StoredBatch
 from trainer.training.settings import Settings
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.postprocessing import PLAIN, Postprocessing
 from trellis_contracts.training import Replica
 
 
@@ -39,9 +40,11 @@ class Predictor(Protocol):
     def predict(self, batch: StoredBatch) -> np.ndarray:
         """Scores of the batch's examples, as the module's docstring says."""
 
-    def save(self, folder: Path, threshold: Threshold | None) -> None:
+    def save(
+        self, folder: Path, threshold: Threshold | None, postprocessing: Postprocessing = PLAIN
+    ) -> None:
         """Write the model, its commit mark last. threshold: by which it labels; None: with the most
-        probable class.
+        probable class. postprocessing: what the saved model does with this one's scores.
         """
 
 

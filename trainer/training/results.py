@@ -1,4 +1,5 @@
-"""The files of a training: the saved model, predictions of the test split, metrics.json.
+"""The files of a training: the saved model, predictions of the test split, metrics.json; of a
+calibrated one the predictions without the calibration, uncalibrated.parquet.
 
 trellis_contracts.training has the fields of metrics.json. It is written last, so a training that
 has one is complete.
@@ -15,14 +16,12 @@ and the examples of all its devices.
 from pathlib import Path
 
 from trainer import storage
-from trainer.metrics import decision
 from trainer.metrics.decision import Threshold
-from trainer.training import scores
+from trainer.training import held_out, scores
 from trainer.training.protocol import Estimator, Fitted
+from trainer.training.scores import Scores
 from trainer.training.settings import Settings
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.hyperparameters import Common
-from trellis_contracts.metrics import BY_DECISION
 from trellis_contracts.training import TrainedOn, Training
 
 
@@ -36,11 +35,12 @@ def write(
     }
     threshold, test = None, None
     if settings.outputs == "all":
-        h = settings.hyperparameters
-        if isinstance(h, Common) and h.decision_threshold == "best":
-            threshold, figures = _chosen(settings, dataset, fitted)
-            validation |= figures
-        fitted.predictor.save(settings.places.model, threshold)
+        chosen = held_out.of(settings, dataset, fitted.predictor)
+        threshold, validation = chosen.threshold, {**validation, **chosen.figures}
+        fitted.predictor.save(settings.places.model, threshold, chosen.postprocessing)
+        if chosen.postprocessing.calibration is not None:
+            before = scores.of_split(fitted.predictor, settings.dataset, dataset, "test")
+            _write(settings.places.uncalibrated, before, None)
         test = _predict(settings, dataset, estimator, threshold)
     training = Training(
         model=settings.model,
@@ -67,16 +67,6 @@ def write(
     print(_summary(training), flush=True)
 
 
-def _chosen(
-    settings: Settings, dataset: DatasetDescription, fitted: Fitted
-) -> tuple[Threshold, dict[str, float]]:
-    """The threshold that is best on the validation split, and what it changes there."""
-    found = scores.of_split(fitted.predictor, settings.dataset, dataset, "validation")
-    threshold = decision.best(settings.metric, found.labels, found.answers)
-    figures = found.figures(threshold)
-    return threshold, {name: figures[name] for name in BY_DECISION}
-
-
 def _predict(
     settings: Settings,
     dataset: DatasetDescription,
@@ -88,22 +78,25 @@ def _predict(
     The saved model itself makes them, from the stored examples: the comparison scores the model
     that would be served.
     """
+    loaded = estimator.load(Path(settings.places.model), dataset)
+    found = scores.of_split(loaded, settings.dataset, dataset, "test")
+    _write(settings.places.predictions, found, threshold)
+    return found.figures(threshold)
+
+
+def _write(path: Path, found: Scores, threshold: Threshold | None) -> None:
     # Parquet takes a second to import, which a tuning trial does not need.
     from trainer import predictions
 
-    loaded = estimator.load(Path(settings.places.model), dataset)
-    found = scores.of_split(loaded, settings.dataset, dataset, "test")
+    dataset, keys, labels, answers = found.dataset, found.keys, found.labels, found.answers
     predicted: predictions.AnyPredictions
     if dataset.is_regression:
-        predicted = predictions.Values(found.keys, found.labels, found.answers)
+        predicted = predictions.Values(keys, labels, answers)
     elif dataset.is_multilabel:
-        predicted = predictions.LabelSets(found.keys, found.labels, found.answers, dataset.classes)
+        predicted = predictions.LabelSets(keys, labels, answers, dataset.classes)
     else:
-        predicted = predictions.Predictions(
-            found.keys, found.labels, found.answers, dataset.classes, threshold
-        )
-    predictions.write(settings.places.predictions, predicted)
-    return found.figures(threshold)
+        predicted = predictions.Predictions(keys, labels, answers, dataset.classes, threshold)
+    predictions.write(path, predicted)
 
 
 def _summary(training: Training) -> str:

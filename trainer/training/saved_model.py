@@ -9,7 +9,8 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
                                   names that end in _bytes are decoded from base64
     COLUMN       (n,) or (n, any) of a model of rows, for each feature: trainer.training.raw_rows
                                   has the types, and the values for NULL
-    -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json
+    -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json; calibrated
+                                  where the experiment asks for it (trainer.calibration)
        label         (n,) string  name of the class that is decided (trainer.metrics.decision)
     -> probabilities (n, classes) float32 of a multi-label task instead, each of its own
        decided       (n, classes) bool, which classes are decided (trainer.label_sets)
@@ -51,7 +52,8 @@ of rows with images beside these:
     gradient  the inputs of `pixels`, of images float32, and index (n,) int64 of a class -> score
               (n,) as above; gradient/INPUT, of the score by each image, 0 of one that is not read
 
-It contains the preprocessing, so serving cannot differ from training.
+It contains the preprocessing and the calibration, so serving cannot differ from training. Beside it
+lies postprocessing.json (trellis_contracts.postprocessing), where there is any.
 """
 
 import tempfile
@@ -63,7 +65,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer import storage
+import trainer.postprocessing
+from trainer import calibration, storage
 from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
 from trainer.stored import StoredBatch
@@ -73,6 +76,7 @@ from trainer.training.records import Inputs
 from trainer.training.signatures import Predict, add_constants
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
+from trellis_contracts.postprocessing import PLAIN, Calibration, Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
 
 
@@ -81,16 +85,18 @@ def export(
     dataset: DatasetDescription,
     directory: Path,
     threshold: Threshold | None = None,
+    postprocessing: Postprocessing = PLAIN,
 ) -> None:
     """Write the SavedModel. model: its variables must not be mirrored. threshold: by which it
-    labels; None: with the most probable class.
+    labels; None: with the most probable class. postprocessing: what it does with its scores.
     """
     archive = keras.export.ExportArchive()
     archive.track(model)
-    predict = _answering(_reading(model), dataset, threshold)
+    fitted = postprocessing.calibration
+    predict = _answering(_reading(model), dataset, threshold, fitted)
     of_floats = None
     if IMAGE in dataset.inputs:
-        of_floats = _answering(from_floats(model, dataset), dataset, threshold)
+        of_floats = _answering(from_floats(model, dataset), dataset, threshold, fitted)
     if dataset.single_image:
         assert of_floats
         image_signatures.add(archive, dataset, predict, of_floats)
@@ -102,6 +108,7 @@ def export(
         add_constants(archive, "threshold", threshold.to_json(dataset.classes))
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
+        trainer.postprocessing.write(Path(folder), postprocessing)
         # Without saved_model.pb it is no model.
         storage.copy_folder(Path(folder), directory, last="saved_model.pb")
 
@@ -141,10 +148,12 @@ class KerasPredictor:
         found: np.ndarray = answers[_answer_of(self._dataset)].numpy()
         return found
 
-    def save(self, folder: Path, threshold: Threshold | None) -> None:
+    def save(
+        self, folder: Path, threshold: Threshold | None, postprocessing: Postprocessing = PLAIN
+    ) -> None:
         """See trainer.training.protocol.Predictor."""
         assert self._model is not None
-        export(self._model, self._dataset, folder, threshold)
+        export(self._model, self._dataset, folder, threshold, postprocessing)
 
 
 def _answer_of(dataset: DatasetDescription) -> str:
@@ -162,17 +171,26 @@ def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
 
 
 def _answering(
-    model: Callable[..., tf.Tensor], dataset: DatasetDescription, threshold: Threshold | None = None
+    model: Callable[..., tf.Tensor],
+    dataset: DatasetDescription,
+    threshold: Threshold | None = None,
+    fitted: Calibration | None = None,
 ) -> Predict:
     if dataset.is_regression:
         objective = Regression(dataset)
         return lambda inputs: {"value": objective.values(model(inputs, training=False))}
+
+    def calibrated(inputs: Inputs) -> tf.Tensor:
+        found = probabilities(dataset, model(inputs, training=False))
+        sets = dataset.is_multilabel
+        return calibration.apply(fitted, found, dataset.classes, sets, tf.experimental.numpy)
+
     if dataset.is_multilabel:
-        return lambda inputs: _decided_each(probabilities(dataset, model(inputs, training=False)))
+        return lambda inputs: _decided_each(calibrated(inputs))
     names = tf.constant(dataset.classes)
 
     def predict(inputs: Inputs) -> dict[str, tf.Tensor]:
-        found = probabilities(dataset, model(inputs, training=False))
+        found = calibrated(inputs)
         return {"probabilities": found, "label": tf.gather(names, _decided(found, threshold))}
 
     return predict

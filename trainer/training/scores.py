@@ -20,13 +20,20 @@ class Scores:
     """A predictor's answers for all examples of a split.
 
     keys: (n,) str. labels: (n,) as trainer.stored has them. answers: (n, classes) probabilities, or
-    (n,) values.
+    (n,) values. groups: (n,) of examples that are not independent; None if all are.
     """
 
     dataset: DatasetDescription
     keys: np.ndarray
     labels: np.ndarray
     answers: np.ndarray
+    groups: np.ndarray | None = None
+
+    def subset(self, rows: np.ndarray) -> "Scores":
+        """Some of the examples. rows: (n,) bool."""
+        groups = None if self.groups is None else self.groups[rows]
+        columns = self.keys[rows], self.labels[rows], self.answers[rows]
+        return Scores(self.dataset, *columns, groups)
 
     def figures(self, threshold: Threshold | None) -> dict[str, float]:
         """The task's metrics. threshold: by which it labels; None: with the most probable class."""
@@ -44,14 +51,18 @@ def of_split(predictor: Predictor, address: str, dataset: DatasetDescription, sp
     Raises TrainingError if those are not as many as dataset.json says; StoredError.
     """
     keys, labels, answers = [], [], []
+    groups: list[np.ndarray] = []
     for batch in batches(address, dataset, split, _BATCH):
         keys.append(batch.keys)
         labels.append(batch.labels)
         answers.append(predictor.predict(batch))
+        if (of := batch.groups) is not None:
+            groups.append(of)
     found, expected = sum(map(len, keys)), dataset.examples(split)
     if found != expected:
         raise TrainingError(
             f"the {split} split has {expected} examples by its dataset.json, but {found} in its "
             "files: export the dataset again"
         )
-    return Scores(dataset, *map(np.concatenate, (keys, labels, answers)))
+    every = [np.concatenate(parts) for parts in (keys, labels, answers)]
+    return Scores(dataset, *every, np.concatenate(groups) if groups else None)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trainer.models.own import OwnModel
 from trellis_contracts import hyperparameters, layout
+from trellis_contracts.held_out import NOTHING, HeldOut
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.hyperparameters import Common, Table
 from trellis_contracts.models import MODELS, Model, OfFile
@@ -48,6 +49,11 @@ class Places:
         """predictions.parquet, beside the model."""
         return Path(layout.predictions(f"{self.model.parent}/"))
 
+    @property
+    def uncalibrated(self) -> Path:
+        """uncalibrated.parquet, beside the model."""
+        return Path(layout.uncalibrated(f"{self.model.parent}/"))
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -67,6 +73,7 @@ class Settings:
     hyperparameters: Table
     places: Places
     own: OwnModel | None = None
+    held_out: HeldOut = NOTHING
 
     @property
     def common(self) -> Common:
@@ -92,4 +99,4 @@ class Settings:
         hold.
         """
         h, read = self.hyperparameters, self.declared.reads(inputs)
-        return hyperparameters.of_training(h, self.model, read, self.task, self.metric)
+        return hyperparameters.of_training(h, self.model, read, self.task)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from trainer.comparison import bootstrap
-from trainer.comparison.proportions import difference_interval, share_interval
+from trainer.comparison.proportions import (
+    difference_interval,
+    mean_of_groups,
+    share_interval,
+    weighted_interval,
+)
+from trainer.metrics.groups import Groups
 
 
 def test_a_perfect_score_is_not_certain():
@@ -54,3 +60,41 @@ def test_with_many_errors_it_agrees_with_the_bootstrap():
     assert difference_interval(hits, others, 0.95) == pytest.approx(
         bootstrap.interval(resampled, 0.95), abs=0.005
     )
+
+
+@pytest.mark.parametrize(("missed", "alarms"), [(0.01, 0.2), (0.05, 0.05), (0.002, 0.4)])
+@pytest.mark.parametrize("costs", [(10, 1), (-10, 1)])
+def test_the_interval_of_a_cost_covers_it(missed, alarms, costs):
+    """Costs of rare errors that exclude one another, or of an error that another one replaces."""
+    random = np.random.default_rng(5)
+    true = costs[0] * missed + costs[1] * alarms
+    covered = 0
+    for _ in range(400):
+        drawn = random.random(150)
+        first, second = drawn < missed, drawn > 1 - alarms
+        low, high = weighted_interval([(first, costs[0]), (second, costs[1])], 0.95)
+        covered += low <= true <= high
+    assert covered >= 0.95 * 400
+
+
+@pytest.mark.parametrize("groups", [15, 60])
+@pytest.mark.parametrize("share", [0.7, 0.9])
+def test_the_mean_of_groups_is_covered(groups, share):
+    """Patients with a share of their own, and the more images the lower it is."""
+    random = np.random.default_rng(groups)
+    own = random.beta(8 * share, 8 * (1 - share), (400, groups))
+    covered = 0
+    for shares in own:
+        of = np.repeat(np.arange(groups), 1 + random.poisson(12 * (1 - shares)))
+        hits = random.random(len(of)) < shares[of]
+        value, (low, high) = mean_of_groups(hits, 0.95, Groups.named(of))
+        assert low <= value <= high
+        covered += low <= share <= high
+    assert covered >= 0.93 * 400
+
+
+def test_of_equal_groups_the_mean_is_the_share():
+    of = np.repeat(np.arange(30), 4)
+    hits = np.random.default_rng(0).random(120) < 0.8
+    value, _ = mean_of_groups(hits, 0.95, Groups.named(of))
+    assert value == pytest.approx(hits.mean())

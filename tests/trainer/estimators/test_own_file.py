@@ -104,6 +104,30 @@ def test_the_scores_are_those_of_the_librarys_own_call(train, rows):
     )
 
 
+@pytest.mark.parametrize("method", ["temperature", "isotonic"])
+def test_a_files_predictor_is_calibrated_wherever_it_answers(train, tmp_path, method):
+    columns, labels = mixed_rows(800)
+    files = {"train": [300], "validation": [250], "test": [250]}
+    address = write_table(tmp_path / "d", columns, labels, files=files)
+    settings = train(dataset=address, trees=20, calibrate=method)
+    after = predictions.read(settings.places.predictions)
+    before = predictions.read(settings.places.uncalibrated)
+    saved = json.loads((settings.places.model / "postprocessing.json").read_text())
+    assert saved["calibration"]["method"] == method
+    assert not np.allclose(after.probabilities, before.probabilities)
+    model = Model.load(settings.places.model)
+    for key, row in list(zip(after.keys, after.probabilities, strict=True))[:20]:
+        instance = {
+            name: time_text(values[int(key)])
+            if kind == TIMESTAMP and values[int(key)] is not None
+            else values[int(key)]
+            for name, (kind, values) in columns.items()
+        }
+        body = json.dumps({"instances": [instance]}).encode()
+        (answer,) = model.predict(model.rows.read(body).instances)
+        np.testing.assert_allclose([*answer["probabilities"].values()], row, atol=1e-6)
+
+
 def test_a_request_is_answered_as_the_stored_example_is_predicted(train, rows):
     """Every kind of feature, NULLs and terms outside the vocabulary among them."""
     settings = train(trees=20)

@@ -70,6 +70,18 @@ def test_one_class_alone_has_no_curve():
     assert roc_section({"a": outcome}, shown, ["no", "yes"]) is None
 
 
+def test_the_curve_before_calibration_is_beside_the_one_after(classifier):
+    labels = np.random.default_rng(0).integers(0, 2, 400)
+    before = Outcome(labels, classifier(labels, 2, skill=1, seed=1, confidence=5))
+    after = Outcome(labels, classifier(labels, 2, skill=1, seed=1))
+    styles = contender_styles(named("ab"), ["a", "b"])
+    found = reliability_section({"a": after, "b": after}, styles, ("x", "y"), {"a": before})
+    assert found.calibrated
+    layers = {name: len(figure["layer"]) for name, figure in found.figures.items()}
+    assert layers["calibration/a"] > layers["calibration/b"]
+    assert not reliability_section({"b": after}, styles[1:], ("x", "y")).calibrated
+
+
 def test_calibration_of_two_classes_is_that_of_the_second(classifier):
     _, reliability = section(2, 2, classifier=classifier)
     (chart,) = reliability.figures.values()

@@ -257,7 +257,10 @@ ROWS = {
         {"fold": "CASE WHEN n < 40 THEN 'test' WHEN n < 99 THEN 'validation' ELSE 'train' END",
          "malignant": "n < 40 OR MOD(n, 2) = 0 AND n > 98"},
         {("source", "split"): {"column": "fold"}, ("tune", "maximize"): "f1",
-         ("hyperparameters",): {"decision_threshold": "best"}}, "best is chosen among two classes",
+         ("decision",): {"maximize": "f1"}}, "decision: a threshold is chosen among at least 10",
+    ),
+    "too few to calibrate on": (
+        {}, {("calibrate",): "isotonic"}, "calibrate: isotonic needs 200 examples",
     ),
     "long sequences": (
         {"trace": "GENERATE_ARRAY(1, 2049)"}, {("model",): "transformer"}, "of up to 2,048",

@@ -90,9 +90,7 @@ TABLE = {
     ("training.data_checks:_check_label", "{absent} in the validation split, so"): (
         "one class in validation"
     ),
-    ("training.data_checks:_check_common", "on which decision_threshold"): (
-        "a threshold of one class"
-    ),
+    ("training.data_checks:_check_validation", "does not suffice"): "too few to calibrate on",
     ("training.data_checks:_check_processes", "in one process"): "own fit on workers",
     ("training.data_checks:_check_processes", "decides by itself"): "own fit with servers",
     ("training.scores:of_split", "in its files"): OURS,

@@ -25,7 +25,8 @@ source: {bigquery: positive_runs.visits, key: visit, label: outcome, shards: 1}
 model: dense
 task: binary_classification
 positive: ill
-hyperparameters: {learning_rate: 0.02, units: 16, batch_size: 16, decision_threshold: best}
+hyperparameters: {learning_rate: 0.02, units: 16, batch_size: 16}
+decision: {maximize: balanced_accuracy}
 train: {maximize: balanced_accuracy, epochs: 20, machines: {workers: 1}}
 baselines: {bqml: [logistic_reg]}
 deploy:

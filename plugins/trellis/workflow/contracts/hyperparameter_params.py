@@ -80,7 +80,6 @@ def _known(experiment: Experiment, taken: Iterable[str]) -> dict[str, Hyperparam
         f"model_{name}" if name in taken else name: known
         for name, known in known_to(experiment).items()
         if known.has_effect(inputs, task)
-        and (not known.metrics or experiment.metric in known.metrics)
     }
 
 

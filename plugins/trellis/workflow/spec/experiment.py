@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SkipValidation, ValidationInfo, field_validator
 
 from trellis.workflow.spec import bqml_options
+from trellis.workflow.spec.decision import Decision
 from trellis.workflow.spec.deployment import Deploy
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.own_model import OwnModel
@@ -30,6 +31,7 @@ from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import Source
 from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
+from trellis_contracts.held_out import HeldOut
 from trellis_contracts.slices import MOST_ENTRIES
 
 
@@ -145,6 +147,31 @@ class Experiment(Section):
         None,
     )
     train: Train = key("the full trainings of the best trials")
+    calibrate: Literal["temperature", "isotonic"] | None = key(
+        "correct the probabilities of the full trainings on the validation split, inside what is "
+        "served: temperature divides the logits by one number, isotonic is an increasing function "
+        "of each class, for large splits; left out: the model's own",
+        None,
+    )
+    decision: Decision | None = key(
+        "how the full trainings choose, on the validation split and after calibration, above which "
+        "probability the positive class of a binary_classification is decided; left out: a half",
+        None,
+    )
+    abstain: float | None = key(
+        "share of the examples, the least certain, that the served model hands back: it answers "
+        "each with `abstained`; left out: none",
+        None,
+        ge=0.001,
+        le=0.9,
+    )
+    coverage: float | None = key(
+        "probability with which the set of classes, or the interval of a number, that the served "
+        "model gives with each prediction has the truth; left out: it gives none",
+        None,
+        ge=0.5,
+        le=0.999,
+    )
     other_models: dict[str, OtherModel] = key(
         "models that compete with `model`, by name, or by that of a Python file beside this one: "
         "each has its own search, as `tune` says, and its own `train.top`",
@@ -223,6 +250,12 @@ class Experiment(Section):
             for model, one in self.by_model.items()
             if one.own_model is None or not one.own_model.declaration.estimator
         }
+
+    @property
+    def held_out(self) -> HeldOut:
+        """What the full trainings choose on the validation split when they have ended."""
+        rule = self.decision.rule() if self.decision is not None else None
+        return HeldOut(self.calibrate, rule, self.abstain, self.coverage)
 
     @property
     def searches(self) -> int:

@@ -30,7 +30,7 @@ SELECT
     LIMIT 5
   ) AS labels_bad_keys,
   ARRAY(
-    SELECT AS STRUCT split, COUNT(*) AS examples
+    SELECT AS STRUCT split, COUNT(*) AS examples{{ ", COUNT(DISTINCT split_by) AS units" if split_by }}
     FROM {{ rows }}
     WHERE split IS NOT NULL
     GROUP BY split

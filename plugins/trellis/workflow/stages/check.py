@@ -196,7 +196,10 @@ def counts(row: Mapping[str, Any], task: str) -> dict[str, Counts]:
         found = classes[entry["split"]]
         for name in classes_in(entry["label"], task):
             found[name] = found.get(name, 0) + entry["examples"]
-    return {name: Counts(count, classes[name]) for name, count in examples.items()}
+    groups = {entry["split"]: entry.get("units") for entry in row["splits"]}
+    return {
+        name: Counts(count, classes[name], groups.get(name)) for name, count in examples.items()
+    }
 
 
 def columns_json(

@@ -1,5 +1,6 @@
 """Parts that the messages of all jobs share, in protobuf's JSON form."""
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts import job_image
 from trellis_contracts.catalog import Value, flag
+from trellis_contracts.held_out import CHOICES
 
 
 def seconds(duration: timedelta) -> str:
@@ -183,3 +185,11 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
         **values,
     }
     return [f"--{name}={flag(value)}" for name, value in flags.items()]
+
+
+def held_out_arguments(experiment: Experiment) -> list[str]:
+    """Flags of trainer.task for what a full training chooses on the validation split."""
+    asked = experiment.held_out
+    flags = {name: getattr(asked, name) for name in CHOICES}
+    flags["decide"] = asked.decide and json.dumps(asked.decide.to_document())
+    return [f"--{name}={value}" for name, value in flags.items() if value is not None]

@@ -70,6 +70,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     seed = {"seed": chosen["seed"]} if "seed" in chosen else {}
     values = {**chosen["parameters"], **seed}
     arguments = job_messages.training_arguments(plan, train.epochs, "all", values)
+    arguments += job_messages.held_out_arguments(plan.experiment)
     if train.machines.reduction_servers is not None:
         arguments.append("--strategy=reduction_server")
     pools = [

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trellis.workflow.spec import bqml
+from trellis.workflow.spec.decision import KEYS
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, TrainingMachines
 from trellis.workflow.spec.tuning import Choices
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, natural_order
 from trellis_contracts.withheld import some_of
 
 NAMES = ("train", "validation", "test")
@@ -31,11 +32,12 @@ _EVEN = 0.01
 @dataclass(frozen=True)
 class Counts:
     """A split. examples: their number. classes: how many of them have each class, none of a
-    regression.
+    regression. groups: that decide the split; None: none do.
     """
 
     examples: int
     classes: Mapping[str, int]
+    groups: int | None = None
 
 
 def judge(experiment: Experiment, splits: Mapping[str, Counts]) -> list[str]:
@@ -48,6 +50,7 @@ def judge(experiment: Experiment, splits: Mapping[str, Counts]) -> list[str]:
         *_shards(experiment, splits["train"].examples),
         *_batches(experiment, splits["train"].examples),
         *_metric(experiment, splits["validation"]),
+        *_held_out(experiment, splits),
     ]
 
 
@@ -146,8 +149,20 @@ def _largest(experiment: Experiment, name: str) -> int:
     return int(experiment.hyperparameters.get(name, default))
 
 
+def _held_out(experiment: Experiment, splits: Mapping[str, Counts]) -> Iterator[str]:
+    """Why the validation split is too small for what is chosen on it."""
+    validation, asked = splits["validation"], experiment.held_out
+    classes = {name: validation.classes.get(name, 0) for name in splits["train"].classes}
+    if experiment.task == REGRESSION:
+        classes = {}
+    positive = experiment.positive or max(classes, key=natural_order, default=None)
+    examples, groups = validation.examples, validation.groups
+    for name, why in asked.too_small(examples, classes, positive, groups):
+        yield f"{KEYS.get(name, name)}: {why}"
+
+
 def _metric(experiment: Experiment, validation: Counts) -> Iterator[str]:
-    """Metrics and thresholds that the validation split's classes leave undefined."""
+    """Metrics that the validation split's classes leave undefined."""
     if experiment.task == REGRESSION:
         return
     metric, classes = experiment.metric, validation.classes
@@ -167,10 +182,3 @@ def _metric(experiment: Experiment, validation: Counts) -> Iterator[str]:
     remedy = "give that split a larger share, or divide each class (`split: {stratify: ...}`)"
     if metric in _RANKED:
         yield f"{experiment.goal}: {metric} compares two classes, and {lone}: {remedy}"
-    for name, one in experiment.networks.items():
-        if one.hyperparameters.get("decision_threshold") == "best":
-            where = "" if name is None else f"other_models.{name}."
-            yield (
-                f"{where}hyperparameters.decision_threshold: best is chosen among two classes, and "
-                f"{lone}: leave it out, or {remedy}"
-            )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from trellis.workflow.spec import bqml, bqml_options
+from trellis.workflow.spec.decision import KEYS
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import GUIDE, Problem, did_you_mean
@@ -36,6 +37,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *_columns(experiment),
         *_trainer(experiment, catalog),
         *_positive(experiment),
+        *_held_out(experiment),
         *_metric(experiment),
         *hyperparameters.problems(experiment, catalog),
         *backbone.problems(experiment),
@@ -116,6 +118,13 @@ def _positive(experiment: Experiment) -> Iterator[Problem]:
     if experiment.positive is not None and experiment.task != BINARY:
         message = f"a {BINARY} has a positive class, and the task is {experiment.task}"
         yield Problem(("positive",), message)
+
+
+def _held_out(experiment: Experiment) -> Iterator[Problem]:
+    """What is chosen on the validation split, but not for this task."""
+    if experiment.task in TASKS:
+        for name, why in experiment.held_out.unfit(experiment.task):
+            yield Problem((KEYS.get(name, name),), why)
 
 
 def _metric(experiment: Experiment) -> Iterator[Problem]:

@@ -10,7 +10,6 @@ from trellis.workflow.spec.sections import unexpected
 from trellis.workflow.spec.source import Source
 from trellis.workflow.spec.tuning import Choices, Range, Span
 from trellis_contracts.catalog import Catalog, Hyperparameter
-from trellis_contracts.metrics import METRICS
 from trellis_contracts.models import words_for
 from trellis_contracts.tasks import TASKS
 
@@ -37,8 +36,6 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
             yield Problem(place, _unknown(name, known, experiment.model))
         elif idle := _without_effect(known[name], experiment, catalog):
             yield Problem(place, idle)
-        elif not known[name].is_tunable:
-            yield Problem(place, "no trial shows its effect: write it under `hyperparameters`")
         elif tune is not None:
             for part, message in _range(range_, known[name], tune.algorithm):
                 yield Problem((*place, *part), message)
@@ -57,12 +54,6 @@ def _without_effect(
     if task in TASKS and not parameter.has_effect(inputs, task):
         source = words_for(inputs)
         return f"has no effect for {task} on a source of {source}, {parameter.only}: leave it out"
-    metrics, metric = parameter.metrics, experiment.metric
-    if metrics and metric in METRICS and metric not in metrics:
-        return (
-            f"has no effect on {metric}, which looks at probabilities alone: leave it out, or let "
-            f"{', '.join(metrics[:-1])} or {metrics[-1]} decide"
-        )
     # A file of another library may call something else so.
     mixed = parameter is catalog.hyperparameters.get("mix") and {
         *possible(experiment, catalog, "mix")

@@ -183,12 +183,6 @@ def test_every_hyperparameter_of_the_model_is_a_parameter(digits, breast_cancer)
     assert form["batch_size"].value == 32  # the trainer's default
 
 
-def test_a_threshold_is_in_the_form_where_the_metric_depends_on_decisions(breast_cancer):
-    for metric, depends in (("auc", False), ("f1", True)):
-        changed = with_changes(breast_cancer, {("tune", "maximize"): metric})
-        assert ("decision_threshold" in run_params(changed)) == depends
-
-
 def test_a_value_fixes_a_hyperparameter_for_this_run(digits):
     changed = apply(digits, {**conf_of(digits), "learning_rate": 0.002, "batch_size": 64})
     assert changed.hyperparameters == {"learning_rate": 0.002, "batch_size": 64}

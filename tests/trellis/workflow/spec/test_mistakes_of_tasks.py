@@ -41,6 +41,9 @@ NUMBERS = UNTUNED.replace("multiclass_classification", "regression").replace(
          "has no effect for regression"),
         ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
          "AutoML learns classes of images, no numbers: leave it out"),
+        ("train:", "calibrate: temperature\ntrain:", 10, "calibrate",
+         "it corrects probabilities, and the task is regression: leave it out"),
+        ("train:", "abstain: 0.1\ntrain:", 10, "abstain", "and the task is regression"),
         ("train:", "baselines: {bqml: [linear_reg]}\ntrain:", 10, "baselines.bqml",
          "BigQuery ML learns from columns, and the examples are images alone"),
         ("train:", "deploy: {gate: {require: {accuracy: 0.8}}}\ntrain:", 10,
@@ -60,8 +63,10 @@ SEVERAL = UNTUNED.replace("multiclass_classification", "multilabel_classificatio
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "message"),
     [
-        ("units: 64", "decision_threshold: best", 9, "hyperparameters.decision_threshold",
-         "has no effect for multilabel_classification"),
+        ("train:", "decision: {maximize: f1}\ntrain:", 10, "decision",
+         "a threshold is between two classes, and the task is multilabel_classification"),
+        ("train:", "abstain: 0.1\ntrain:", 10, "abstain", "of one class each"),
+        ("train:", "coverage: 0.9\ntrain:", 10, "coverage", "sets have one true class"),
         ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
          "is trained on one class of each example, not several: leave it out"),
         ("train:", "deploy: {gate: {require: {ece: 0.1}}}\ntrain:", 10,

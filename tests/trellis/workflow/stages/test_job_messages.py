@@ -1,5 +1,6 @@
 """The messages that reach Google, field by field, and that Google's own classes take them."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -123,6 +124,26 @@ def test_a_training_runs_on_all_its_workers(plan, group):
     assert job.job_spec.base_output_directory.output_uri_prefix == RUN.training(1)
     assert job.job_spec.scheduling.restart_job_on_worker_restart
     assert job.display_name == "digits training/1 (trial 4)"
+
+
+def test_a_training_alone_chooses_on_the_validation_split(changed, group):
+    asked = {
+        ("task",): "binary_classification",
+        ("calibrate",): "temperature",
+        ("decision",): {"cost": {"missed": 10, "false_alarm": 1}},
+        ("abstain",): 0.1,
+        ("coverage",): 0.9,
+    }
+    plan = changed(asked)
+    job = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
+    given = flags(job.job_spec.worker_pool_specs[0])
+    assert given["calibrate"] == "temperature"
+    assert json.loads(given["decide"]) == {"cost": {"missed": 10, "false_alarm": 1}}
+    assert (given["abstain"], given["coverage"]) == ("0.1", "0.9")
+    trial = message_of(TUNING, tune.job(plan, group), {}).trial_job_spec
+    assert {"calibrate", "decide", "abstain", "coverage"}.isdisjoint(
+        flags(trial.worker_pool_specs[0])
+    )
 
 
 def test_parameter_servers_are_the_third_pool_and_a_lost_worker_is_replaced_alone(changed, group):

@@ -52,6 +52,61 @@ def test_a_batch_has_to_fit_into_a_replicas_share(experiment, train, values, mac
     assert [named in problem for problem in found] == ([True] if named else [])
 
 
+COST = {"cost": {"missed": 10, "false_alarm": 1}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "validation", "counts", "groups", "named"),
+    [
+        ({"calibrate": "temperature"}, 30, None, None, None),
+        ({"calibrate": "temperature"}, 29, None, None, "calibrate: temperature needs 30 examples"),
+        ({"calibrate": "isotonic"}, 200, None, None, None),
+        ({"calibrate": "isotonic"}, 199, None, None, "calibrate: isotonic needs 200 examples"),
+        ({"calibrate": "isotonic"}, 400, {"a": 381, "b": 19}, None, "calibrate: isotonic needs 20"),
+        ({"calibrate": "isotonic"}, 400, {"a": 380, "b": 20}, None, None),
+        ({"decision": COST}, 20, None, None, None),
+        ({"decision": COST}, 30, {"a": 21, "b": 9}, None, "decision: a threshold is chosen among"),
+        ({"decision": {"sensitivity": 0.9}}, 30, {"a": 20, "b": 10}, None, None),
+        ({"decision": {"sensitivity": 0.95}}, 40, {"a": 20, "b": 20}, None, None),
+        (
+            {"decision": {"sensitivity": 0.95}},
+            40,
+            {"a": 21, "b": 19},
+            None,
+            "decision: a sensitivity of 0.95 is a share of at least 20 examples",
+        ),
+        ({"abstain": 0.1}, 10, None, None, None),
+        ({"abstain": 0.1}, 9, None, None, "abstain: a share of 0.1 is one of at least 10"),
+        ({"coverage": 0.9}, 9, None, None, None),
+        ({"coverage": 0.9}, 8, None, None, "coverage: 0.9 needs at least 9 examples"),
+        ({"coverage": 0.9}, 300, None, 9, None),
+        ({"coverage": 0.9}, 300, None, 8, "coverage: 0.9 needs at least 9 groups"),
+        (
+            {"coverage": 0.9, "calibrate": "temperature"},
+            300,
+            None,
+            17,
+            "coverage: 0.9 needs at least 18 groups",
+        ),
+        (
+            {"coverage": 0.9, "calibrate": "temperature"},
+            59,
+            None,
+            None,
+            "calibrate: temperature needs 30 examples",
+        ),
+    ],
+)
+def test_what_is_chosen_on_validation_needs_a_split_of_some_size(
+    breast_cancer, asked, validation, counts, groups, named
+):
+    changed = with_changes(breast_cancer, {(name,): value for name, value in asked.items()})
+    found = splits(400, validation)
+    found["validation"] = Counts(validation, counts or found["validation"].classes, groups)
+    problems = judge(changed, found)
+    assert [problem.startswith(named or "") for problem in problems] == ([True] if named else [])
+
+
 def test_the_largest_batch_of_a_search_counts(experiment):
     searched = experiment(search={"batch_size": {"choose": [8, 256]}})
     assert ["up to 256" in problem for problem in judge(searched, splits(100))] == [True]

@@ -5,10 +5,11 @@ differences come from the input path (decoding, column order, vocabulary) or fro
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trellis_contracts.challenger import LARGEST, Edges
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.withheld import quoted
 
@@ -35,22 +36,22 @@ class Difference:
 
 
 def compare(
-    key: str, offline: Mapping[str, Any], served: Any, threshold: NamedThreshold | None = None
+    key: str, offline: Mapping[str, Any], served: Any, edges: Edges = LARGEST
 ) -> list[Difference]:
     """Every field of a prediction with its difference, within the tolerance or not.
 
     A prediction is {"label", "probabilities": {class: number}} or {"value"}; of a multi-label task
-    it has "labels". threshold: by which the model labels; None: the most probable class. Labels
-    may differ if the offline probability is within the tolerance of the threshold, or, without one,
-    if their two tie within twice the tolerance; a class may be in one of two "labels" alone if its
-    offline probability is within the tolerance of a half. Extra fields in the served prediction
-    count as differences: the contract is exact.
+    it has "labels". edges: what the model decides by.
+    Labels may differ if the offline probability is within the tolerance of the threshold, or,
+    without one, if their two tie within twice the tolerance; a class may be in one of two "labels"
+    or sets alone, and an example be abstained of once, if the offline probability is within the
+    tolerance of what decides it. Extra fields in the served prediction count as differences: the
+    contract is exact.
     """
     if not isinstance(served, dict) or served.keys() != offline.keys():
         return [Difference(key, "the prediction", offline, served, math.inf)]
     if "value" in offline:
-        scale = max(1.0, abs(offline["value"]))
-        return [_number(key, "value", offline["value"], served["value"], scale)]
+        return list(_numbers(key, offline, served))
     expected, found = offline["probabilities"], served["probabilities"]
     if not isinstance(found, dict) or found.keys() != expected.keys():
         return [Difference(key, "probabilities", expected, found, math.inf)]
@@ -59,10 +60,16 @@ def compare(
         if not _same_labels(offline, served["labels"]):
             field = "labels"
             differences.append(Difference(key, field, offline[field], served[field], math.inf))
-    elif not _same_label(offline, served["label"], threshold):
-        label = Difference(key, "label", offline["label"], served["label"], math.inf)
-        differences.append(label)
-    return differences
+        return differences
+    same = {
+        "label": _same_label(offline, served["label"], edges.threshold),
+        "abstained": _same_abstention(offline, served.get("abstained"), edges),
+        "set": _same_set(offline, served.get("set"), edges),
+    }
+    differing = [field for field, agrees in same.items() if not agrees]
+    return differences + [
+        Difference(key, field, offline[field], served[field], math.inf) for field in differing
+    ]
 
 
 def largest(differences: Iterable[Difference]) -> Difference | None:
@@ -108,6 +115,46 @@ def _number(key: str, field: str, offline: float, served: Any, scale: float = 1.
     size = abs(served - offline) / scale if number else math.inf
     # NaN counts as the largest difference.
     return Difference(key, field, offline, served, math.inf if math.isnan(size) else size)
+
+
+def _numbers(
+    key: str, offline: Mapping[str, Any], served: Mapping[str, Any]
+) -> Iterator[Difference]:
+    """A regression's value, and the ends of its interval."""
+    scale = max(1.0, abs(offline["value"]))
+    yield _number(key, "value", offline["value"], served["value"], scale)
+    if "interval" not in offline:
+        return
+    expected, found = offline["interval"], served["interval"]
+    if not isinstance(found, list) or len(found) != len(expected):
+        yield Difference(key, "interval", expected, found, math.inf)
+        return
+    for end, one, other in zip(("low", "high"), expected, found, strict=True):
+        yield _number(key, f"interval.{end}", one, other, scale)
+
+
+def _same_abstention(offline: Mapping[str, Any], abstained: Any, edges: Edges) -> bool:
+    if abstained is offline.get("abstained"):
+        return True
+    if not isinstance(abstained, bool) or edges.abstain_below is None:
+        return False
+    shares, threshold = offline["probabilities"], edges.threshold
+    certainty = abs(shares[threshold.name] - threshold.above) if threshold else max(shares.values())
+    return abs(certainty - edges.abstain_below) <= TOLERANCE
+
+
+def _same_set(offline: Mapping[str, Any], found: Any, edges: Edges) -> bool:
+    expected = offline.get("set")
+    if found == expected:
+        return True
+    if not isinstance(found, list) or edges.set_above is None:
+        return False
+    shares = offline["probabilities"]
+    limits = (edges.set_above, max(shares.values()))
+    return all(
+        name in shares and any(abs(shares[name] - limit) <= 2 * TOLERANCE for limit in limits)
+        for name in {*map(str, found)} ^ set(expected or ())
+    )
 
 
 def _same_labels(offline: Mapping[str, Any], labels: Any) -> bool:

@@ -74,7 +74,7 @@ class SmokeOperator(DeployModelOperator):
                 share,
                 sent,
                 self.latency,
-                challenger.threshold,
+                challenger.edges,
             )
         except smoke_requests.SmokeTestError as error:
             whole = layout.examples(f"{self.examples.rpartition('/')[0]}/", "smoke")

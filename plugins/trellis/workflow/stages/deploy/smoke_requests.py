@@ -14,8 +14,7 @@ from google.api_core import exceptions, retry
 from google.protobuf import json_format, struct_pb2
 
 from trellis.workflow.stages.deploy import skew
-from trellis_contracts.challenger import Example
-from trellis_contracts.decision import NamedThreshold
+from trellis_contracts.challenger import LARGEST, Edges, Example
 from trellis_contracts.withheld import RowsError, quoted
 
 CALL_TIMEOUT_SECONDS = 60.0
@@ -74,12 +73,12 @@ def ask(
     share: int,
     examples: Sequence[Example],
     slowest_ms: float,
-    threshold: NamedThreshold | None = None,
+    edges: Edges = LARGEST,
 ) -> Findings:
     """Send each example, and check the challenger's answers. Raises SmokeTestError.
 
     client: a PredictionServiceClient. deployed: the challenger's deployed model id, which has
-    `share` percent of the requests. examples, threshold: those of challenger.json.
+    `share` percent of the requests. examples, edges: those of challenger.json.
     """
     if not share:
         raise SmokeTestError(
@@ -105,7 +104,7 @@ def ask(
             if answer.deployed_model_id == deployed:
                 latencies.append(seconds * 1000)
                 served = _plain(answer)
-                differences += skew.compare(example.key, example.prediction, served, threshold)
+                differences += skew.compare(example.key, example.prediction, served, edges)
                 break
         else:
             raise SmokeTestError(

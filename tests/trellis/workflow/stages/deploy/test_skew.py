@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.workflow.stages.deploy import skew
+from trellis_contracts.challenger import Edges
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.withheld import shown
 
@@ -61,8 +62,8 @@ def test_another_label_is_none_near_the_threshold_that_decides(yes, agrees):
     """Also where the most probable class is another, and not where two classes tie."""
     offline = {"label": "yes", "probabilities": {"no": 1 - yes, "yes": yes}}
     served = {**offline, "label": "no"}
-    assert skew.skew(skew.compare("a", offline, offline, RARE)) is None
-    assert (skew.skew(skew.compare("a", offline, served, RARE)) is None) == agrees
+    assert skew.skew(skew.compare("a", offline, offline, Edges(RARE))) is None
+    assert (skew.skew(skew.compare("a", offline, served, Edges(RARE))) is None) == agrees
 
 
 @pytest.mark.parametrize(
@@ -128,4 +129,37 @@ FINDINGS = {"labels": ["mass"], "probabilities": {"mass": 0.9, "nodule": 0.50004
 )
 def test_sets_of_labels_agree_but_for_a_probability_of_a_half(labels, agrees):
     found = skew.skew(skew.compare("a", FINDINGS, {**FINDINGS, "labels": labels}))
+    assert (found is None) == agrees
+
+
+UNSURE = {"label": "no", "probabilities": {"no": 0.52, "yes": 0.48}, "abstained": True}
+SET = {**UNSURE, "set": ["no", "yes"]}
+
+
+@pytest.mark.parametrize(
+    ("offline", "served", "edges", "agrees"),
+    [
+        (UNSURE, {"abstained": False}, Edges(abstain_below=0.52005), True),
+        (UNSURE, {"abstained": False}, Edges(abstain_below=0.6), False),
+        (UNSURE, {"abstained": False}, Edges(NamedThreshold("yes", 0.4), 0.08), True),
+        (UNSURE, {"abstained": False}, Edges(NamedThreshold("yes", 0.4), 0.52), False),
+        (UNSURE, {"abstained": "no"}, Edges(abstain_below=0.52), False),
+        (SET, {"set": ["no"]}, Edges(abstain_below=0.6, set_above=0.48), True),
+        (SET, {"set": ["no"]}, Edges(abstain_below=0.6, set_above=0.3), False),
+        (SET, {"set": "no"}, Edges(abstain_below=0.6, set_above=0.48), False),
+    ],
+)
+def test_what_is_beside_a_label_may_differ_at_the_edge_alone(offline, served, edges, agrees):
+    assert skew.skew(skew.compare("a", offline, offline, edges)) is None
+    differing = skew.compare("a", offline, {**offline, **served}, edges)
+    assert (skew.skew(differing) is None) == agrees
+
+
+@pytest.mark.parametrize(
+    ("interval", "agrees"),
+    [([1.0, 3.0], True), ([1.0, 3.0001], True), ([1.0, 3.1], False), ([1.0], False), (2, False)],
+)
+def test_the_ends_of_an_interval_are_numbers_as_the_value_is(interval, agrees):
+    offline = {"value": 2.0, "interval": [1.0, 3.0]}
+    found = skew.skew(skew.compare("a", offline, {**offline, "interval": interval}))
     assert (found is None) == agrees

@@ -6,7 +6,7 @@ from google.cloud.aiplatform_v1.types import PredictResponse
 
 from tests.withheld import refuses
 from trellis.workflow.stages.deploy import smoke_requests
-from trellis_contracts.challenger import Example
+from trellis_contracts.challenger import Edges, Example
 from trellis_contracts.decision import NamedThreshold
 
 
@@ -60,10 +60,10 @@ def test_a_label_may_differ_near_the_models_own_threshold_alone():
     other = Busy(prediction={"label": "no", "probabilities": shares})
     expected = {"label": "yes", "probabilities": shares}
     examples = [Example("a", {"x": 1.0}, expected)]
-    near = NamedThreshold("yes", 0.09999)
+    near, far = (Edges(NamedThreshold("yes", above)) for above in (0.09999, 0.05))
     assert smoke_requests.ask(other, "e", "1", 100, examples, 1000, near).examples == 1
     with refuses(smoke_requests.SmokeTestError, match="label is 'no', offline 'yes'"):
-        smoke_requests.ask(other, "e", "1", 100, examples, 1000, NamedThreshold("yes", 0.05))
+        smoke_requests.ask(other, "e", "1", 100, examples, 1000, far)
 
 
 def test_an_example_that_never_reaches_the_challenger_is_named():
