@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
+from trellis_contracts import VERSION
+
 TAG = "0.1.0"
 """Tag of the images that have this version of the trainer."""
+
+STARTED_BY = "TRELLIS_CONTRACTS"
+"""Variable of a job with the version of the contracts of the program that started it."""
 
 
 @dataclass(frozen=True)
@@ -27,3 +32,24 @@ COMMANDS = {
     "compare": Command("trainer.compare", "all contenders' predictions -> leaderboard and report"),
     "serve": Command("trainer.serve", "a trained model -> predictions over HTTP"),
 }
+
+
+def variables() -> list[dict[str, str]]:
+    """The environment of a job's container, in the form of Vertex AI's ContainerSpec."""
+    return [{"name": STARTED_BY, "value": VERSION}]
+
+
+def other_release(started_by: str | None) -> str | None:
+    """Return why this image cannot do a job; None if it can. started_by: value of STARTED_BY; None
+    of a job that was started by hand.
+
+    A tag stands for one version of the contracts: an image that was built of another checkout and
+    pushed under this tag would misread its flags, or what it is given, after money was spent.
+    """
+    if started_by in (None, VERSION):
+        return None
+    return (
+        f"this image has trellis-contracts {VERSION}, and the job was started by DAGs with "
+        f"trellis-contracts {started_by}: build the image of the DAGs' release, with the TAG of "
+        "their contracts/trellis_contracts/job_image.py"
+    )

@@ -6,6 +6,7 @@ another library, which cannot be installed beside Airflow, so the rest is a proc
 """
 
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.problems import FileError, Problem
 from trellis.workflow.spec.source import ImageSource, RowSource
 from trellis.workflow.validation.file import load
-from trellis_contracts import job_image
+from trellis_contracts import VERSION, job_image
 from trellis_contracts.catalog import flag
 
 # Environment that `make setup` installs in a checkout, and that of `make image`.
@@ -62,7 +63,8 @@ def run(file: Path, more: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    return subprocess.run([python, *command], check=False).returncode
+    started = {**os.environ, job_image.STARTED_BY: VERSION}
+    return subprocess.run([python, *command], check=False, env=started).returncode
 
 
 def _checked(path: Path, *, more_packages: bool) -> None:

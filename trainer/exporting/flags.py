@@ -10,27 +10,46 @@ from collections.abc import Sequence
 
 from trainer import storage
 from trainer.exporting.settings import ExportSettings
+from trellis_contracts import job_image
 
 _MAX_SHARDS = 99_999  # file names have five digits
 
 
 def parse_flags(argv: Sequence[str], description: str) -> tuple[ExportSettings, list[str]]:
     """The settings, and the remaining flags, for Beam. Exits with code 2 on a wrong flag."""
-    parser = _parser(description)
+    release = _release()
+    parser = _parser(description, release)
+    # Before the other flags, which may be another release's.
+    if problem := job_image.other_release(release.parse_known_args(argv)[0].contracts):
+        parser.error(problem)
     flags, others = parser.parse_known_args(argv)
+    del flags.contracts
     # Beam's --dry_run, which says nothing of the data, is not taken for ours.
     ours = [f"--{name}" for name in vars(flags) if name != "dry_run"]
     _refuse_misspelt(parser, ours, others)
     return ExportSettings(**vars(flags)), others
 
 
-def _parser(description: str) -> argparse.ArgumentParser:
+def _release() -> argparse.ArgumentParser:
+    """The flag of STARTED_BY's value: Dataflow's launcher passes no variables."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(
+        "--contracts",
+        metavar="VERSION",
+        help="version of trellis-contracts of whoever starts the export: another one than this "
+        "image's is refused (default: any)",
+    )
+    return parser
+
+
+def _parser(description: str, release: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainer.export",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         # An abbreviation of a flag here may be the full name of one of Beam's.
         allow_abbrev=False,
+        parents=[release],
     )
     add = parser.add_argument
     add(

@@ -30,7 +30,8 @@ _DATAFLOW = "https://dataflow.googleapis.com/v1b3/projects/{project}/locations/{
 # The smallest dataset that an export accepts: two training classes, one image in each other split.
 _ROWS = (("train", "a"), ("train", "b"), ("validation", "a"), ("test", "b"))
 _COPY = (
-    "import os, pathlib, sys; "
+    # trainer: refuses to be started by another release.
+    "import os, pathlib, sys, trainer; "
     "folder = pathlib.Path(os.environ.get('GCS_ROOT') or '/gcs', sys.argv[1]); "
     "(folder / 'copy.json').write_text((folder / 'columns.json').read_text())"
 )
@@ -166,6 +167,7 @@ class CustomJob:
                 "image_uri": image,
                 "command": ["python", "-c", _COPY],
                 "args": [f"{group.bucket}/{folder}"],
+                "env": job_image.variables(),
             },
         }
         job: dict[str, Any] = {

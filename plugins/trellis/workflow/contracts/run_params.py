@@ -151,6 +151,8 @@ def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
     changes |= {s.field: off for s, off in _switches(experiment) if not values[s.name]}
     if ("baselines", "bqml") in changes:
         changes["baselines", "options"] = None
+    if ("deploy",) in changes and experiment.predict is None:
+        changes["serve_image",] = None
     if values.get(ACCEPT_CHANGES):
         changes["source", "changes", "beyond"] = "warn"
     changes |= hyperparameter_params.changes(experiment, values, own)

@@ -130,7 +130,9 @@ class Experiment(Section):
         None,
     )
     serve_image: str | None = key(
-        "image that serves its models, of the same kind; left out: that of its jobs", None
+        "image that serves its models (`deploy`, `predict`), of the same kind; left out: that of "
+        "its jobs",
+        None,
     )
     task: str = key("kind of answer to learn, one of the trainer's tasks")
     positive: ClassName | None = key(

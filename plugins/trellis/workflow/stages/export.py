@@ -18,6 +18,7 @@ from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Row, Stage, Usd
+from trellis_contracts import VERSION
 
 if TYPE_CHECKING:
     from trellis.workflow.stages.run_jobs import RunJobs
@@ -102,7 +103,7 @@ def launch(
         "launchParameter": {
             "jobName": name,
             "containerSpec": {"image": image, "sdkInfo": {"language": "PYTHON"}},
-            "parameters": flags,
+            "parameters": {**flags, "contracts": VERSION},
             "environment": {field: value for field, value in environment.items() if value},
         }
     }

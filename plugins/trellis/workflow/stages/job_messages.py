@@ -124,6 +124,7 @@ def pool(
             "image_uri": image,
             "command": job_image.COMMANDS[command].argv,
             "args": arguments,
+            "env": job_image.variables(),
         },
     }
 

@@ -17,7 +17,7 @@ def problems(experiment: Experiment) -> list[Problem]:
     """List the problems that no field shows by itself."""
     deploy = experiment.deploy
     if deploy is None:
-        return []
+        return [*_served(experiment)]
     return [
         *_bounds(deploy.gate.require, "require", experiment.task),
         *_bounds(deploy.gate.slices, "slices", experiment.task),
@@ -30,6 +30,12 @@ def problems(experiment: Experiment) -> list[Problem]:
 
 
 _LONGEST_WAIT = timedelta(days=30)
+
+
+def _served(experiment: Experiment) -> Iterator[Problem]:
+    if experiment.serve_image is not None and experiment.predict is None:
+        message = "has no effect: without `deploy` and `predict` nothing is served: leave it out"
+        yield Problem(("serve_image",), message)
 
 
 def _approval(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.airflow_side import ROOT
-from tests.trellis.workflow.plans import a_plan
+from tests.trellis.workflow.plans import a_plan, conf_of
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import from_file
+from trellis.workflow.contracts.run_params import apply
 from trellis.workflow.spec import job_images, own_image
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages import compare, train, tune
@@ -66,6 +67,27 @@ def test_another_one_may_serve(loaded, group):
     assert {address.split(":")[0] for address in images_of(experiment, group)} == {
         f"{group.registry}/deep"
     }
+
+
+def test_an_image_of_a_server_needs_something_that_serves(loaded, group):
+    file = loaded("image: deep\nserve_image: light\n", light="onnxruntime==1.24.1\n")
+    with pytest.raises(FileError) as refused:
+        with_changes(file, {("deploy",): None})
+    (found,) = refused.value.problems
+    assert found.field == ("serve_image",)
+    assert "deploy" in found.message
+    # A run that is told to deploy nothing starts no server, and is no mistake in the file.
+    run = apply(file, {**conf_of(file), "deploy": False})
+    assert (run.deploy, run.serve_image) == (None, None)
+
+
+def test_an_image_of_a_server_may_be_that_of_batch_predictions_alone(loaded, group):
+    file = loaded("image: deep\nserve_image: light\n", light="onnxruntime==1.24.1\n")
+    predict = {"bigquery": "t", "machines": {"type": "n1-standard-2"}}
+    predicting = with_changes(file, {("predict",): predict, ("deploy",): None})
+    assert predicting.serve_image == "light"
+    both = with_changes(file, {("predict",): predict})
+    assert apply(both, {**conf_of(both), "deploy": False}).serve_image == "light"
 
 
 def test_another_list_is_another_image_also_of_a_run_that_is_planned(loaded, group):

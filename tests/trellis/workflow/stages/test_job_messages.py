@@ -13,6 +13,7 @@ from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.stages import compare, export, job_messages, train, tune
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts import VERSION, job_image
 
 RUN = layout.Run("trellis-local", "digits", "demo")
 NUMBERS = {
@@ -252,6 +253,19 @@ def test_the_comparison_gets_the_run(plan, group):
     assert flags(pool) == {"run": RUN.uri, "metric": "accuracy"}
 
 
+def test_every_job_knows_the_contracts_of_the_dags(plan, group):
+    """Of the export see test_the_export_gets_source_settings_and_limits."""
+    specs = [
+        message_of(TUNING, tune.job(plan, group), {}).trial_job_spec,
+        message_of(CUSTOM, train.job(plan, group, train.UNTUNED), {}).job_spec,
+        message_of(CUSTOM, compare.job(plan, group), {}).job_spec,
+    ]
+    for pool in (pool for spec in specs for pool in spec.worker_pool_specs):
+        assert {one.name: one.value for one in pool.container_spec.env} == {
+            job_image.STARTED_BY: VERSION
+        }
+
+
 def test_the_export_gets_source_settings_and_limits(plan, group):
     launch = export.body(plan, group)["launchParameter"]
     assert launch["parameters"] == {
@@ -259,6 +273,7 @@ def test_the_export_gets_source_settings_and_limits(plan, group):
         "output": "gs://trellis-local/digits/datasets/3f2a/",
         "fingerprint": "3f2a",
         "shards": "4",
+        "contracts": VERSION,
     }
     environment = launch["environment"]
     assert environment["maxWorkers"] == 2
