@@ -9,8 +9,9 @@
     def build(dataset, hyperparameters): ...             # returns a Keras model
     def loss(labels, outputs, hyperparameters): ...      # optional
     def metrics(labels, outputs, hyperparameters): ...   # optional
+    def train_step(model, batch, hyperparameters): ...   # optional, in place of loss
 
-or, of any other library, in place of these three
+or, of any other library, in place of these
 
     def fit(data, hyperparameters, report): ...          # a predictor; may take `run` as fourth
     def load(folder): ...                                # the predictor that was saved there
@@ -63,6 +64,7 @@ _OF_KERAS = {
     "build": ("dataset", "hyperparameters"),
     "loss": ("labels", "outputs", "hyperparameters"),
     "metrics": ("labels", "outputs", "hyperparameters"),
+    "train_step": ("model", "batch", "hyperparameters"),
 }
 _OF_ESTIMATOR = {"fit": ("data", "hyperparameters", "report"), "load": ("folder",)}
 _FUNCTIONS = (*_OF_KERAS, *_OF_ESTIMATOR)
@@ -95,7 +97,8 @@ class Declaration:
 
     description: the docstring's first line. inputs: kinds of dataset that it reads.
     hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
-    in. loss, metrics: whether it has a loss, and metrics, of its own. estimator: whether it defines
+    in. loss, metrics, train_step: whether it has a loss, metrics, and a training step, of its own.
+    estimator: whether it defines
     `fit` and `load`, in place of a Keras model's `build`. several_workers: whether its `fit` trains
     one model on several machines.
     """
@@ -105,13 +108,16 @@ class Declaration:
     hyperparameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     loss: bool = False
     metrics: bool = False
+    train_step: bool = False
     estimator: bool = False
     several_workers: bool = False
 
     @property
     def without(self) -> tuple[str, ...]:
         """Hyperparameters of every Keras model that have no effect on this one."""
-        return ("loss", "focal_gamma", "label_smoothing") if self.loss else ()
+        of_loss = ("loss", "focal_gamma", "label_smoothing")
+        # Mixed images have two labels.
+        return (*of_loss, "mix", "mix_alpha") if self.train_step else of_loss if self.loss else ()
 
     def common(self, names: Iterable[str]) -> list[str]:
         """Return which hyperparameters it has beside its own. names: those of every Keras model."""
@@ -165,8 +171,15 @@ def read(
     if mistakes:
         raise ModelFileError(mistakes)
     about = (ast.get_docstring(tree) or "").partition("\n")[0]
-    loss, metrics = (name in defined and not estimator for name in ("loss", "metrics"))
-    return Declaration(about, inputs, hyperparameters, loss, metrics, estimator, several_workers)
+    own = {name: name in defined and not estimator for name in ("loss", "metrics", "train_step")}
+    return Declaration(
+        about,
+        inputs,
+        hyperparameters,
+        **own,
+        estimator=estimator,
+        several_workers=several_workers,
+    )
 
 
 def expected(words: Mapping[str, Any]) -> str:
@@ -235,6 +248,9 @@ def _functions(defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
         message = "build is of a Keras model, and fit of any other library: define one of them"
         yield Mistake(line, message)
     expected = _OF_ESTIMATOR if "fit" in defined else _OF_KERAS
+    if "fit" not in defined and {"loss", "train_step"} <= {*defined}:
+        line = max(defined[name].lineno for name in ("loss", "train_step"))
+        yield Mistake(line, "train_step returns all losses: leave `loss` out, or train_step")
     if "fit" in defined and "load" not in defined:
         message = f"there is no function {_signature(_OF_ESTIMATOR, 'load')}, which reads what the "
         yield Mistake(defined["fit"].lineno, message + "predictor of fit has saved")

@@ -6,7 +6,7 @@ import ast
 import difflib
 from collections.abc import Collection, Iterator, Mapping
 
-HYPERPARAMETERS = {"build": 1, "loss": 2, "metrics": 2, "fit": 1}
+HYPERPARAMETERS = {"build": 1, "loss": 2, "metrics": 2, "train_step": 2, "fit": 1}
 """Place of the argument `hyperparameters` in each function, from 0."""
 
 _SHOWN = 40

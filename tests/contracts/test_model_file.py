@@ -239,3 +239,31 @@ def test_declared_hyperparameters_are_as_the_trainers_own():
     # Nothing of the trainer's models, and nothing that a loss of its own would ignore.
     assert set(names) == {*COMMON, "width"} - {"label_smoothing", "loss", "focal_gamma"}
     assert not hasattr(table(), "layers")
+
+
+def test_a_training_step_leaves_what_only_the_tasks_loss_reads():
+    """Mixed images have two labels, of which a step would know one."""
+    found = model_file.read(BUILD + "def train_step(model, batch, given): ...\n", COMMON)
+    assert found.train_step
+    assert not found.loss
+    left = {"label_smoothing", "loss", "focal_gamma", "mix", "mix_alpha"}
+    assert {*COMMON} - {*found.common(COMMON)} == left
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def train_step(batch, given): ...\n", "train_step(model, batch, hyperparameters)"),
+        (
+            "def loss(a, b, c): ...\ndef train_step(a, b, c): ...\n",
+            "train_step returns all losses",
+        ),
+        ("def train_step(a, b, c): return c.widht\n", "no hyperparameter 'widht'"),
+    ],
+)
+def test_what_is_no_training_step_is_refused_with_its_line(text, message):
+    with pytest.raises(ModelFileError) as refused:
+        model_file.read(BUILD + text, COMMON)
+    (mistake,) = refused.value.mistakes
+    assert message in mistake.message
+    assert mistake.line == len((BUILD + text).splitlines())

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import models
+from trainer.models import answering
 from trainer.training import (
     TrainingError,
     callbacks,
@@ -18,14 +19,17 @@ from trainer.training import (
     cluster,
     distribution,
     failures,
+    learning,
     loop,
     objectives,
     optimizer,
+    own_step,
     parameter_servers,
     phases,
     precision,
     reduction_server,
     rendezvous,
+    sample,
 )
 from trainer.training.averages import Averages
 from trainer.training.checkpoints import Saved
@@ -166,7 +170,7 @@ def _train_together(
         model.set_weights(state.model.get_weights())
         finish(
             Fitted(
-                predictor=KerasPredictor.built(model, dataset),
+                predictor=KerasPredictor.built(answering.of(model), dataset),
                 history=progress.history,
                 best_epoch=callbacks.best_epoch(calls),
                 strategy=spread.kind,
@@ -215,14 +219,27 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
         update.build(model.trainable_variables)
         # Keras' callbacks look for the optimizer at the model.
         model.compile(optimizer=update, jit_compile=False)
-    own_loss = own_metrics = None
-    if settings.own:
-        own_loss, own_metrics = settings.own.loss(dataset, h), settings.own.metrics(dataset, h)
-    aim = objectives.build(dataset, h, own_loss, settings.metric, own_metrics)
+    own, own_loss, own_metrics, stepping = settings.own, None, None, False
+    if own:
+        own_loss, own_metrics = own.loss(dataset, h), own.metrics(dataset, h)
+        stepping = own.declaration.train_step
+    aim = objectives.build(dataset, h, own_loss, settings.metric, own_metrics, own_step=stepping)
+    own_steps = None
+    if own and stepping:
+        with precision.computing_in(h.mixed_precision):
+            like = _build_model(settings, dataset)
+        taken = sample.stored(settings.dataset, dataset, own_step.EXAMPLES)
+        own_steps = own_step.tried(own, like, aim, dataset, h, taken)
     peak_rate, decay = optimizer.peak_rate(h, spread.replicas), h.weight_averaging
     averages = Averages(model, spread.strategy, decay) if decay else None
     return TrainingState(
-        model, aim, update, peak_rate, phases.of(model, settings.model, h), averages
+        model=model,
+        objective=aim,
+        learning=learning.of(model, aim, own_steps),
+        optimizer=update,
+        peak_rate=peak_rate,
+        phases=phases.of(model, settings.model, h),
+        averages=averages,
     )
 
 

@@ -13,10 +13,11 @@ _OPERATIONS = {"softmax": "softmax", "sigmoid": "sigmoid", "hardsigmoid": "hard_
 
 
 def bounded(model: keras.Model) -> str | None:
-    """Name of the activation, softmax or sigmoid, that is the last thing a functional model does;
+    """Name of the activation, softmax or sigmoid, that is the last thing a functional model does to
+    its first output;
     None if it ends otherwise. Layers that only change the shape are looked through.
     """
-    tensor = model.output
+    tensor = model.outputs[0]
     while isinstance(tensor, keras.KerasTensor):
         operation = tensor._keras_history.operation
         name = _activation(operation)

@@ -19,6 +19,11 @@ indices int64, or a regression's standardized labels float32; of a multi-label t
 float32. Metrics, the reported loss among them, stay the task's, so that trainings with different
 losses can be compared.
 
+    def train_step(model, batch, hyperparameters): ...
+
+is optional, in place of `loss`: the losses of a batch, of a model with several outputs, say, as
+trainer.training.own_step has it.
+
     def metrics(labels, outputs, hyperparameters): ...
 
 is optional: figures to report beside those, {name: (b,)}, one number for each example, of which the
@@ -88,7 +93,7 @@ class OwnModel:
         """
         dataset = dataset.only(self.declaration.inputs)
         model = self.call("build", dataset, h)
-        if problem := _unfit(model, dataset):
+        if problem := _unfit(model, dataset, several=self.declaration.train_step):
             raise ModelError(f"{self.name}: build returned {problem}")
         return _by_name(model)
 
@@ -234,8 +239,10 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
-    """Return why a model cannot be trained and served; None if it can."""
+def _unfit(model: Any, dataset: DatasetDescription, *, several: bool) -> str | None:
+    """Return why a model cannot be trained and served; None if it can. several: whether it may have
+    further outputs after its answer.
+    """
     import keras
 
     from trainer.models import endings
@@ -250,6 +257,8 @@ def _unfit(model: Any, dataset: DatasetDescription) -> str | None:
     if problem := unfit(model, dataset):
         return problem
     output = model.output
+    if several and isinstance(output, list | tuple) and output:
+        output = output[0]
     if not isinstance(output, keras.KerasTensor) or output.shape != (None, dataset.outputs):
         shape = getattr(output, "shape", type(output).__name__)
         meaning = "one number" if dataset.is_regression else "a logit for each class"

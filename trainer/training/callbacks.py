@@ -149,7 +149,7 @@ def _early_stopping(callbacks: CallbackList) -> BestEpoch:
 
 class ProgressLine(Callback):
     """One line on stdout per epoch: the loss, the task's first metric, the one that decides, and
-    those of a model's own file.
+    the losses and metrics of a model's own file.
     """
 
     def __init__(self, epochs: int, task: str, metric: str):
@@ -157,11 +157,12 @@ class ProgressLine(Callback):
         self._epochs = epochs
         shown = dict.fromkeys(["loss", metrics.of_task(task)[0], metric])
         self._names = [f"{split}{metric}" for split in ("", "val_") for metric in shown]
-        # The metrics of a model's own file.
-        self._known = {f"val_{metric}" for metric in metrics.IN_TRAINING}
+        # Others are those of a model's own file.
+        self._known = {f"{split}{name}" for split in ("", "val_") for name in metrics.IN_TRAINING}
+        self._known |= {"epoch", "learning_rate", "seconds"}
 
     def on_epoch_end(self, epoch, logs=None):
-        own = [name for name in logs if name.startswith("val_") and name not in self._known]
+        own = [name for name in logs if name not in self._known]
         parts = [
             f"{name} {_figure(name, logs[name])}" for name in [*self._names, *own] if name in logs
         ]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from trainer.models import answering
 from trainer.training import TrainingError
 from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
@@ -20,13 +21,14 @@ def build(
     It raises TrainingError if that was not each example of the description exactly once.
     """
     strategy, objective = distribution.strategy, state.objective
+    model = answering.of(state.model)
     sums, columns = Sums(strategy, 3 + objective.tallies), 1 + objective.gathered
     batches = data.evaluation("validation")
     steps = tf.constant(data.evaluation_steps("validation"))
 
     def replica_step(batch):
         inputs, labels, weights = batch
-        outputs = state.model(inputs, training=False)
+        outputs = model(inputs, training=False)
         measures = objective.measures(labels, outputs)
         sums.add(
             *(tf.reduce_sum(v * weights) for v in (*measures, tf.ones_like(weights))),

@@ -31,15 +31,15 @@ CHECKPOINT_SECONDS = 60.0
 class Progress:
     """Progress of a training.
 
-    step: steps done in all. history: one row per epoch done (metrics.json). sums: (2,) the
-    objective's measures over the epoch under way; seconds: its duration so far. examples, steps:
+    step: steps done in all. history: one row per epoch done (metrics.json). sums: of the train
+    split's figures over the epoch under way; seconds: its duration so far. examples, steps:
     (replicas,) what each replica did in all. stopped_early: by EarlyStopping.
     """
 
     replicas: int
     step: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
-    sums: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    sums: list[float] = field(default_factory=list)
     seconds: float = 0.0
     examples: list[int] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
@@ -53,14 +53,15 @@ class Progress:
         """Add the sums of a call of `count` steps."""
         self.step += count
         self.seconds += seconds
-        self.sums = [old + float(new) for old, new in zip(self.sums, sums.measures, strict=True)]
+        before = self.sums or [0.0] * len(sums.figures)
+        self.sums = [old + float(new) for old, new in zip(before, sums.figures, strict=True)]
         self.examples = [o + int(new) for o, new in zip(self.examples, sums.examples, strict=True)]
         self.steps = [old + int(new) for old, new in zip(self.steps, sums.steps, strict=True)]
 
     def end_epoch(self, row: dict[str, float]) -> None:
         """End the current epoch with its row of the history."""
         self.history.append(row)
-        self.sums, self.seconds = [0.0, 0.0], 0.0
+        self.sums, self.seconds = [], 0.0
 
     def finished(self, epochs: int) -> bool:
         """Return whether the training has ended."""
@@ -145,7 +146,7 @@ def fit(
                 hint = "look at the examples of the validation split"
                 raise _diverged(settings, progress.step, epoch + 1, state, hint)
             row = {
-                **state.objective.means(progress.sums, data.steps_per_epoch * data.global_batch),
+                **state.learning.means(progress.sums, data.steps_per_epoch * data.global_batch),
                 **{f"val_{name}": value for name, value in validation.items()},
                 "learning_rate": float(state.optimizer.learning_rate.numpy()),
                 "seconds": round(progress.seconds + time.monotonic() - begun, 3),

@@ -92,7 +92,7 @@ class Asynchronous:
         set_rate = step.rates(self._settings, self._state, phase, self._data)
         one_step = step.build(self._settings, self._distribution, self._state, phase, self._data)
         never = tf.constant(False)
-        zeros = tf.zeros([step.size(1)], tf.float64)
+        zeros = tf.zeros([step.size(1, self._state.learning.figures)], tf.float64)
 
         @tf.function(autograph=False)
         def steps(batches, done, count):
@@ -124,7 +124,7 @@ class Asynchronous:
         ]
         self._coordinator.join()
         sums = sum(call.fetch() for call in calls)
-        return dataclasses.replace(step.StepSums.of(sums), stop=stop)
+        return dataclasses.replace(step.StepSums.of(sums, 1), stop=stop)
 
     def check(self, done: int) -> None:
         """See Steps. There is only one copy of the weights."""

@@ -5,12 +5,12 @@ trellis_contracts.training has the fields of metrics.json. It is written last, s
 has one is complete.
 
 The metrics are those of the task (`python -m trainer.task --schema` defines each). On the train
-split they are loss and accuracy, of a regression loss, rmse and mae: means over the epoch's steps,
-during which the weights change. Each epoch decides for the most probable class. On the validation
-split auc and average_precision of more than two classes, and a regression's median_absolute_error,
-are there if they are `metric`. What is undefined is left out: the order of examples of one class,
-r2 of equal labels. The loss is without label smoothing. A replica's entry is a process: its steps,
-and the examples of all its devices.
+split they are loss and accuracy, of a regression loss, rmse and mae, of a file with `train_step`
+its losses: means over the epoch's steps, during which the weights change. Each epoch decides for
+the most probable class. On the validation split auc and average_precision of more than two classes,
+and a regression's median_absolute_error, are there if they are `metric`. What is undefined is left
+out: the order of examples of one class, r2 of equal labels. The loss is without label smoothing. A
+replica's entry is a process: its steps, and the examples of all its devices.
 """
 
 from pathlib import Path

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 from keras.callbacks import Callback
 
+from trainer.models import answering
 from trainer.models.endings import REMEDY
 from trainer.models.inputs import image_input, sequence_input, text_input
 from trainer.training import records, sample
@@ -148,13 +149,17 @@ class FirstEpoch(Callback):
         self._before = math.nan
         self.warnings: list[str] = []
 
+    def set_model(self, model):
+        super().set_model(model)
+        self._answers = answering.of(model)
+
     def on_train_begin(self, logs=None):
         self._before = self._loss()
 
     def on_epoch_end(self, epoch, logs=None):
         if epoch:
             return
-        self.warnings = findings(self.model, self._dataset, self._inputs, _FEATURES)
+        self.warnings = findings(self._answers, self._dataset, self._inputs, _FEATURES)
         after = self._loss()
         if not after < self._before:
             self.warnings.append(
@@ -166,7 +171,7 @@ class FirstEpoch(Callback):
             print(f"warning: {warning}", flush=True)
 
     def _loss(self) -> float:
-        outputs = self.model(self._inputs, training=False)
+        outputs = self._answers(self._inputs, training=False)
         losses, _ = self._aim.measures(self._labels, outputs)
         return float(tf.reduce_mean(losses))
 

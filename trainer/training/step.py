@@ -6,45 +6,45 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from trainer.training import phases, schedule
+from trainer.training import TrainingError, gradients, phases, schedule
 from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
-from trainer.training.objectives.objective import of_mixed
 from trainer.training.phases import Phase
 from trainer.training.settings import Settings
 from trainer.training.sums import vector
 from trainer.training.training_state import TrainingState
 
-# Places in the vector that the steps add up.
-_MEASURES = slice(0, 2)
-_FINITE, _STOP, _FIXED = range(2, 5)
+# Numbers in the vector that the steps add up: those of all replicas, and of each one. The figures
+# of the train split follow.
+_SHARED, _OF_REPLICA = 2, 2
 
 
 @dataclass(frozen=True)
 class StepSums:
     """Sums of the steps of one call over all replicas.
 
-    measures: (2,) of the objective, over the examples. finite: replicas' steps whose loss was a
+    figures: of the train split, over the examples. finite: replicas' steps whose loss was a
     number. stop: whether any process was asked to stop. examples, steps: (replicas,) of each
     replica.
     """
 
-    measures: np.ndarray
+    figures: np.ndarray
     finite: int
     stop: bool
     examples: np.ndarray
     steps: np.ndarray
 
     @classmethod
-    def of(cls, sums: np.ndarray) -> "StepSums":
+    def of(cls, sums: np.ndarray, replicas: int) -> "StepSums":
         """Split the sum of the vectors that steps return."""
-        examples, steps = np.split(sums[_FIXED:].astype(int), 2)
-        return cls(sums[_MEASURES], int(sums[_FINITE]), bool(sums[_STOP]), examples, steps)
+        ends = [1, _SHARED, _SHARED + replicas, _SHARED + _OF_REPLICA * replicas]
+        finite, stop, examples, steps, figures = np.split(sums, ends)
+        return cls(figures, int(finite[0]), bool(stop[0]), examples.astype(int), steps.astype(int))
 
 
-def size(replicas: int) -> int:
+def size(replicas: int, figures: int) -> int:
     """Length of the vector that a step returns."""
-    return _FIXED + 2 * replicas
+    return _SHARED + _OF_REPLICA * replicas + figures
 
 
 def rates(
@@ -72,25 +72,25 @@ def build(
     It runs within a replica of the strategy.
     """
     replicas = distribution.replicas
-    model, optimizer, objective = state.model, state.optimizer, state.objective
+    optimizer, learning = state.optimizer, state.learning
     h, variables = settings.common, phase.variables
     global_batch = float(data.global_batch)
 
     def back(inputs, labels, weights):
-        """Loss, the objective's measures, and gradients, all summed over the examples."""
-        with tf.GradientTape() as tape:
-            outputs = model(inputs, training=True)
+        """Loss, figures, and gradients, all summed over the examples."""
+        with tf.GradientTape(persistent=learning.several) as tape:
+            parts, figures = learning.parts(inputs, labels)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
             # By its size, not by its weights: then the mean over all batches of an epoch is that
             # over all examples, however they are shared out.
-            losses = of_mixed(objective.losses, labels, outputs) * weights
-            loss = tf.reduce_sum(losses) / global_batch
-            scaled = optimizer.scale_loss(loss)
-        gradients = tape.gradient(scaled, variables)
-        # An embedding's gradient names its rows: summed up here, every strategy can add it up.
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        measures = of_mixed(objective.measures, labels, outputs)
-        return loss, [tf.reduce_sum(measure) for measure in measures], gradients
+            losses = [tf.reduce_sum(part.losses * weights) / global_batch for part in parts]
+            scaled = [optimizer.scale_loss(loss) for loss in losses]
+        moved = [part.variables for part in parts]
+        slopes = gradients.of_parts(tape, list(zip(scaled, moved, strict=True)), variables)
+        if idle := [v.path for v, slope in zip(variables, slopes, strict=True) if slope is None]:
+            names = ", ".join(idle[:5])
+            raise TrainingError(f"what is minimized does not depend on the weights {names}")
+        return tf.add_n(losses), [tf.reduce_sum(figure) for figure in figures], slopes
 
     if h.jit_compile:
         back = tf.function(back, autograph=False, jit_compile=True)
@@ -107,20 +107,20 @@ def build(
 
         return tf.while_loop(lambda i, _: i < h.accumulation, add, (1, of_slice(0)))[1]
 
-    def clipped(gradients):
+    def clipped(slopes):
         context = tf.distribute.get_replica_context()
         # The norm is the whole batch's; the optimizer will add up the replicas' gradients again.
-        total = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        total = context.all_reduce(tf.distribute.ReduceOp.SUM, slopes)
         total, _ = tf.clip_by_global_norm(total, optimizer.scale_loss(h.clip_norm))
         return [gradient / replicas for gradient in total]
 
     def step(batch, stop):
-        loss, measures, gradients = (accumulated if h.accumulation > 1 else back)(*batch)
+        loss, figures, slopes = (accumulated if h.accumulation > 1 else back)(*batch)
         if h.clip_norm:
-            gradients = clipped(gradients)
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+            slopes = clipped(slopes)
+        optimizer.apply_gradients(zip(slopes, variables, strict=True))
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
         examples = tf.cast(tf.shape(batch[-1])[0], tf.float32)
-        return vector(*measures, tf.math.is_finite(loss), stop, examples * me, me)
+        return vector(tf.math.is_finite(loss), stop, examples * me, me, *figures)
 
     return step

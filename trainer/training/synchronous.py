@@ -45,7 +45,8 @@ class Synchronous:
     def begin(self, phase: Phase) -> None:
         """See Steps."""
         strategy, averages = self._distribution.strategy, self._state.averages
-        sums = Sums(strategy, step.size(self._distribution.replicas))
+        size = step.size(self._distribution.replicas, self._state.learning.figures)
+        sums = Sums(strategy, size)
         set_rate = step.rates(self._settings, self._state, phase, self._data)
         one_step = step.build(self._settings, self._distribution, self._state, phase, self._data)
 
@@ -70,7 +71,8 @@ class Synchronous:
     def make(self, done: int, count: int, stop: bool) -> step.StepSums:
         """See Steps."""
         numbers = tf.constant(done), tf.constant(count), tf.constant(stop)
-        return step.StepSums.of(self._steps(self._batches, *numbers).numpy())
+        sums = self._steps(self._batches, *numbers).numpy()
+        return step.StepSums.of(sums, self._distribution.replicas)
 
     def check(self, done: int) -> None:
         """See Steps."""

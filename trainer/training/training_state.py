@@ -1,4 +1,4 @@
-"""The state of a training: a model with its objective, optimizer and phases."""
+"""The state of a training: a model with its objective, what it minimizes, optimizer and phases."""
 
 import contextlib
 from dataclasses import dataclass
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import keras
 
 from trainer.training.averages import Averages
+from trainer.training.learning import Learning
 from trainer.training.objectives.objective import Objective
 from trainer.training.phases import Phase
 
 
 @dataclass(frozen=True)
 class TrainingState:
-    """The model, its optimizer and objective.
+    """The model, its optimizer and objective. learning: what its steps minimize.
 
     peak_rate: learning rate after the warm-up, over all replicas. phases: in their order. averages:
     None if none are kept.
@@ -20,6 +21,7 @@ class TrainingState:
 
     model: keras.Model
     objective: Objective
+    learning: Learning
     optimizer: keras.optimizers.Optimizer
     peak_rate: float
     phases: list[Phase]

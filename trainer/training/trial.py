@@ -11,12 +11,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.models import ModelError, endings
+from trainer.models import ModelError, answering, endings
 from trainer.models.own import OwnModel
 from trainer.training import (
     distribution,
+    gradients,
+    learning,
     objectives,
     optimizer,
+    own_step,
     precision,
     records,
     sample,
@@ -60,21 +63,29 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
     inputs, labels, _ = records.Records(dataset, names).parse(tf.constant(taken))
     shapes = {name: tuple(tensor.shape) for name, tensor in inputs.items()}
     print(f"batch      {_listed(shapes)} -> {(len(taken), dataset.outputs)}")
-    warnings = _learn(own, model, dataset, h, (inputs, labels))
-    _export(model, dataset, taken, inputs)
+    warnings = _learn(own, model, dataset, h, taken, (inputs, labels))
+    _export(answering.of(model), dataset, taken, inputs)
     return warnings
 
 
 def _learn(
-    own: OwnModel, model: keras.Model, dataset: DatasetDescription, h: Common, batch: tuple
+    own: OwnModel,
+    model: keras.Model,
+    dataset: DatasetDescription,
+    h: Common,
+    taken: list[bytes],
+    batch: tuple,
 ) -> list[str]:
     """Some steps on the same batch, at the full learning rate; returns what looks wrong then."""
     inputs, labels = batch
+    answers = answering.of(model)
     # A made-up batch has other classes.
     unweighted = dataclasses.replace(h, class_weights="none")
     aim = objectives.build(dataset, unweighted, own.loss(dataset, h))
+    tried = own_step.tried(own, own.build(dataset, h), aim, dataset, h, taken)
+    minimized = learning.of(model, aim, tried)
     if own_metrics := own.metrics(dataset, h):
-        values = own_metrics.function(aim.targets(labels), model(inputs, training=False))
+        values = own_metrics.function(aim.targets(labels), answers(inputs, training=False))
         texts = [f"{name} {float(tf.reduce_mean(values[name])):.4g}" for name in own_metrics.names]
         print(f"metrics    {', '.join(texts)}")
     update = optimizer.build(dataclasses.replace(h, mixed_precision="none"), 1)
@@ -82,13 +93,16 @@ def _learn(
 
     @tf.function(autograph=False)
     def step() -> tuple[tf.Tensor, list[tf.Tensor | None]]:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(aim.losses(labels, model(inputs, training=True)))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        pairs = zip(gradients, model.trainable_variables, strict=True)
-        known = [(gradient, weight) for gradient, weight in pairs if gradient is not None]
+        with tf.GradientTape(persistent=minimized.several) as tape:
+            parts, _ = minimized.parts(inputs, labels)
+            losses = [tf.reduce_mean(part.losses) for part in parts]
+        moved = [part.variables for part in parts]
+        targets = list(zip(losses, moved, strict=True))
+        slopes = gradients.of_parts(tape, targets, model.trainable_variables)
+        pairs = zip(slopes, model.trainable_variables, strict=True)
+        known = [(slope, weight) for slope, weight in pairs if slope is not None]
         update.apply_gradients(known)
-        return loss, [weight is not None for weight in gradients]
+        return tf.add_n(losses), [slope is not None for slope in slopes]
 
     losses: list[float] = []
     loss, given = step()
@@ -107,11 +121,11 @@ def _learn(
             f"{own.name}: the loss of one batch is {losses[0]:.4g}, and {losses[-1]:.4g} after "
             f"{_STEPS} steps at learning_rate {h.learning_rate:g}"
         )
-    if why := soundness.probabilities(dataset, model(inputs, training=False).numpy()):
+    if why := soundness.probabilities(dataset, answers(inputs, training=False).numpy()):
         raise ModelError(f"{own.name}: {why}; {endings.REMEDY}")
     print(f"gradients  of all {len(given)} weights")
     print(f"loss       {losses[0]:.4g}, after {_STEPS} steps on this batch {losses[-1]:.4g}")
-    warnings = soundness.findings(model, dataset, inputs)
+    warnings = soundness.findings(answers, dataset, inputs)
     if losses[-1] >= losses[0]:
         warnings.append(
             "the loss did not fall, though a model should learn one batch by heart: look at "

@@ -74,7 +74,7 @@ FILES = {
     "own loss and class weights": (
         "OWN", "def build",
         "def loss(labels, outputs, hyperparameters): ...\n\ndef build",
-        "has a loss of its own",
+        "has losses of its own",
     ),
 }  # fmt: skip
 

@@ -23,17 +23,19 @@ def build(
     own_loss: Loss | None = None,
     metric: str | None = None,
     own_metrics: OwnMetrics | None = None,
+    *,
+    own_step: bool = False,
 ) -> Objective:
     """The objective for a dataset's label. metric: the one that decides, computed in any case.
-    own_loss, own_metrics: of a model's own file.
+    own_loss, own_metrics: of a model's own file. own_step: whether the file has a training step.
 
     Raises TrainingError if class_weights names a class that the dataset does not have, or is beside
-    an own loss of a multi-label task.
+    losses of a file's own of a multi-label task.
     """
-    if own_loss and dataset.is_multilabel and h.class_weights != "none":
+    if (own_loss or own_step) and dataset.is_multilabel and h.class_weights != "none":
         raise TrainingError(
             "class_weights: of a multi-label task they weigh each class within the loss, and the "
-            "model's file has a loss of its own: leave them out, and weigh there"
+            "model's file has losses of its own: leave them out, and weigh there"
         )
     objective: Objective
     if dataset.is_regression:

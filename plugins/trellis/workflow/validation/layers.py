@@ -95,7 +95,9 @@ def _several_replicas(experiment: Experiment) -> bool:
 
 def _own_loss(experiment: Experiment) -> Iterator[Problem]:
     own = experiment.own_model
-    if own is None or not own.declaration.loss or experiment.task != MULTILABEL:
+    if own is None or experiment.task != MULTILABEL:
+        return
+    if not (own.declaration.loss or own.declaration.train_step):
         return
     for where, given in (
         (("hyperparameters",), experiment.hyperparameters.get("class_weights", "none")),
@@ -105,5 +107,5 @@ def _own_loss(experiment: Experiment) -> Iterator[Problem]:
             yield Problem(
                 (*where, "class_weights"),
                 "of a multi-label task they weigh each class within the loss, and the model's file "
-                "has a loss of its own: leave them out, and weigh there",
+                "has losses of its own: leave them out, and weigh there",
             )

@@ -1,0 +1,216 @@
+"""A model's file with `train_step`: several losses, several outputs, in our loop."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.trainings import arguments
+from trainer import predictions, try_model
+from trainer.estimators import run
+from trainer.models import ModelError
+from trainer.training import TrainingError, gradients
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
+
+AUTOENCODER = Path(__file__).parents[1] / "models/files/autoencoder.py"
+
+START = """
+import keras
+import tensorflow as tf
+from keras import layers
+from trainer.models import inputs
+
+def build(dataset, hyperparameters):
+    row = inputs.table(dataset, embedding=4)
+    x = layers.Dense(16, activation="tanh", name="shared")(inputs.joined(row.flat))
+    outputs = [layers.Dense(dataset.outputs, name="answer")(x), layers.Dense(1, name="other")(x)]
+    return keras.Model(row.inputs, outputs)
+
+def entropy(labels, scores):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, scores)
+
+def train_step(model, batch, hyperparameters):
+    scores, other = model(batch.inputs, training=True)
+"""
+
+
+@pytest.fixture
+def train(tmp_path):
+    """A function: dataset, model (a path, or the body of a step of two outputs), flags ->
+    metrics.json.
+    """
+
+    def train(dataset, model=AUTOENCODER, output="out", **flags):
+        if isinstance(model, str):
+            (tmp_path / "model.py").write_text(f"{START}    {model}\n")
+            model = tmp_path / "model.py"
+        argv = arguments(dataset, model=model, output=tmp_path / output, **flags)
+        settings = parse_flags(argv, "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return json.loads(settings.places.metrics.read_text())
+
+    return train
+
+
+def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(
+    train, few_digits, tmp_path
+):
+    metrics = train(few_digits, epochs=12, learning_rate=0.005)
+    first, last = metrics["history"][0], metrics["history"][-1]
+    for loss in ("entropy", "reconstruction"):
+        assert last[loss] < 0.8 * first[loss]
+    assert {"loss", "accuracy", "val_entropy"}.isdisjoint(first)
+    assert {"val_loss", "val_accuracy"} <= {*first}
+    assert metrics["test"]["accuracy"] > 0.5
+    found = predictions.read(tmp_path / "out/predictions.parquet")
+    assert found.probabilities.shape == (44, 10)
+    saved = tf.saved_model.load(str(tmp_path / "out/model")).signatures["pixels"]
+    assert {*saved.structured_outputs} == {"probabilities", "label"}
+
+
+def test_it_goes_on_from_its_checkpoint_as_if_it_had_run_through(train, few_digits):
+    flags = {"outputs": "metrics", "early_stopping_patience": 0}
+    through = train(few_digits, output="through", epochs=4, **flags)
+    train(few_digits, output="parts", epochs=2, **flags)
+    resumed = train(few_digits, output="parts", epochs=4, **flags)
+    assert resumed["weights_sha256"] == through["weights_sha256"]
+    rows = [[{**row, "seconds": 0} for row in one["history"]] for one in (through, resumed)]
+    assert rows[0] == rows[1]
+
+
+def test_a_step_of_the_tasks_loss_is_the_tasks_training(train, few_rows):
+    """With weights of classes and batches that are accumulated, which are the loop's matter."""
+    flags = {
+        "task": "binary_classification",
+        "epochs": 2,
+        "outputs": "metrics",
+        "class_weights": "balanced",
+        "accumulation": 2,
+        "batch_size": 16,
+    }
+    # The second output learns nothing, but must be of some loss.
+    alike = "{'loss_of_task': entropy(batch.labels, scores), 'none': 0 * other[:, 0]}"
+    step = train(few_rows, f"return {alike}", output="step", **flags)
+    plain = START.partition("def train_step")[0].replace("outputs)\n", "outputs[0])\n")
+    (file := Path(few_rows).parent / "plain.py").write_text(plain)
+    task = train(few_rows, file, output="task", **flags)
+    for row, expected in zip(step["history"], task["history"], strict=True):
+        assert row["val_loss"] == pytest.approx(expected["val_loss"], rel=1e-4)
+
+
+def test_clipping_is_of_the_whole_gradient(train, few_rows):
+    """With a bound far below its norm, steps of plain descent are as long as the bound says."""
+    flags = {
+        "task": "binary_classification",
+        "epochs": 1,
+        "outputs": "metrics",
+        "optimizer": "sgd",
+        "learning_rate": 0.5,
+        "clip_norm": 1e-2,
+    }
+    one, many = (
+        train(
+            few_rows,
+            f"return {{'a': {factor} * entropy(batch.labels, scores), "
+            f"'b': {factor} * tf.square(other[:, 0])}}",
+            output=f"{factor}",
+            **flags,
+        )
+        for factor in (10.0, 1000.0)
+    )
+    assert one["history"][0]["val_loss"] == pytest.approx(many["history"][0]["val_loss"], abs=1e-4)
+    assert many["history"][0]["a"] == pytest.approx(100 * one["history"][0]["a"], rel=1e-3)
+
+
+def test_a_loss_with_variables_moves_them_alone(train, few_rows):
+    """Two adversaries: one output learns the label, and the layer below unlearns it."""
+    adversaries = (
+        "guess = entropy(batch.labels, tf.concat([-other, other], 1))\n"
+        "    below = model.get_layer('shared').trainable_variables\n"
+        "    head = model.get_layer('other').trainable_variables\n"
+        "    named = {id(v) for v in (*below, *head)}\n"
+        "    rest = [v for v in model.trainable_variables if id(v) not in named]\n"
+        "    return {'answer': (entropy(batch.labels, scores), [*below, *rest]),\n"
+        "            'guess': (guess, head), 'hidden': (-guess, below)}"
+    )
+    flags = {"task": "binary_classification", "epochs": 3, "outputs": "metrics"}
+    metrics = train(few_rows, adversaries, **flags)
+    for row in metrics["history"]:
+        assert row["hidden"] == pytest.approx(-row["guess"], rel=1e-5)
+        assert {"answer", "guess", "hidden"} <= {*row}
+
+
+@given(st.floats(-4, 4, width=32), st.floats(-4, 4, width=32))
+def test_gradients_of_parts_add_up_over_the_variables_that_each_moves(x, y):
+    first, second, idle = (keras.Variable(value) for value in (x, y, 1.0))
+    with tf.GradientTape(persistent=True) as tape:
+        product = first.value * second.value
+        parts = [(product, [first]), (tf.square(first.value) + 3 * second.value, None)]
+    found = gradients.of_parts(tape, parts, [first, second, idle])
+    assert found[0].numpy() == pytest.approx(y + 2 * x, abs=1e-4)
+    assert found[1].numpy() == pytest.approx(3)
+    assert found[2] is None
+    # Of another phase, which trains some of them.
+    (of_second,) = gradients.of_parts(tape, parts, [second])
+    assert of_second.numpy() == pytest.approx(3)
+
+
+LOSSES = "'a': entropy(batch.labels, scores), 'b': tf.square(other[:, 0])"
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        ("return entropy(batch.labels, scores)", "EagerTensor; expected {name: losses}"),
+        ("return {}", "{}; expected {name: losses}"),
+        ("return {'a': tf.reduce_mean(scores)}", r"the loss a as float32 \(\) for 3 examples"),
+        ("return {'a': scores}", r"the loss a as float32 \(3, 2\) for 3 examples"),
+        (
+            "return {'a': tf.cast(entropy(batch.labels, scores), tf.float64)}",
+            r"the loss a as float64 \(3,\)",
+        ),
+        ("return {'a': [1.0, 2.0, 3.0]}", r"the loss a as \[1.0, 2.0, 3.0\]"),
+        ("return {'loss': other[:, 0]}", "a loss named 'loss'"),
+        ("return {'val_a': other[:, 0]}", "a loss named 'val_a'"),
+        ("return {'epoch': other[:, 0]}", "a loss named 'epoch'"),
+        (f"return {{{LOSSES}, 'c': (other[:, 0], [])}}", "the loss c with variables that are not"),
+        (
+            f"return {{{LOSSES}, 'c': (other[:, 0], [keras.Variable(1.0)])}}",
+            "the loss c with variables that are not",
+        ),
+        ("return {'a': entropy(batch.labels, scores)}", "depends on the weights other/"),
+        ("return {'a': batch.lables}", r"model.py, line 20: AttributeError"),
+    ],
+)
+def test_what_is_no_step_is_refused_before_the_first_one(train, few_rows, step, problem):
+    with pytest.raises((TrainingError, ModelError), match=problem):
+        train(few_rows, step, task="binary_classification", epochs=1)
+
+
+def test_several_outputs_need_a_step(train, few_rows, tmp_path):
+    (tmp_path / "two.py").write_text(START.partition("def train_step")[0])
+    with pytest.raises((TrainingError, ModelError), match="build returned a model with output"):
+        train(few_rows, tmp_path / "two.py", task="binary_classification", epochs=1)
+
+
+def test_it_is_tried_in_seconds(capsys):
+    assert try_model.main([str(AUTOENCODER), "--images=8x8x1", "--classes=4"]) == 0
+    shown = capsys.readouterr().out
+    assert "gradients  of all" in shown
+    assert "a SavedModel that answers the same" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("peers", [["chief:0", "worker:0"], ["chief:0", "worker:0", "ps:0"]])
+def test_several_machines(few_digits, make_job, peers):
+    job = make_job(peers, few_digits, model=AUTOENCODER, epochs=2, clip_norm=1.0)
+    job.start()
+    assert set(job.wait().values()) == {0}
+    assert {"entropy", "reconstruction", "divergence"} <= {*job.metrics["history"][-1]}
+    assert np.isfinite(job.metrics["history"][-1]["entropy"])
