@@ -185,7 +185,7 @@ LOSSES = "'a': entropy(batch.labels, scores), 'b': tf.square(other[:, 0])"
             "the loss c with variables that are not",
         ),
         ("return {'a': entropy(batch.labels, scores)}", "depends on the weights other/"),
-        ("return {'a': batch.lables}", r"model.py, line 20: AttributeError"),
+        ("return {'a': batch.lables}", r"model.py, line 18: AttributeError"),
     ],
 )
 def test_what_is_no_step_is_refused_before_the_first_one(train, few_rows, step, problem):
