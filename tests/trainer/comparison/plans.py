@@ -17,9 +17,15 @@ def plan_of(dataset_uri):
         image_files={},
         dataset=PlannedDataset(dataset_uri, "f00d", False, "", "SELECT 1", None, None, None, None),
         table=OF_MANIFEST,
-        baselines=[],
-        jobs={},
+        baselines=(),
+        jobs=dict.fromkeys(("dataflow", "tuning", "custom", "automl", "batch"), 0),
         rates={"training": 0.44},
-        cost={},
+        cost={
+            "at_most_usd": 1.0,
+            "stages": {},
+            "assumptions": "",
+            "query_bytes": 0,
+            "serving": None,
+        },
         reuse=Reuse(),
     )
