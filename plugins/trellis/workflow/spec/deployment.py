@@ -12,7 +12,6 @@ from trellis.workflow.spec.quantities import (
     Bounds,
     Duration,
     Form,
-    Number,
     Pause,
     Percents,
     Replicas,
@@ -70,10 +69,11 @@ class Gate(Section):
         "are any",
         "baselines",
     )
-    margin: Number = key(
+    margin: float = key(
         "smallest lead: the interval of the difference must lie above this; with several "
         "contenders the intervals hold together at 95%",
         0.0,
+        ge=0,
     )
     tolerance: float | None = key(
         "largest deficit against the served model, by the primary metric; null: do not compare the "

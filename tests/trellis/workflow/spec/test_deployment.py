@@ -4,8 +4,11 @@ import pytest
 import yaml
 
 from tests.trellis.workflow.spec.files import GOOD, TABLE, assert_named
+from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.spec.sections import bounds, field_of
 from trellis.workflow.validation.file import load
+from trellis_contracts import documents
 
 DEPLOY = """\
 deploy:
@@ -172,3 +175,23 @@ def test_the_gate_bounds_what_the_leaderboard_computes_and_tuning_takes_no_calib
     assert gate.require["ece"] == 0.05
     with pytest.raises(FileError, match="unknown metric 'ece' of multiclass_classification"):
         load(write(GOOD.replace("maximize: accuracy", "minimize: ece")))
+
+
+def bounded(schema, where=()):
+    """Where a schema has numbers with bounds, and these."""
+    found = schema.get("minimum"), schema.get("maximum")
+    if found != (None, None):
+        yield where, found
+    for name, inner in schema.get("properties", {}).items():
+        yield from bounded(inner, (*where, name))
+
+
+def test_what_a_plan_refuses_of_a_configuration_the_file_refuses():
+    """A plan that cannot be written is an error of a task, tried again, and without a line."""
+    configuration = documents.schema("plan")["properties"]["configuration"]
+    found = dict(bounded(configuration))
+    assert ("deploy", "gate", "margin") in found
+    for where, (least, most) in found.items():
+        low, high = bounds(field_of(Experiment, where))
+        assert least is None or low >= least, where
+        assert most is None or high <= most, where
