@@ -2,7 +2,8 @@
 
 A job's message has everything that its programs get: image, command and flags (dataset, model with
 its file's digest, hyperparameters, seed, epochs, metric), machines, and what is searched. What only
-says whose it is, where it writes or when it is stopped changes no result.
+says whose it is, which release started it (its environment), where it writes or when it is stopped
+changes no result.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _NO_PART = ("display_name", "labels", "encryption_spec")
+_NO_PART_OF_CONTAINER = ("env",)
 _NO_PART_OF_SPEC = ("base_output_directory", "service_account", "network", "tensorboard")
 
 
@@ -65,5 +67,6 @@ def _with_digests(job: Any, images: Mapping[str, str]) -> Any:
         return {
             name: images[value] if name == "image_uri" else _with_digests(value, images)
             for name, value in job.items()
+            if name not in _NO_PART_OF_CONTAINER
         }
     return [_with_digests(part, images) for part in job] if isinstance(job, list) else job

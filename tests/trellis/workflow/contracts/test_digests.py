@@ -11,6 +11,7 @@ from trellis.workflow.contracts import digests
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.stages import train, tune
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts import job_image
 
 
 def images(job, digest="sha256:1"):
@@ -66,6 +67,12 @@ def test_addresses_and_accounts_do_not_count_and_images_and_files_do(of):
     assert of(registry="us-central1-docker.pkg.dev/moved/here") == same
     for other in (of(image="sha256:2"), of(generation=2), of(files={"gs://b/w.h5": "crc"})):
         assert not set(other) & set(same)
+
+
+def test_what_an_earlier_release_has_done_is_found_by_a_later_one(of, monkeypatch):
+    before = of()
+    monkeypatch.setattr(job_image, "VERSION", "7.1.0")
+    assert of() == before
 
 
 def test_without_an_images_digest_there_is_none(digits, group):
