@@ -202,6 +202,18 @@ def test_what_vertex_refuses_is_refused_with_field_and_rule(job_spec, field, rul
             "job_spec.worker_pool_specs[0].nfs_mounts",
         ),
         (spec({**POOL, "machineSpec": {"machineType": "ct5lp-hightpu-4t"}}), "ct5lp-hightpu-4t"),
+        (
+            spec(
+                {
+                    **POOL,
+                    "machineSpec": {
+                        "machineType": "n1-standard-4",
+                        "reservationAffinity": {"reservationAffinityType": "ANY_RESERVATION"},
+                    },
+                }
+            ),
+            "job_spec.worker_pool_specs[0].machine_spec.reservation_affinity",
+        ),
         *[
             (
                 spec(POOL, {}, {**POOL, "containerSpec": {"imageUri": image}}),

@@ -148,6 +148,11 @@ def _check_pool(pool: api.WorkerPoolSpec, field: str) -> None:
     if pool.replica_count < 1:
         raise invalid_field(f"{field}.replica_count", "It must be at least 1.")
     check_machine(pool.machine_spec, f"{field}.machine_spec")
+    if "reservation_affinity" in pool.machine_spec:
+        raise not_emulated(
+            f"{field}.machine_spec.reservation_affinity",
+            "Leave it out: the job then runs on this machine.",
+        )
     if "container_spec" in pool:
         if not pool.container_spec.image_uri:
             raise invalid_field(f"{field}.container_spec.image_uri", REQUIRED)

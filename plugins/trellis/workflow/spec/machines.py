@@ -9,6 +9,7 @@ from trellis.workflow.spec.sections import Section, broken, key
 
 # https://docs.cloud.google.com/vertex-ai/docs/training/persistent-resource-create
 _RESOURCE_ID = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
+_RESERVATION = r"^[a-z]+-[a-z]+[0-9]+-[a-z]/[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
 
 
 class Machine(Section):
@@ -51,6 +52,25 @@ class Machines(Machine):
         "for `wait`; the job starts when all its machines are free, and keeps them",
         None,
     )
+
+    reservation: str | None = key(
+        "ZONE/NAME of a reservation of Compute Engine, in the group's project and shared with "
+        "Vertex AI: a job takes its machines and no others; it is paid for, used or not",
+        None,
+        pattern=_RESERVATION,
+    )
+
+    @field_validator("reservation")
+    @classmethod
+    def _reserved(cls, reservation: str | None, info: ValidationInfo) -> str | None:
+        for other, why in (
+            ("spot", "its machines are no spot machines"),
+            ("persistent", "the machines of `persistent` are there already"),
+            ("queue", "its machines are not queued for"),
+        ):
+            if reservation is not None and info.data.get(other):
+                raise broken(f"{why}: leave `{other}` out")
+        return reservation
 
     @field_validator("persistent")
     @classmethod

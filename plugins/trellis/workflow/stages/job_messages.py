@@ -48,6 +48,19 @@ def persistent(machines: Machines) -> dict[str, Any]:
     return {"persistent_resource_id": machines.persistent} if machines.persistent else {}
 
 
+def reservation(name: str, platform: Platform) -> dict[str, Any]:
+    """A machine's field for the reservation that it is of. name: ZONE/NAME.
+
+    https://docs.cloud.google.com/vertex-ai/docs/training/use-reservations
+    """
+    zone, _, own = name.partition("/")
+    return {
+        "reservation_affinity_type": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": [f"projects/{platform.project}/zones/{zone}/reservations/{own}"],
+    }
+
+
 def encryption(platform: Platform) -> dict[str, Any]:
     """The field for the group's own encryption key, if it has one."""
     if not platform.encryption_key:
@@ -117,6 +130,8 @@ def pool(
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
         machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
+    if isinstance(machines, Machines) and machines.reservation:
+        machine["reservation_affinity"] = reservation(machines.reservation, platform)
     return {
         "machine_spec": machine,
         "replica_count": replicas,

@@ -15,6 +15,7 @@ from trellis_contracts.withheld import quoted
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
     """Return why no run of the experiment, or no prediction by its models, could succeed."""
     yield from _not_in_region(experiment, platform)
+    yield from _reserved_elsewhere(experiment, platform)
     access = platform.access
     if access is not None and not access.owners.get(experiment.owner):
         yield Problem(
@@ -105,3 +106,18 @@ def _not_in_region(experiment: Experiment, platform: Platform) -> Iterator[Probl
                     f"Google's catalog had no {' and no '.join(missing)} in {table.region} on "
                     f"{table.date}; choose another, or look again with `trellis prices`",
                 )
+
+
+def _reserved_elsewhere(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
+    """Reservations in a zone of another region than that of the jobs."""
+    for section in ("tune", "train"):
+        part = getattr(experiment, section)
+        if part is None or part.machines.reservation is None:
+            continue
+        zone = part.machines.reservation.partition("/")[0]
+        if zone.rpartition("-")[0] != platform.region:
+            yield Problem(
+                (section, "machines", "reservation"),
+                f"is in {zone}, and jobs run in {platform.region} (platform.yaml: region): name "
+                "one in a zone of that region",
+            )

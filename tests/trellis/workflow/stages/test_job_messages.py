@@ -228,6 +228,25 @@ def test_jobs_run_on_the_persistent_resource_that_the_file_names(changed, group)
     assert training.job_spec.persistent_resource_id == "night-shift"
 
 
+def test_jobs_take_the_machines_of_the_reservation_that_the_file_names(changed, group):
+    """Each pool of the workers' machines; servers are machines of another type."""
+    kept = {"type": "n1-standard-4", "reservation": "us-central1-a/h100s"}
+    servers = {"parameter_servers": {"count": 1}, "workers": 2}
+    plan = changed({("tune", "machines"): kept, ("train", "machines"): kept | servers})
+    tuning = message_of(TUNING, tune.job(plan, group), {})
+    training = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
+    (trial,) = tuning.trial_job_spec.worker_pool_specs
+    *workers, server = training.job_spec.worker_pool_specs
+    assert len(workers) == 2
+    for pool in (trial, *workers):
+        affinity = pool.machine_spec.reservation_affinity
+        assert affinity.reservation_affinity_type.name == "SPECIFIC_RESERVATION"
+        assert affinity.key == "compute.googleapis.com/reservation-name"
+        address = f"projects/{group.project}/zones/us-central1-a/reservations/h100s"
+        assert list(affinity.values) == [address]
+    assert "reservation_affinity" not in server.machine_spec
+
+
 def test_gpus_bring_their_image(changed, group):
     machines = {"type": "n1-standard-8", "gpu": "NVIDIA_TESLA_T4", "gpus": 2}
     plan = changed({("tune", "machines"): machines})

@@ -36,6 +36,18 @@ def test_an_experiment_that_serves_nothing_needs_no_account(digits, group):
     assert problems(silent, nobody) == []
 
 
+@pytest.mark.parametrize("section", ["tune", "train"])
+def test_a_reservation_is_where_the_jobs_run(digits, group, section):
+    def reserved(zone):
+        machines = {"type": "n1-standard-4", "reservation": f"{zone}/night"}
+        return problems(with_changes(digits, {(section, "machines"): machines}), group)
+
+    assert reserved(f"{group.region}-b") == []
+    (text,) = reserved("europe-west4-a")
+    assert text.startswith(f"{section}.machines.reservation: is in europe-west4-a")
+    assert group.region in text
+
+
 def test_a_private_endpoint_needs_a_network(digits, group):
     private = with_changes(digits, {("deploy", "private"): True})
     (found,) = problems(private, group)
