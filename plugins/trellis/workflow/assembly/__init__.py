@@ -1,1 +1,1 @@
-"""The DAGs: training, prediction, rollback and undeployment, with their pages and forms."""
+"""The DAGs: training, prediction, rollback, reserve, undeployment, with their pages and forms."""
