@@ -98,9 +98,9 @@ class SliceBy:
         return tuple(column.column for column in self.columns)
 
     def name(self, values: tuple[Any, ...]) -> str:
-        """The slice of an example with these values: "site = C", "sex = f, age = 60 and above"."""
+        """The slice of an example with these values: "site = C", "sex = f and site = C"."""
         parts = zip(self.columns, values, strict=True)
-        return ", ".join(f"{one.column} = {one.part(value)}" for one, value in parts)
+        return " and ".join(f"{one.column} = {one.part(value)}" for one, value in parts)
 
 
 def frozen_column(table: Mapping[str, Any], name: str) -> str:
@@ -112,7 +112,7 @@ def frozen_column(table: Mapping[str, Any], name: str) -> str:
     # A column that is kept is as in the source; a feature or label may have become text.
     for one in (*table["kept"], *table["features"], label):
         if one["name"].lower() == name.lower():
-            return one["column"]
+            return str(one["column"])
     raise KeyError(name)
 
 

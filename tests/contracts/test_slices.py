@@ -67,7 +67,7 @@ def test_a_value_is_written_as_a_person_would(value, text):
 
 
 def test_a_pair_names_both():
-    assert SliceBy.parse(["sex", {"age": [60]}]).name(("f", 60)) == "sex = f, age = 60 and above"
+    assert SliceBy.parse(["sex", {"age": [60]}]).name(("f", 60)) == "sex = f and age = 60 and above"
 
 
 numbers = st.floats(-1e6, 1e6)

@@ -246,7 +246,7 @@ def _gaps(gate: Gate, board: Scoreboard, slices: Sequence[Slice]) -> Iterator[Ch
     if gate.slices_gap is None:
         return
     metric, limit = board.primary, gate.slices_gap
-    condition = f"in no slice worse than in the others{_more(limit)}, by {metric.title}"
+    condition = f"{metric.title} in no slice worse than in the others{_more(limit)}"
     gaps = [(one, one.gap) for one in slices if one.gap]
     gaps.sort(key=lambda found: metric.sign * found[1].value)
 
@@ -281,7 +281,7 @@ def _of_slices(
     shown = [f"{'' if failed else 'worst is '}{_some(texts)}"] if texts else []
     shown += [f"not judged, with their examples: {_some(names)}"] if names else []
     if failed:
-        condition += f", but not in {_some([one.name for one in failed])}"
+        condition += f" (failed in {_some([one.name for one in failed])})"
     return Check(condition, passed, "; ".join(shown))
 
 

@@ -11,6 +11,8 @@ from trellis_contracts.leaderboard import Estimate, Leaderboard, Slices
 # Letters of a contender's name. In pixels: a letter in a name, a value and a remark; gaps.
 _LONGEST = 40
 _LETTER, _VALUE, _REMARK = 7.6, 8.6, 6.8
+# Of remarks that are mostly digits and signs.
+_WIDE_REMARK = 8.0
 _GAP = 20
 _WIDTH, _STEP = 1000, 38
 
@@ -51,10 +53,11 @@ def slice_forest(board: Leaderboard, slices: Slices) -> dict[str, Any]:
         if found := one.metrics[slices.of].get(metric):
             remark = f"{one.examples:,} examples"
             if gap := one.gap:
-                remark += f", gap {score(gap.value, places, True)} {interval(gap, places, True)}"
+                fewer = max(0, places - 1)
+                remark += f", gap {score(gap.value, fewer, True)} {interval(gap, fewer, True)}"
             rows.append(_row(one.name, found, places, remark, one.is_worse(board.primary.goal)))
     title = f"{board.primary.title} of {slices.of} in every slice with its interval"
-    return _forest(rows, title, guide=overall)
+    return _forest(rows, title, guide=overall, remark=_WIDE_REMARK)
 
 
 def _row(
@@ -72,11 +75,14 @@ def _row(
     }
 
 
-def _forest(rows: Sequence[Mapping[str, Any]], description: str, guide: float) -> dict[str, Any]:
+def _forest(
+    rows: Sequence[Mapping[str, Any]], description: str, guide: float, remark: float = _REMARK
+) -> dict[str, Any]:
+    """remark: pixels of a letter in a remark."""
     longest = {field: max(len(row[field]) for row in rows) for field in ("name", "text", "remark")}
     left = max(150.0, longest["name"] * _LETTER) + _GAP
-    value, remark = longest["text"] * _VALUE + _GAP, longest["remark"] * _REMARK
-    width = int(_WIDTH - left - value - remark - 2 * _GAP)
+    value, beside = longest["text"] * _VALUE + _GAP, longest["remark"] * remark
+    width = int(_WIDTH - left - value - beside - 2 * _GAP)
     x = number(
         "value",
         axis={"grid": True, "ticks": False, "labelFontSize": 12, "tickCount": 6},

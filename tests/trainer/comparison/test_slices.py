@@ -211,11 +211,11 @@ def test_examples_are_divided_by_the_frozen_rows_whatever_their_order(visits):
         "AGE = below 45": frame.age < 45,
         "AGE = 45 to below 60": (frame.age >= 45) & (frame.age < 60),
         "AGE = 60 and above": frame.age >= 60,
-        "site = east, age = below 60": (frame.Site == "east") & (frame.age < 60),
+        "site = east and age = below 60": (frame.Site == "east") & (frame.age < 60),
         "label = ill": frame.label == "ill",
     }.items():
         np.testing.assert_array_equal(divided[name].rows, rows.to_numpy())
-    assert divided["site = east, age = below 60"].by == ("site", "age")
+    assert divided["site = east and age = below 60"].by == ("site", "age")
 
 
 def test_examples_without_a_value_are_a_slice(visits):
