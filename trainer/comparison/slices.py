@@ -72,25 +72,41 @@ def measure(
     outcomes: by contender, with the same examples in the same order. of: whose gaps.
     """
     primary, outcome = board.primary, outcomes[of]
-    judged = [part for part in parts if is_judged(outcome.subset(part.rows))]
-    compared = [part for part in judged if _is_comparable(part, outcome, primary)]
-    comparisons = len({_division(part.rows) for part in compared})
-    level = 1 - (1 - LEVEL) / max(1, comparisons)
-    gaps = {id(part): _gap(part, outcome, board, level) for part in compared}
+    compared = gaps(parts, outcome, primary, board.decimals(primary))
     found = [
         Slice(
             name=part.name,
             by=part.by,
             examples=int(np.count_nonzero(part.rows)),
             groups=outcome.groups.subset(part.rows).count if outcome.groups else None,
-            judged=part in judged,
-            gap=gaps.get(id(part)),
+            judged=is_judged(outcome.subset(part.rows)),
+            gap=compared.by_name.get(part.name),
             metrics=_scores(part, outcomes, board),
         )
         for part in parts
     ]
     found.sort(key=lambda one: _by_gap(one.gap, primary.sign))
-    return Slices(of, primary.name, comparisons, round(level, 6), tuple(found))
+    return Slices(of, primary.name, compared.number, round(compared.level, 6), tuple(found))
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The gaps of one contender, by the part's name, without parts that cannot be compared. number:
+    of different gaps. level: of each interval.
+    """
+
+    by_name: Mapping[str, Estimate]
+    number: int
+    level: float
+
+
+def gaps(parts: list[Part], outcome: AnyOutcome, metric: Metric, decimals: int) -> Gaps:
+    """Compare each part with all other examples. decimals: that values are rounded to."""
+    compared = [part for part in parts if _is_comparable(part, outcome, metric)]
+    number = len({_division(part.rows) for part in compared})
+    level = 1 - (1 - LEVEL) / max(1, number)
+    by_name = {part.name: _gap(part, outcome, metric, decimals, level) for part in compared}
+    return Gaps(by_name, number, level)
 
 
 def is_judged(outcome: AnyOutcome) -> bool:
@@ -107,10 +123,8 @@ def _by_gap(gap: Estimate | None, sign: int) -> tuple[float, float]:
 
 def _is_comparable(part: Part, outcome: AnyOutcome, metric: Metric) -> bool:
     """Whether both the part and the others suffice, and both have the metric."""
-    others = outcome.subset(~part.rows)
-    if not is_judged(others):
-        return False
-    return not any(math.isnan(metric.point(one)) for one in (outcome.subset(part.rows), others))
+    both = [outcome.subset(rows) for rows in (part.rows, ~part.rows)]
+    return all(is_judged(one) and not math.isnan(metric.point(one)) for one in both)
 
 
 def _division(rows: np.ndarray) -> bytes:
@@ -118,8 +132,7 @@ def _division(rows: np.ndarray) -> bytes:
     return (rows ^ rows[0]).tobytes()
 
 
-def _gap(part: Part, outcome: AnyOutcome, board: Scoreboard, level: float) -> Estimate:
-    metric, decimals = board.primary, board.decimals(board.primary)
+def _gap(part: Part, outcome: AnyOutcome, metric: Metric, decimals: int, level: float) -> Estimate:
     inside, outside = (
         _with_interval(outcome.subset(rows), metric, level) for rows in (part.rows, ~part.rows)
     )

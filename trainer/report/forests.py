@@ -11,8 +11,6 @@ from trellis_contracts.leaderboard import Estimate, Leaderboard, Slices
 # Letters of a contender's name. In pixels: a letter in a name, a value and a remark; gaps.
 _LONGEST = 40
 _LETTER, _VALUE, _REMARK = 7.6, 8.6, 6.8
-# Of remarks that are mostly digits and signs.
-_WIDE_REMARK = 8.0
 _GAP = 20
 _WIDTH, _STEP = 1000, 38
 
@@ -44,8 +42,10 @@ def difference_forest(board: Leaderboard) -> dict[str, Any] | None:
     return _forest(rows, title, guide=0.0) if rows else None
 
 
-def slice_forest(board: Leaderboard, slices: Slices) -> dict[str, Any]:
-    """Scores of one contender in the slices by the primary metric, the largest gaps first."""
+def slice_forest(board: Leaderboard, slices: Slices) -> dict[str, Any] | None:
+    """Scores of one contender in the slices by the primary metric, the largest gaps first; None if
+    it is undefined in all of them, as an AUC is by class.
+    """
     metric, places = board.primary_metric, board.primary.shown_decimals
     overall = next(c.metrics[metric].value for c in board.contenders if c.name == slices.of)
     rows = []
@@ -57,7 +57,7 @@ def slice_forest(board: Leaderboard, slices: Slices) -> dict[str, Any]:
                 remark += f", gap {score(gap.value, fewer, True)} {interval(gap, fewer, True)}"
             rows.append(_row(one.name, found, places, remark, one.is_worse(board.primary.goal)))
     title = f"{board.primary.title} of {slices.of} in every slice with its interval"
-    return _forest(rows, title, guide=overall, remark=_WIDE_REMARK)
+    return _forest(rows, title, guide=overall) if rows else None
 
 
 def _row(
@@ -75,14 +75,11 @@ def _row(
     }
 
 
-def _forest(
-    rows: Sequence[Mapping[str, Any]], description: str, guide: float, remark: float = _REMARK
-) -> dict[str, Any]:
-    """remark: pixels of a letter in a remark."""
+def _forest(rows: Sequence[Mapping[str, Any]], description: str, guide: float) -> dict[str, Any]:
     longest = {field: max(len(row[field]) for row in rows) for field in ("name", "text", "remark")}
     left = max(150.0, longest["name"] * _LETTER) + _GAP
-    value, beside = longest["text"] * _VALUE + _GAP, longest["remark"] * remark
-    width = int(_WIDTH - left - value - beside - 2 * _GAP)
+    value, remark = longest["text"] * _VALUE + _GAP, longest["remark"] * _REMARK
+    width = int(_WIDTH - left - value - remark - 2 * _GAP)
     x = number(
         "value",
         axis={"grid": True, "ticks": False, "labelFontSize": 12, "tickCount": 6},

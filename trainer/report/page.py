@@ -82,8 +82,8 @@ def render(
     figures = {"ranking": ranking_forest(board)}
     if differences := difference_forest(board):
         figures["differences"] = differences
-    if board.slices:
-        figures["slices"] = slice_forest(board, board.slices)
+    if board.slices and (drawn := slice_forest(board, board.slices)):
+        figures["slices"] = drawn
     decisions = decision_section(board, of_kind(outcomes, Outcome), ranked)
     for section in (
         decisions,

@@ -171,6 +171,40 @@ def test_a_regression_is_worse_where_its_error_is_larger():
     assert [one.name for one in result.slices if one.is_worse("minimize")] == ["scanner = old"]
 
 
+def all_cover(metric, sizes, visits, simulations):
+    """Share of simulated test splits on which every gap's interval holds the true gap, which is 0:
+    the model is as good at each site. sizes: patients at each; visits: of each patient.
+    """
+    random = np.random.default_rng(12)
+    patients = np.repeat(np.arange(sum(sizes)), visits)
+    parts = by(np.repeat(np.arange(len(sizes)), sizes)[patients])
+    groups = Groups.named(patients) if visits > 1 else None
+    n, covered = len(patients), 0
+    for _ in range(simulations):
+        # Half of the noise is the patient's.
+        noise = (random.normal(size=n) + random.normal(size=sum(sizes))[patients]) / np.sqrt(2)
+        if metric in REGRESSION_METRICS:
+            primary = REGRESSION_METRICS[metric]
+            outcome = ValueOutcome(np.zeros(n), noise, groups)
+        else:
+            primary = metrics_for("classification", BINARY)[metric]
+            labels = random.integers(0, 2, sum(sizes))[patients]
+            share = 1 / (1 + np.exp(-2 * (noise + np.where(labels, 0.9, -0.9))))
+            outcome = Outcome(labels, np.stack([1 - share, share], 1), groups)
+        gaps = slices.gaps(parts, outcome, primary, 6).by_name.values()
+        covered += all(gap.low <= 0 <= gap.high for gap in gaps)
+    return covered / simulations
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("metric", ["auc", "accuracy", "log_loss", "rmse"])
+@pytest.mark.parametrize(("sizes", "visits"), [([40] * 6, 1), ([15] * 6 + [200], 1), ([30] * 4, 4)])
+def test_the_intervals_of_all_gaps_hold_together(metric, sizes, visits):
+    # Three standard errors below 95% of 200.
+    assert all_cover(metric, sizes, visits, 200) > 0.904
+
+
 SITES = np.array(["north", "south", "east", "west"])
 KEPT = [{"name": "Site", "column": "Site"}, {"name": "age", "column": "age"}]
 

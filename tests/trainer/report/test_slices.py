@@ -15,15 +15,15 @@ KEPT = [{"name": "site", "column": "site"}]
 def sliced(run_folder, classifier):
     """A function that makes the report of a run on 600 examples with these sites."""
 
-    def make(sites, skill=3.0):
+    def make(sites, skill=3.0, by="site", metric="accuracy"):
         random = np.random.default_rng(1)
         labels = random.integers(0, 3, 600)
         run = run_folder(labels, ["a", "b", "c"])
         run.contender(1, classifier(labels, 3, skill=skill, seed=2))
         run.contender(2, classifier(labels, 3, skill=1, seed=3))
         run.frozen({"site": sites(random)})
-        run.plan({"configuration": {"slices": ["site"]}, "table": run.table | {"kept": KEPT}})
-        page = report(run)
+        run.plan({"configuration": {"slices": [by]}, "table": run.table | {"kept": KEPT}})
+        page = report(run, metric)
         return page, json.loads((run.path / "leaderboard" / "figures.json").read_text())
 
     return make
@@ -52,6 +52,12 @@ def test_the_figure_has_the_largest_gaps_and_the_table_all(sliced):
     text = Page(page).text
     assert f"first {MOST_SLICES} of 40 slices" in text
     assert all(f"site = s{n:02d}" in text for n in range(40))
+
+
+def test_by_class_there_is_no_auc_to_draw(sliced):
+    page, figures = sliced(lambda random: ["a"] * 600, by="label", metric="auc")
+    assert "slices" not in figures["figures"]
+    assert "label = b" in Page(page).text
 
 
 def test_without_slices_there_is_no_section(run_folder, classifier):
