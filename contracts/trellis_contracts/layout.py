@@ -29,7 +29,7 @@ ROWS = "rows-*.parquet"
 
 def source(dataset: str) -> str:
     """The folder of a dataset's frozen rows, as Parquet files."""
-    return f"{dataset}source/"
+    return f"{dataset.rstrip('/')}/source/"
 
 
 def examples(folder: str, task: str) -> str:

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trainer import storage
+from trellis_contracts import layout
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -39,8 +40,6 @@ from trellis_contracts.dataset_features import (
     TIMESTAMP,
 )
 from trellis_contracts.withheld import RowsError, quoted
-
-_PATTERN = "rows-*.parquet"
 
 # Rows of all splits are read; those of other splits only occupy Arrow's memory.
 _ROWS_AT_ONCE = 4096
@@ -93,7 +92,7 @@ def _rows(
     directory: str, wanted: Mapping[str, tuple[str, str]], keys: Collection[str] | None
 ) -> Iterator[RawExample]:
     """wanted: kind of each requested column, and its name in an instance."""
-    for path in _files(directory):
+    for path in files(directory):
         try:
             yield from _rows_of(path, wanted, keys)
         except (pa.ArrowException, OSError) as error:
@@ -101,13 +100,16 @@ def _rows(
             raise RawExamplesError(f"{path} cannot be read: {why}") from error
 
 
-def _files(directory: str) -> list[Path]:
-    folder = storage.local_path(storage.join(directory, "source"))
-    if files := sorted(folder.glob(_PATTERN)):
-        return files
+def files(directory: str) -> list[Path]:
+    """The files of the rows of the dataset in `directory`. Raises RawExamplesError if there are
+    none.
+    """
+    folder = storage.local_path(layout.source(directory))
+    if found := sorted(folder.glob(layout.ROWS)):
+        return found
     raise RawExamplesError(
-        f"there is no {_PATTERN} in {storage.join(directory, 'source')}: the dataset's raw rows "
-        "have been deleted; export the snapshot again"
+        f"there is no {layout.ROWS} in {layout.source(directory)}: the dataset's raw rows have "
+        "been deleted; export the snapshot again"
     )
 
 

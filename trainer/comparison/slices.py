@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trainer import storage
-from trainer.comparison import samples
+from trainer.comparison import raw_examples, samples
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.intervals import LEVEL, METHODS, Interval
+from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Run
 from trainer.comparison.scoreboard import Scoreboard, estimate, estimates
 from trainer.metrics.metric import Metric
@@ -198,17 +198,18 @@ def _frozen(run: Run, name: str) -> str:
 
 def _rows(dataset: str, columns: list[str], keys: np.ndarray) -> pa.Table:
     """The columns of the frozen rows with these keys, in their order."""
-    folder = storage.local_path(layout.source(dataset))
-    files = sorted(folder.glob(layout.ROWS))
-    if not files:
-        raise SlicesError(
-            f"slices: the frozen rows of this dataset are no longer in {layout.source(dataset)}: "
-            "put them back, or leave `slices` out"
-        )
     read = [*dict.fromkeys(["key", *columns])]
-    rows = pa.concat_tables(
-        pq.read_table(file, columns=read, filters=[("split", "=", "test")]) for file in files
-    )
+    try:
+        files = raw_examples.files(dataset)
+        rows = pa.concat_tables(
+            pq.read_table(file, columns=read, filters=[("split", "=", "test")]) for file in files
+        )
+    except (RawExamplesError, pa.ArrowException, OSError) as error:
+        why = error if isinstance(error, RawExamplesError) else type(error).__name__
+        raise SlicesError(
+            f"slices: the frozen rows in {layout.source(dataset)} cannot be read, so the test "
+            f"split cannot be divided; without `slices` it can be compared: {why}"
+        ) from error
     places = pc.index_in(pa.array(keys, pa.string()), value_set=rows["key"].cast(pa.string()))
     if places.null_count:
         raise SlicesError(

@@ -168,7 +168,7 @@ def test_some_keys_and_columns_only(tmp_path):
 def test_rows_that_are_gone(tmp_path):
     dataset = table_dataset(x="numeric")
     with pytest.raises(
-        RawExamplesError, match=r"no rows-\*.parquet in .*/source: the dataset's raw rows"
+        RawExamplesError, match=r"no rows-\*.parquet in .*/source/: the dataset's raw rows"
     ):
         list(raw_examples.of_test_split(str(tmp_path), dataset))
     instances(tmp_path, "numeric", pa.array([1.0, 2.0, 3.0]))

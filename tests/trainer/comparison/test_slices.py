@@ -282,7 +282,10 @@ def test_rows_that_are_gone_are_refused(visits, capsys):
         parts_of(run)
     file.unlink()
     assert compare.main(["--run", run.uri, "--metric", "auc"]) == 1
-    assert "the frozen rows of this dataset are no longer in" in capsys.readouterr().err
+    assert "slices: the frozen rows in" in capsys.readouterr().err
+    file.write_bytes(b"no Parquet")
+    assert compare.main(["--run", run.uri, "--metric", "auc"]) == 1
+    assert "slices: the frozen rows in" in capsys.readouterr().err
 
 
 def a_gate(**gate):
