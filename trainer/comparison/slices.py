@@ -13,6 +13,7 @@ at: with k of them, each interval has the level 1 - 0.05 / k, so that all cover 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -198,12 +199,9 @@ def _frozen(run: Run, name: str) -> str:
 
 def _rows(dataset: str, columns: list[str], keys: np.ndarray) -> pa.Table:
     """The columns of the frozen rows with these keys, in their order."""
-    read = [*dict.fromkeys(["key", *columns])]
+    read = [*dict.fromkeys(["key", "split", *columns])]
     try:
-        files = raw_examples.files(dataset)
-        rows = pa.concat_tables(
-            pq.read_table(file, columns=read, filters=[("split", "=", "test")]) for file in files
-        )
+        rows = pa.concat_tables(_of_test_split(file, read) for file in raw_examples.files(dataset))
     except (RawExamplesError, pa.ArrowException, OSError) as error:
         why = error if isinstance(error, RawExamplesError) else type(error).__name__
         raise SlicesError(
@@ -217,3 +215,8 @@ def _rows(dataset: str, columns: list[str], keys: np.ndarray) -> pa.Table:
             f"frozen rows in {layout.source(dataset)}"
         )
     return rows.select(columns).take(places)
+
+
+def _of_test_split(file: Path, columns: list[str]) -> pa.Table:
+    rows = pq.read_table(file, columns=columns)
+    return rows.filter(pc.equal(rows["split"].cast(pa.string()), "test"))
