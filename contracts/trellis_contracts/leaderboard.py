@@ -102,12 +102,14 @@ class DecisionFacts(Part):
 class AbstentionFacts(Part):
     """What a training hands back of the test split. share: as asked for. answered: share of the
     examples that it answers. risk: share of wrong decisions among them; risk_of_all: among all.
+    cost: of an answered example, if the threshold was chosen by costs.
     """
 
     share: float
     answered: Estimate
     risk: Estimate
     risk_of_all: Estimate
+    cost: Estimate | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,14 +31,22 @@ def facts(rule: Rule, outcome: Outcome, scores: Scoreboard) -> DecisionFacts:
     return DecisionFacts(rule=rule, above=above, at_half=figures, cost=cost)
 
 
-def abstention(abstained: Abstention, outcome: Outcome) -> AbstentionFacts:
-    """What the leaderboard has of the examples that a training hands back."""
+def abstention(abstained: Abstention, outcome: Outcome, cost: Cost | None) -> AbstentionFacts:
+    """What the leaderboard has of the examples that a training hands back. cost: by which its
+    threshold was chosen.
+    """
     answered = certainty(outcome.probabilities, outcome.threshold) >= abstained.below
+    spent = None
+    if cost is not None and answered.any():
+        missed, alarms = (one[answered] for one in errors(outcome))
+        groups = outcome.groups.subset(answered) if outcome.groups else None
+        spent = _summed(cost, missed, alarms, groups)
     return AbstentionFacts(
         share=abstained.share,
         answered=share(answered, outcome.groups),
         risk=share(outcome.misses, outcome.groups, answered),
         risk_of_all=share(outcome.misses, outcome.groups),
+        cost=spent,
     )
 
 
@@ -51,17 +59,26 @@ def share(hits: np.ndarray, groups: Groups | None, among: np.ndarray | None = No
     return estimate(float(hits.mean()), share_interval(hits, LEVEL, groups), DECIMALS)
 
 
+def errors(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) bool: the missed examples, and the false alarms."""
+    positive, taken = outcome.labels == POSITIVE, outcome.predicted == POSITIVE
+    return positive & ~taken, ~positive & taken
+
+
+def _summed(
+    cost: Cost, missed: np.ndarray, alarms: np.ndarray, groups: Groups | None, sign: int = 1
+) -> Estimate:
+    """Cost of an example. sign: of what is missed."""
+    weighted = [(missed, sign * cost.missed), (alarms, cost.false_alarm)]
+    value = sum(weight * float(hits.mean()) for hits, weight in weighted)
+    return estimate(value, weighted_interval(weighted, LEVEL, groups), DECIMALS)
+
+
 def _cost(cost: Cost, outcome: Outcome, at_half: Outcome) -> CostFacts:
     groups, positive = outcome.groups, outcome.labels == POSITIVE
 
-    def errors(decided: Outcome) -> tuple[np.ndarray, np.ndarray]:
-        taken = decided.predicted == POSITIVE
-        return positive & ~taken, ~positive & taken
-
     def summed(missed: np.ndarray, alarms: np.ndarray, sign: int = 1) -> Estimate:
-        weighted = [(missed, sign * cost.missed), (alarms, cost.false_alarm)]
-        value = sum(weight * hits.mean() for hits, weight in weighted)
-        return estimate(value, weighted_interval(weighted, LEVEL, groups), DECIMALS)
+        return _summed(cost, missed, alarms, groups, sign)
 
     (missed, alarms), (missed_before, alarms_before) = errors(outcome), errors(at_half)
     # Of a lower threshold fewer are missed and more are false alarms, of a higher one the reverse.

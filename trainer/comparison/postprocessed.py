@@ -49,5 +49,6 @@ def _facts(
         if rule is not None and outcome.threshold is not None:
             found["decision"] = decisions.facts(rule, outcome, scores)
         if done.abstention is not None:
-            found["abstention"] = decisions.abstention(done.abstention, outcome)
+            cost = rule.cost if rule is not None else None
+            found["abstention"] = decisions.abstention(done.abstention, outcome, cost)
     return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer.comparison.decisions import OF_DECISIONS
+from trainer.comparison.decisions import OF_DECISIONS, errors
 from trainer.metrics import net_benefit
 from trainer.metrics.binary import POSITIVE
 from trainer.metrics.outcome import Outcome
@@ -14,6 +14,7 @@ from trainer.postprocessing import certainty
 from trainer.report.contenders import ContenderStyle
 from trainer.report.curves import curve_chart
 from trellis_contracts.charts import GUIDE, INK, layer, number
+from trellis_contracts.decision import Cost, Rule
 from trellis_contracts.leaderboard import Contender, Leaderboard
 
 CURVE, RISK = "decision_curve", "risk"
@@ -51,16 +52,19 @@ def decision_section(
     if not trained:
         return None
     figures = {}
-    if any(one.training and one.training.decision for one in trained):
-        figures[CURVE] = _decision_curve(board, outcomes, styles)
+    decided = (one.training.decision for one in trained if one.training)
+    rule = next((facts.rule for facts in decided if facts), None)
+    if rule is not None:
+        figures[CURVE] = _decision_curve(rule, outcomes, styles)
     handing = {one.name for one in trained if one.training and one.training.abstention}
     if handing:
-        figures[RISK] = _risk(outcomes, [style for style in styles if style.name in handing])
+        shown = [style for style in styles if style.name in handing]
+        figures[RISK] = _risk(outcomes, shown, rule.cost if rule else None)
     return Decisions(figures, trained, board.positive)
 
 
 def _decision_curve(
-    board: Leaderboard, outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle]
+    rule: Rule, outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle]
 ) -> dict[str, Any]:
     first = next(iter(outcomes.values()))
     positive = first.labels == POSITIVE
@@ -87,11 +91,6 @@ def _decision_curve(
     x, y = (found["layer"][-1]["encoding"][axis] for axis in "xy")
     rows = [{"x": float(a), "y": float(b)} for a, b in zip(_THRESHOLDS, of_all, strict=True)]
     found["layer"].insert(1, layer("line", {"x": x, "y": y}, rows, **GUIDE, clip=True))
-    rule = next(
-        one.training.decision.rule
-        for one in board.contenders
-        if one.training and one.training.decision
-    )
     if rule.cost is not None:
         at = [{"x": rule.cost.above}]
         encoding = {"x": number("x", x["title"], domain=[0, 1], axis={"tickCount": 5})}
@@ -99,19 +98,27 @@ def _decision_curve(
     return found
 
 
-def _risk(outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle]) -> dict[str, Any]:
+def _risk(
+    outcomes: Mapping[str, Outcome], styles: Sequence[ContenderStyle], cost: Cost | None
+) -> dict[str, Any]:
     curves = {}
     for style in styles:
         outcome = outcomes[style.name]
         order = np.argsort(-certainty(outcome.probabilities, outcome.threshold), kind="stable")
-        answered = np.arange(1, len(order) + 1) / len(order)
-        risk = np.cumsum(outcome.misses[order]) / np.arange(1, len(order) + 1)
-        curves[style.name] = (answered[answered >= _LEAST], risk[answered >= _LEAST])
+        number = np.arange(1, len(order) + 1)
+        spent = outcome.misses.astype(float)
+        if cost is not None:
+            missed, alarms = errors(outcome)
+            spent = cost.missed * missed + cost.false_alarm * alarms
+        drawn = number >= _LEAST * len(order)
+        risk = np.cumsum(spent[order]) / number
+        curves[style.name] = (number[drawn] / len(order), risk[drawn])
     most = max(float(risk.max()) for _, risk in curves.values()) or 0.01
+    what = "share of wrong decisions" if cost is None else "cost of an example"
     return curve_chart(
         curves,
-        "share of wrong decisions among the answered examples",
-        titles=("share of the examples that is answered", "share of wrong decisions"),
-        ranges=((0, 1), (0, min(1.0, 1.1 * most))),
+        f"{what} among the answered examples",
+        titles=("share of the examples that is answered", what),
+        ranges=((0, 1), (0, 1.1 * most)),
         styles=styles,
     )

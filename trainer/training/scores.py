@@ -64,5 +64,10 @@ def of_split(predictor: Predictor, address: str, dataset: DatasetDescription, sp
             f"the {split} split has {expected} examples by its dataset.json, but {found} in its "
             "files: export the dataset again"
         )
-    every = [np.concatenate(parts) for parts in (keys, labels, answers)]
-    return Scores(dataset, *every, np.concatenate(groups) if groups else None)
+    return Scores(
+        dataset,
+        np.concatenate(keys),
+        np.concatenate(labels),
+        np.concatenate(answers),
+        np.concatenate(groups) if groups else None,
+    )

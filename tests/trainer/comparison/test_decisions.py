@@ -61,18 +61,23 @@ def test_a_rule_without_costs_has_none():
 
 def test_what_is_handed_back_is_counted():
     one = outcome(0.3)
-    found = decisions.abstention(Abstention(0.1, 0.05), one)
+    found = decisions.abstention(Abstention(0.1, 0.05), one, Cost(10, 1))
     answered = np.abs(one.probabilities[:, 1] - np.float32(0.3)) >= 0.05
     assert found.answered.value == pytest.approx(answered.mean(), abs=1e-6)
     assert found.risk.value == pytest.approx(one.misses[answered].mean(), abs=1e-6)
     assert found.risk_of_all.value == pytest.approx(one.misses.mean(), abs=1e-6)
     assert found.risk.value < found.risk_of_all.value
+    missed = (one.labels == 1) & (one.predicted == 0)
+    spent = np.where(missed, 10, one.misses)[answered].mean()
+    assert found.cost.value == pytest.approx(spent, abs=1e-6)
+    assert decisions.abstention(Abstention(0.1, 0.05), one, None).cost is None
 
 
 def test_a_risk_of_nothing_is_unknown():
-    found = decisions.abstention(Abstention(0.1, 1.0), outcome(0.3))
+    found = decisions.abstention(Abstention(0.1, 1.0), outcome(0.3), Cost(10, 1))
     assert found.answered.value == 0
     assert found.risk.interval == (0, 1)
+    assert found.cost is None
 
 
 def test_the_coverage_of_sets_is_counted_by_class():
