@@ -112,7 +112,11 @@ def arguments(dataset: str, **flags: object) -> list[str]:
 def without_seconds(metrics: dict) -> dict:
     """Return the parts that must not differ between two trainings with the same settings."""
     history = [{k: v for k, v in row.items() if k != "seconds"} for row in metrics["history"]]
-    return metrics | {"history": history}
+    replicas = {
+        name: {k: v for k, v in process.items() if k != "computed"}
+        for name, process in metrics.get("replicas", {}).items()
+    }
+    return metrics | {"history": history, "replicas": replicas, "speed": None}
 
 
 class Job:

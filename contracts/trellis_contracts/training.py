@@ -10,18 +10,20 @@ from typing import ClassVar
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.files import File, Part, optional
 from trellis_contracts.hyperparameter_field import Value
+from trellis_contracts.speed import Limit, Speed, limit
 
 
 @dataclass(frozen=True)
 class Replica(Part):
     """One process of a training: its steps, and the examples of all its devices. weights_sha256: at
-    the best epoch; last_weights_sha256: at the end.
+    the best epoch; last_weights_sha256: at the end. computed: seconds until it had its gradients.
     """
 
     steps: int
     examples: int
     weights_sha256: str
     last_weights_sha256: str
+    computed: float | None = optional()
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Training(File):
     from 1. history: the figures of each epoch; those of the validation split begin with val_.
     warnings: of the first epoch. threshold: what the SavedModel decides by; None: by the most
     probable class. validation: figures of the best epoch; test: of the SavedModel, None of a trial.
-    replicas: by task, such as worker:0; weights_sha256; parameters: trainable numbers; these are of
-    networks alone.
+    replicas: by task, such as worker:0; speed: of each epoch; weights_sha256; parameters: trainable
+    numbers; these are of networks alone.
     """
 
     CONTRACT: ClassVar[str] = "metrics"
@@ -60,6 +62,7 @@ class Training(File):
     validation: Mapping[str, float]
     test: Mapping[str, float] | None
     replicas: Mapping[str, Replica] | None = optional()
+    speed: tuple[Speed, ...] = optional(())
     weights_sha256: str | None = optional()
     parameters: int | None = optional()
     dataset: TrainedOn
@@ -68,6 +71,12 @@ class Training(File):
     def best(self) -> float:
         """The metric on the validation split at the best epoch."""
         return self.validation[self.metric]
+
+    @property
+    def limit(self) -> Limit | None:
+        """What limited its pace; None if that was not measured."""
+        computed = {name: process.computed for name, process in (self.replicas or {}).items()}
+        return limit(self.speed, computed) if self.speed else None
 
     @property
     def seconds(self) -> float:

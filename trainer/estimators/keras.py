@@ -47,6 +47,7 @@ from trainer.training.training_state import TrainingState
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.speed import Speed
 from trellis_contracts.training import Replica
 
 # os.EX_TEMPFAIL: "the user is invited to retry". 143 is what a shell reports of SIGTERM.
@@ -175,6 +176,7 @@ def _train_together(
                 best_epoch=callbacks.best_epoch(calls),
                 strategy=spread.kind,
                 replicas=replicas,
+                speed=tuple(map(Speed.from_document, progress.speed)),
                 weights_sha256=next(iter(replicas.values())).weights_sha256,
                 parameters=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
                 warnings=callbacks.warnings(calls),
@@ -290,6 +292,9 @@ def _compare_replicas(
     TrainingError if those of another process differ: then they have not trained one model.
     """
     digests = spread.gather(np.frombuffer(best + last, np.uint8).astype(np.int32))
+    # In milliseconds, because integers can be gathered.
+    seconds = progress.computed
+    computed = spread.gather(np.array([-1 if seconds is None else round(seconds * 1e3)], np.int32))
     if (digests != digests[0]).any():
         raise TrainingError("the processes ended with different weights; this is a bug, report it")
     local = spread.local_replicas
@@ -299,6 +304,7 @@ def _compare_replicas(
             examples=sum(progress.examples[index * local : (index + 1) * local]),
             weights_sha256=digest[: len(best)].astype(np.uint8).tobytes().hex(),
             last_weights_sha256=digest[len(best) :].astype(np.uint8).tobytes().hex(),
+            computed=None if computed[index, 0] < 0 else float(computed[index, 0]) / 1e3,
         )
         for index, (name, digest) in enumerate(zip(spread.cluster.names, digests, strict=True))
     }

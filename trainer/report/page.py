@@ -38,6 +38,7 @@ from trainer.report.precision_recall import precision_recall_section
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
 from trainer.report.sets import set_section
+from trainer.report.speeds import training_speeds
 from trainer.report.tuning import tuning_section
 from trellis_contracts.charts import VERSION, inlined
 from trellis_contracts.dataset import SPLITS
@@ -107,6 +108,7 @@ def render(
             figures=figures,
             draw=lambda name: _drawn(figures[name]),
             trainings=trainings,
+            speeds=training_speeds(run.contenders),
             several=bool(configuration.get("other_models")),
             searched={
                 name

@@ -167,6 +167,9 @@ class ProgressLine(Callback):
             f"{name} {_figure(name, logs[name])}" for name in [*self._names, *own] if name in logs
         ]
         parts += [f"lr {logs['learning_rate']:.3g}", f"{logs['seconds']:.1f} s"]
+        parts.append(f"{logs['examples_per_second']:,.0f} examples/s")
+        if "input_share" in logs:
+            parts.append(f"{logs['input_share']:.0%} waiting for input")
         print(f"epoch {epoch + 1}/{self._epochs}", *parts, flush=True)
 
 

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from trainer import storage
@@ -59,6 +60,8 @@ def parse_flags(
     metrics = metrics_of(flags.task)
     if flags.metric not in (None, *metrics):
         parser.error(f"--metric {flags.metric}: {flags.task} has {', '.join(metrics)}")
+    if flags.profile and own and own.declaration.estimator:
+        parser.error(f"--profile: {own.name} has a function fit, whose steps are its own")
     return Settings(
         dataset=flags.dataset,
         model=flags.model,
@@ -72,6 +75,7 @@ def parse_flags(
         places=_places(parser, flags.output, environment),
         own=own,
         held_out=_held_out(parser, flags),
+        profile=flags.profile,
     )
 
 
@@ -197,6 +201,13 @@ def _parser(
         "(default: auto)",
     )
     add(
+        "--profile",
+        type=_steps,
+        metavar="FIRST-LAST",
+        help="steps, from 1, of which a TensorFlow profile is written to logs/, for TensorBoard's "
+        "tab Profile (default: none)",
+    )
+    add(
         "--output",
         type=_address,
         metavar="ADDRESS",
@@ -310,6 +321,13 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def _steps(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)-(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no range of steps, such as 10-20")
+    return int(found[1]), int(found[2])
 
 
 def _hyperparameter(name: str, table: type[Table]) -> Callable[[str], hyperparameters.Value]:

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from keras.callbacks import CallbackList
 
@@ -18,10 +18,13 @@ from trainer.training import TrainingError, checkpoints, phases
 from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
 from trainer.training.phases import Phase
+from trainer.training.profiling import Profile
 from trainer.training.settings import Settings
+from trainer.training.speed import Meter
 from trainer.training.step import StepSums
 from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.training_state import TrainingState
+from trellis_contracts.speed import Speed
 
 # Checkpoints within an epoch, in addition to the one at its end.
 CHECKPOINT_SECONDS = 60.0
@@ -34,6 +37,11 @@ class Progress:
     step: steps done in all. history: one row per epoch done (metrics.json). sums: of the train
     split's figures over the epoch under way; seconds: its duration so far. examples, steps:
     (replicas,) what each replica did in all. stopped_early: by EarlyStopping.
+    step: steps done in all. history: one row per epoch done (metrics.json). sums: (2,) the
+    objective's measures over the epoch under way; seconds: its duration so far. examples, steps:
+    (replicas,) what each replica did in all. stopped_early: by EarlyStopping. speed: one row per
+    epoch done (trellis_contracts.speed). spent: of the epoch under way this process's seconds
+    of input and of computing; computed: of computing before; None: not measured.
     """
 
     replicas: int
@@ -44,6 +52,9 @@ class Progress:
     examples: list[int] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     stopped_early: bool = False
+    speed: list[dict[str, Any]] = field(default_factory=list)
+    spent: tuple[float, float] | None = (0.0, 0.0)
+    computed: float | None = 0.0
 
     def __post_init__(self):
         self.examples = self.examples or [0] * self.replicas
@@ -57,11 +68,27 @@ class Progress:
         self.sums = [old + float(new) for old, new in zip(before, sums.figures, strict=True)]
         self.examples = [o + int(new) for o, new in zip(self.examples, sums.examples, strict=True)]
         self.steps = [old + int(new) for old, new in zip(self.steps, sums.steps, strict=True)]
+        if sums.spent is None or self.spent is None:
+            self.spent = self.computed = None
+        else:
+            self.spent = self.spent[0] + sums.spent[0], self.spent[1] + sums.spent[1]
 
-    def end_epoch(self, row: dict[str, float]) -> None:
-        """End the current epoch with its row of the history."""
+    def parts(self, processes: int) -> tuple[float, float] | None:
+        """Seconds of the epoch's steps for input and for communication; None: not measured."""
+        if self.spent is None:
+            return None
+        waited, computed = self.spent
+        return waited, max(0.0, self.seconds - waited - computed) if processes > 1 else 0.0
+
+    def end_epoch(self, row: dict[str, float], speed: Speed) -> None:
+        """End the current epoch with its rows of the history and of its speed."""
         self.history.append(row)
         self.sums, self.seconds = [], 0.0
+        self.speed.append(speed.to_document())
+        if self.spent is not None and self.computed is not None:
+            self.computed += self.spent[1]
+            self.spent = 0.0, 0.0
+        self.sums, self.seconds = [0.0, 0.0], 0.0
 
     def finished(self, epochs: int) -> bool:
         """Return whether the training has ended."""
@@ -115,6 +142,9 @@ def fit(
     """
     phase = None
     saved = time.monotonic()
+    meter = Meter()
+    total = settings.epochs * data.steps_per_epoch
+    profile = Profile(settings.profile, total, settings.places.logs, distribution.cluster.is_chief)
     while not progress.finished(settings.epochs):
         epoch = len(progress.history)
         if (current := phases.at(state.phases, epoch)) is not phase:
@@ -122,7 +152,9 @@ def fit(
             steps.begin(phase)
         callbacks.on_epoch_begin(epoch)
         while left := (epoch + 1) * data.steps_per_epoch - progress.step:
-            begun, count = time.monotonic(), min(steps.per_call, left)
+            begun = time.monotonic()
+            count = profile.most(progress.step, min(steps.per_call, left))
+            profile.before(progress.step)
             sums = steps.make(progress.step, count, stop.noted)
             # Some replicas may see it one step later than the others: rounded down.
             if (good := sums.finite // distribution.replicas) < count:
@@ -130,15 +162,16 @@ def fit(
                 hint = steps.explain_nonfinite(progress.step + good)
                 raise _diverged(settings, progress.step + good + 1, epoch + 1, state, hint)
             progress.add(sums, count, time.monotonic() - begun)
+            profile.after(progress.step)
             steps.check(progress.step)
             if sums.stop:
                 save()
                 distribution.barrier()
                 raise StoppedError(f"asked to stop after step {progress.step} (epoch {epoch + 1})")
             if count < left and time.monotonic() - saved > CHECKPOINT_SECONDS:
-                save()
+                with meter.saving():
+                    save()
                 saved = time.monotonic()
-        begun = time.monotonic()
         with state.in_use():
             validation = steps.evaluate()
             if not math.isfinite(validation["loss"]):
@@ -153,9 +186,42 @@ def fit(
             }
             progress.end_epoch({"epoch": epoch + 1, **row})
             callbacks.on_epoch_end(epoch, row)
+            row, speed = _evaluated(settings, distribution, state, data, steps, progress, meter)
+            progress.end_epoch({"epoch": epoch + 1, **row}, speed)
+            callbacks.on_epoch_end(epoch, row | speed.figures())
         progress.stopped_early = state.model.stop_training
-        save()
+        with meter.saving():
+            save()
         saved = time.monotonic()
+    meter.close()
+
+
+def _evaluated(
+    settings: Settings,
+    distribution: Distribution,
+    state: TrainingState,
+    data: Input,
+    steps: Steps,
+    progress: Progress,
+    meter: Meter,
+) -> tuple[dict[str, float], Speed]:
+    """The epoch whose steps are done: its figures and its speed."""
+    epoch, examples = len(progress.history) + 1, data.steps_per_epoch * data.global_batch
+    begun = time.monotonic()
+    validation = steps.evaluate()
+    seconds = time.monotonic() - begun
+    if not math.isfinite(validation["loss"]):
+        distribution.barrier()
+        hint = "look at the examples of the validation split"
+        raise _diverged(settings, progress.step, epoch, state, hint)
+    row = {
+        **state.objective.means(progress.sums, examples),
+        **{f"val_{name}": value for name, value in validation.items()},
+        "learning_rate": float(state.optimizer.learning_rate.numpy()),
+        "seconds": round(progress.seconds + seconds, 3),
+    }
+    parts = progress.parts(len(distribution.cluster))
+    return row, meter.end_epoch(epoch, examples, progress.seconds, seconds, parts)
 
 
 def _diverged(

@@ -98,7 +98,7 @@ class Asynchronous:
         def steps(batches, done, count):
             def one(number, sums):
                 set_rate(number)
-                sums += strategy.run(one_step, args=(next(batches), never))
+                sums += strategy.run(one_step, args=(next(batches), never))[0]
                 if averages:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
                 return number + 1, sums

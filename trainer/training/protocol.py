@@ -31,6 +31,7 @@ from trainer.stored import StoredBatch
 from trainer.training.settings import Settings
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.postprocessing import PLAIN, Postprocessing
+from trellis_contracts.speed import Speed
 from trellis_contracts.training import Replica
 
 
@@ -54,8 +55,8 @@ class Fitted:
 
     history: a row for each epoch, as metrics.json has it; the best epoch's has the predictor's own
     figures of the validation split, as val_METRIC. strategy: how it was distributed. warnings: what
-    looks wrong. Of networks alone replicas by task, weights_sha256 at the best epoch, and
-    parameters, the number of trainable ones.
+    looks wrong. Of networks alone replicas by task, speed of each epoch, weights_sha256 at the best
+    epoch, and parameters, the number of trainable ones.
     """
 
     predictor: Predictor
@@ -63,6 +64,7 @@ class Fitted:
     best_epoch: int
     strategy: str = "single"
     replicas: Mapping[str, Replica] | None = None
+    speed: Sequence[Speed] = ()
     weights_sha256: str | None = None
     parameters: int | None = None
     warnings: Sequence[str] = ()

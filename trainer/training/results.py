@@ -58,6 +58,7 @@ def write(
         validation=validation,
         test=test,
         replicas=fitted.replicas,
+        speed=tuple(fitted.speed),
         weights_sha256=fitted.weights_sha256,
         parameters=fitted.parameters,
         dataset=TrainedOn(settings.dataset, dataset.fingerprint),

@@ -59,7 +59,8 @@ class Places:
 class Settings:
     """The flags of trainer.task, checked; `python -m trainer.task --help` explains them.
 
-    model: one of MODELS, or the name of a group's own file. own: that file.
+    model: one of MODELS, or the name of a group's own file. own: that file. profile: the first and
+    last step, from 1, to profile.
     """
 
     dataset: str
@@ -74,6 +75,7 @@ class Settings:
     places: Places
     own: OwnModel | None = None
     held_out: HeldOut = NOTHING
+    profile: tuple[int, int] | None = None
 
     @property
     def common(self) -> Common:

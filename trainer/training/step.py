@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.training import TrainingError, gradients, phases, schedule
+from trainer.training import phases, schedule, speed
 from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
 from trainer.training.phases import Phase
@@ -25,7 +26,8 @@ class StepSums:
 
     figures: of the train split, over the examples. finite: replicas' steps whose loss was a
     number. stop: whether any process was asked to stop. examples, steps: (replicas,) of each
-    replica.
+    replica. spent: seconds for which this process waited for input, and then until it had its own
+    gradients; None where the strategy does not show them.
     """
 
     figures: np.ndarray
@@ -33,6 +35,7 @@ class StepSums:
     stop: bool
     examples: np.ndarray
     steps: np.ndarray
+    spent: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, sums: np.ndarray, replicas: int) -> "StepSums":
@@ -40,6 +43,17 @@ class StepSums:
         ends = [1, _SHARED, _SHARED + replicas, _SHARED + _OF_REPLICA * replicas]
         finite, stop, examples, steps, figures = np.split(sums, ends)
         return cls(figures, int(finite[0]), bool(stop[0]), examples.astype(int), steps.astype(int))
+    def of(cls, sums: np.ndarray, spent: tuple[float, float] | None = None) -> "StepSums":
+        """Split the sum of the vectors that steps return."""
+        examples, steps = np.split(sums[_FIXED:].astype(int), 2)
+        return cls(
+            sums[_MEASURES],
+            int(sums[_FINITE]),
+            bool(sums[_STOP]),
+            examples,
+            steps,
+            spent,
+        )
 
 
 def size(replicas: int, figures: int) -> int:
@@ -65,9 +79,16 @@ def rates(
 
 
 def build(
-    settings: Settings, distribution: Distribution, state: TrainingState, phase: Phase, data: Input
-) -> Callable[[tuple, tf.Tensor], tf.Tensor]:
-    """A function (batch, stop) that makes a replica's step and returns its vector for StepSums.
+    settings: Settings,
+    distribution: Distribution,
+    state: TrainingState,
+    phase: Phase,
+    data: Input,
+    timed: bool = False,
+) -> Callable[[tuple, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    """A function (batch, stop) that makes a replica's step and returns its vector for StepSums, and
+    float64 (2,) the times when it had its gradients and when it had updated the weights; timed: or
+    zeros, where a device cannot tell the time.
 
     It runs within a replica of the strategy.
     """
@@ -116,11 +137,18 @@ def build(
 
     def step(batch, stop):
         loss, figures, slopes = (accumulated if h.accumulation > 1 else back)(*batch)
+        loss, measures, gradients = (accumulated if h.accumulation > 1 else back)(*batch)
+        times = tf.zeros([2], tf.float64)
+        # The first variable is the last that has a gradient, and so that is updated.
+        ready = speed.computed(gradients[0]) if timed else None
         if h.clip_norm:
             slopes = clipped(slopes)
         optimizer.apply_gradients(zip(slopes, variables, strict=True))
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
         examples = tf.cast(tf.shape(batch[-1])[0], tf.float32)
         return vector(tf.math.is_finite(loss), stop, examples * me, me, *figures)
+        if timed:
+            times = tf.stack([ready, speed.computed(tf.convert_to_tensor(variables[0]))])
+        return vector(*measures, tf.math.is_finite(loss), stop, examples * me, me), times
 
     return step

@@ -11,7 +11,7 @@ import sys
 import tensorflow as tf
 
 from trainer import storage
-from trainer.training import evaluation, step
+from trainer.training import evaluation, speed, step
 from trainer.training.distribution import Distribution, check_equal_weights
 from trainer.training.input_pipeline import Input
 from trainer.training.phases import Phase
@@ -48,31 +48,45 @@ class Synchronous:
         size = step.size(self._distribution.replicas, self._state.learning.figures)
         sums = Sums(strategy, size)
         set_rate = step.rates(self._settings, self._state, phase, self._data)
-        one_step = step.build(self._settings, self._distribution, self._state, phase, self._data)
+        timed = speed.readable(self._distribution)
+        one_step = step.build(
+            self._settings, self._distribution, self._state, phase, self._data, timed
+        )
 
         def replica_step(batch, stop):
-            sums.add(one_step(batch, stop))
+            sums_of_step, times = one_step(batch, stop)
+            sums.add(sums_of_step)
+            return times
 
         @tf.function(autograph=False)
         def steps(batches, done, count, stop):
-            def one(number):
+            def one(number, ended, spent):
                 set_rate(number)
-                strategy.run(replica_step, args=(next(batches), stop))
+                batch = next(batches)
+                begun = tf.maximum(speed.moment(batch) if timed else 0.0, ended)
+                replicas = strategy.run(replica_step, args=(batch, stop))
+                times = tf.stack(strategy.experimental_local_results(replicas))
+                ready, updated = tf.unstack(tf.reduce_max(times, 0))
                 if averages:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
-                return [number + 1]
+                return number + 1, updated, spent + tf.stack([begun - ended, ready - begun])
 
             sums.clear()
-            tf.while_loop(lambda number: number < done + count, one, [done])
-            return sums.read()
+            begun = tf.timestamp() if timed else tf.constant(0.0, tf.float64)
+            initial = done, begun, tf.zeros([2], tf.float64)
+            spent = tf.while_loop(lambda number, *_: number < done + count, one, initial)[2]
+            return sums.read(), spent
 
-        self._steps = steps
+        self._steps, self._timed = steps, timed
 
     def make(self, done: int, count: int, stop: bool) -> step.StepSums:
         """See Steps."""
         numbers = tf.constant(done), tf.constant(count), tf.constant(stop)
         sums = self._steps(self._batches, *numbers).numpy()
         return step.StepSums.of(sums, self._distribution.replicas)
+        sums, spent = self._steps(self._batches, *numbers)
+        waited, computed = spent.numpy().tolist()
+        return step.StepSums.of(sums.numpy(), (waited, computed) if self._timed else None)
 
     def check(self, done: int) -> None:
         """See Steps."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis.google_api import SIGN_IN
-from trellis.results import addition, comparison, digest, index
+from trellis.results import addition, comparison, curves, digest, index
 from trellis.results.files import RunFiles, load_files
 from trellis.results.scores import score
 from trellis.results.selection import FILTERS, NoRunError, Selection, find
@@ -225,9 +225,28 @@ def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
     if found.trainings:
         of_trainings = [run.selected for run in files]
         lines += ["", *_scores("selected training", heads, of_trainings, found.trainings)]
+    if learned := curves.load_curves([(client, run) for run in files]):
+        lines += ["", *_speeds(heads, learned.curves)]
     if not parameters:
         return [*lines, "", "No parameter differs."]
     return [*lines, "", *table(["what differs", *heads], parameters)]
+
+
+def _speeds(heads: Sequence[str], trainings: Sequence[curves.Curve | None]) -> list[str]:
+    rows = [
+        [
+            "examples a second",
+            *(f"{one.examples:,.0f}" if one and one.examples else "-" for one in trainings),
+        ],
+        [
+            "most of its time",
+            *(
+                f"{one.limit.name} {one.limit.share:.0%}" if one and one.limit else "not measured"
+                for one in trainings
+            ),
+        ],
+    ]
+    return table(["selected training's speed", *heads], rows)
 
 
 def _scores(

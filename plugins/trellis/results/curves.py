@@ -9,6 +9,7 @@ from typing import Any
 from trellis.results.files import RunFiles, read_file
 from trellis_contracts.documents import ContractError
 from trellis_contracts.layout import metrics
+from trellis_contracts.speed import Limit, examples_per_second
 from trellis_contracts.training import Training
 
 
@@ -16,12 +17,15 @@ from trellis_contracts.training import Training
 class Curve:
     """One training on its validation split.
 
-    points: (epoch, value). best: the epoch whose weights were kept.
+    points: (epoch, value). best: the epoch whose weights were kept. examples: of the training split
+    a second, and limit: what limited it; None: not measured.
     """
 
     training: str
     points: tuple[tuple[int, float], ...]
     best: int
+    examples: float | None = None
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -67,4 +71,7 @@ def _record(client: Any, run: RunFiles) -> tuple[str, Training] | None:
 def _curve(name: str, record: Training, column: str) -> Curve | None:
     points = [(int(epoch["epoch"]), epoch.get(column, math.nan)) for epoch in record.history]
     finite = tuple((epoch, value) for epoch, value in points if math.isfinite(value))
-    return Curve(name, finite, record.best_epoch) if finite else None
+    if not finite:
+        return None
+    examples = examples_per_second(record.speed) if record.speed else None
+    return Curve(name, finite, record.best_epoch, examples, record.limit)

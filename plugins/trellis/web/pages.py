@@ -143,6 +143,7 @@ def comparison(
         found=found,
         learning=charts.learning(curves) if curves else None,
         metric=curves.metric if curves else None,
+        trained=curves.curves if curves else (),
         learned=sum(curve is not None for curve in curves.curves) if curves else 0,
     )
 

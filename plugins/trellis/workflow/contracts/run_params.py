@@ -48,6 +48,7 @@ _PARAMS = (
     _RunParam("train_epochs", ("train", "epochs"), "Epochs of a training", "Training"),
     _RunParam("workers", ("train", "machines", "workers"), "Workers of a training", "Training"),
     _RunParam("seed", ("seed",), "Seed", "Training"),
+    _RunParam("profile", ("train", "profile"), "Steps to profile", "Training"),
     _RunParam("budget", ("budget",), "Budget of this run", "Limits"),
 )
 
@@ -217,6 +218,9 @@ def _airflow_param(param: _RunParam, experiment: Experiment) -> Param:
     elif info.annotation is int:
         low, high = bounds(info)
         schema = {"type": "integer", "minimum": low, "maximum": high}
+    elif param.name == "profile":
+        value = "-".join(map(str, value)) if value else None
+        schema = {"type": ["null", "string"], "pattern": "^[0-9]+-[0-9]+$", "examples": ["10-20"]}
     elif param.name == "budget":
         value = usd_text(value)
         schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,2})? USD$"}

@@ -26,6 +26,7 @@ from trellis.workflow.spec.quantities import (
     Object,
     Scalar,
     SliceEntry,
+    Steps,
 )
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
@@ -53,6 +54,11 @@ class Train(Section):
     )
     machines: TrainingMachines = key("machines of each training", TrainingMachines())
     timeout: Duration = key("time after which a training is stopped", timedelta(hours=2))
+    profile: Steps | None = key(
+        "steps of the first training of which TensorFlow writes a profile, as in [10, 20]: "
+        "TensorBoard shows it",
+        None,
+    )
 
 
 class AutoML(Section):

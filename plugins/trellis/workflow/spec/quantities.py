@@ -132,6 +132,16 @@ def _replicas(value: Any) -> tuple[int, int]:
     return ends[0], ends[1]
 
 
+def _steps(value: Any) -> tuple[int, int]:
+    ends = value
+    if isinstance(value, str):
+        ends = [int(end) for end in value.split("-") if end.isdecimal()]
+    whole = isinstance(ends, list | tuple) and all(type(end) is int for end in ends)
+    if not whole or len(ends) != 2 or not 1 <= ends[0] <= ends[1]:
+        raise ValueError("no such steps")
+    return ends[0], ends[1]
+
+
 def _date(value: Any) -> date:
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
@@ -296,6 +306,14 @@ Replicas = Annotated[
     Form("[fewest, most], whole numbers with 1 <= fewest <= most <= 100", _pair(100)),
 ]
 """(fewest, most); written `[1, 3]`."""
+
+Steps = Annotated[
+    tuple[int, int],
+    BeforeValidator(_steps),
+    PlainSerializer(list),
+    Form("[first, last], steps of a training, from 1", _pair(10**9)),
+]
+"""(first, last); written `[10, 20]`, in a run's parameters `10-20`."""
 
 Date = Annotated[
     date,

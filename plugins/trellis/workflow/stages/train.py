@@ -73,6 +73,8 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     arguments += job_messages.held_out_arguments(plan.experiment)
     if train.machines.reduction_servers is not None:
         arguments.append("--strategy=reduction_server")
+    if train.profile and chosen["rank"] == 1 and not seed:
+        arguments.append("--profile={}-{}".format(*train.profile))
     pools = [
         job_messages.pool(plan, platform, "train", arguments, machine, count)
         for machine, count in train.machines.pools

@@ -22,3 +22,6 @@ def problems(experiment: Experiment) -> Iterator[Problem]:
         if getattr(machines, name) is not None:
             message = f"{own.name} has a function fit, which knows of no servers: leave it out"
             yield Problem(("train", "machines", name), message)
+    if experiment.train.profile is not None:
+        message = f"{own.name} has a function fit, whose steps are its own: leave it out"
+        yield Problem(("train", "profile"), message)

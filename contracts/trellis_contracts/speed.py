@@ -1,0 +1,142 @@
+"""Where the time of a training went: a row for each epoch in metrics.json, and what limited it.
+
+The parts of an epoch are seconds of its process, the chief: `input`, for which a step waited for
+its batch; `communication`, between a process's own gradients and the updated weights: summing over
+the processes, so waiting for the slowest; `evaluation` of the validation split; `checkpoints`. What
+is left is computing. trainer/training/speed.py measures them.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trellis_contracts.files import Part, optional
+
+COMPUTING = "computing"
+PARTS = ("input", "communication", "evaluation", "checkpoints")
+
+# A process that computes so many times as long as the others' median slows all of them down.
+_STRAGGLES = 1.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(Part):
+    """A GPU during an epoch. use: share of the time in which it computed; memory: most bytes used
+    at once, by all programs.
+    """
+
+    use: float
+    memory: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed(Part):
+    """An epoch. seconds: its duration with evaluation and checkpoints; examples: of the training
+    split a second of it. input, communication: None where the strategy does not show them. cpu:
+    share of the machine's cores; memory: most bytes of the process until now; read: bytes that the
+    process read. devices: None where NVML does not show any.
+    """
+
+    epoch: int
+    seconds: float
+    examples: float
+    input: float | None = optional()
+    communication: float | None = optional()
+    evaluation: float
+    checkpoints: float
+    cpu: float
+    memory: int
+    read: int | None = optional()
+    devices: tuple[Device, ...] | None = optional()
+
+    def figures(self) -> dict[str, float]:
+        """The row as numbers by name, for TensorBoard and the log."""
+        shared = {
+            f"{part}_share": value / self.seconds
+            for part in PARTS
+            if (value := getattr(self, part)) is not None and self.seconds
+        }
+        devices = {
+            f"gpu_{number}_{name}": float(value)
+            for number, device in enumerate(self.devices or ())
+            for name, value in device.to_document().items()
+        }
+        figures = {"examples_per_second": self.examples, "cpu_share": self.cpu, **shared, **devices}
+        return {**figures, "memory_bytes": float(self.memory)}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What took most of a training's time. share: of it. advice: what to try next, a sentence."""
+
+    name: str
+    share: float
+    advice: str
+
+
+def steady(rows: Sequence[Speed]) -> Sequence[Speed]:
+    """Leave out the first epoch where there are others: it also builds the steps."""
+    return rows[1:] or rows
+
+
+def examples_per_second(rows: Sequence[Speed]) -> float:
+    """Median over the epochs."""
+    return statistics.median(row.examples for row in steady(rows))
+
+
+def shares(rows: Sequence[Speed]) -> dict[str, float | None]:
+    """Share of the time by part and of computing, None where it was not measured. rows: of one
+    training, at least one.
+    """
+    found: dict[str, float | None] = {}
+    total = sum(row.seconds for row in steady(rows)) or 1.0
+    for part in PARTS:
+        seconds = [getattr(row, part) for row in steady(rows)]
+        known = [value for value in seconds if value is not None]
+        found[part] = sum(known) / total if len(known) == len(seconds) else None
+    measured = [share for share in found.values() if share is not None]
+    whole = len(measured) == len(PARTS)
+    return {COMPUTING: max(0.0, 1 - sum(measured)) if whole else None, **found}
+
+
+def limit(rows: Sequence[Speed], computing: Mapping[str, float | None]) -> Limit | None:
+    """What limited a training; None if its steps were not measured.
+
+    computing: seconds that each process computed, by its name.
+    """
+    known = {name: share for name, share in shares(rows).items() if share is not None}
+    if COMPUTING not in known:
+        return None
+    name = max(known, key=lambda part: known[part])
+    advice = _ADVICE[name]
+    if name == COMPUTING and any(row.devices for row in rows):
+        advice = _ON_GPUS
+    if slow := straggler(computing):
+        advice = (
+            f"{slow[0]} computed {slow[1]:.1f} times as long as the others, which waited for it: "
+            "look at its machine, or use equal ones"
+        )
+    return Limit(name, known[name], advice)
+
+
+def straggler(computing: Mapping[str, float | None]) -> tuple[str, float] | None:
+    """The process for which the others waited, and how many times their median it computed."""
+    known = {name: seconds for name, seconds in computing.items() if seconds}
+    if len(known) < 2:
+        return None
+    slowest = max(known, key=lambda name: known[name])
+    others = statistics.median(s for name, s in known.items() if name != slowest)
+    times = known[slowest] / others
+    return (slowest, times) if times >= _STRAGGLES else None
+
+
+_ADVICE = {
+    COMPUTING: "try a machine with a GPU, a larger batch_size, or a smaller model",
+    "input": "try more shards (files are read beside each other), a machine with more CPU cores, "
+    "or smaller images",
+    "communication": "try fewer workers, a larger batch_size or accumulation, or machines with a "
+    "faster network",
+    "evaluation": "try a smaller validation split; it is evaluated after every epoch",
+    "checkpoints": "try a bucket in the region of the job, or a smaller model",
+}
+_ON_GPUS = "try mixed_precision, jit_compile or a larger batch_size, or a faster GPU"

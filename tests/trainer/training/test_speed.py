@@ -1,0 +1,153 @@
+"""Where a training's time goes: made slow in one part, that part is named."""
+
+import json
+import signal
+import time
+
+import pytest
+import tensorflow as tf
+
+from testbed.trainings import arguments
+from trainer.estimators import run
+from trainer.training import input_pipeline, speed, synchronous
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
+from trellis_contracts.speed import Speed, shares
+from trellis_contracts.training import Training
+
+# Longer than all else that a step or an evaluation of these small models does.
+DELAY = 0.05
+
+
+@pytest.fixture
+def trained(few_digits, tmp_path):
+    """A function: flags -> the metrics.json of a training."""
+
+    def trained(**flags):
+        flags = {"epochs": 3, "batch_size": 16, "outputs": "metrics", **flags}
+        settings = parse_flags(arguments(few_digits, output=tmp_path / "output", **flags), "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return Training.parse(settings.places.metrics.read_text(), "metrics.json")
+
+    return trained
+
+
+def paused(batch):
+    """The batch, after a delay."""
+    with tf.control_dependencies([tf.py_function(lambda: time.sleep(DELAY), [], [])]):
+        return tf.nest.map_structure(tf.identity, batch)
+
+
+def test_a_slow_input_is_named(trained, monkeypatch):
+    batches = input_pipeline.Input.train_batches
+
+    def slow(*args):
+        return batches(*args).map(lambda *batch: paused(batch), num_parallel_calls=1)
+
+    monkeypatch.setattr(input_pipeline.Input, "train_batches", slow)
+    found = trained()
+    assert found.limit.name == "input"
+    assert found.limit.share > 0.5
+
+
+def test_a_slow_step_is_no_slow_input(trained, monkeypatch):
+    """Though its batches take long, too: they are read while the step computes."""
+    build = synchronous.step.build
+
+    def slow(*args):
+        step = build(*args)
+        return lambda batch, stop: step(paused(batch), stop)
+
+    monkeypatch.setattr(synchronous.step, "build", slow)
+    found = trained()
+    assert found.limit.name == "computing"
+    assert shares(found.speed)["input"] < 0.2
+
+
+def test_a_slow_evaluation_is_named(trained, monkeypatch):
+    build = synchronous.evaluation.build
+
+    def slow(*args):
+        evaluate = build(*args)
+
+        def paused():
+            time.sleep(20 * DELAY)
+            return evaluate()
+
+        return paused
+
+    monkeypatch.setattr(synchronous.evaluation, "build", slow)
+    assert trained().limit.name == "evaluation"
+
+
+def test_every_epoch_has_a_row(trained):
+    found = trained()
+    assert [row.epoch for row in found.speed] == [1, 2, 3]
+    for row, epoch in zip(found.speed, found.history, strict=True):
+        assert row.seconds >= epoch["seconds"]
+        assert row.examples > 0
+        assert 0 <= row.cpu <= 1.5
+        assert row.memory > 1e8
+        assert row.input + row.communication + row.evaluation + row.checkpoints <= row.seconds
+    assert found.speed[0].read > 0
+
+
+def test_the_log_says_how_fast_it_is(trained, capsys):
+    trained()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("epoch ")]
+    assert all("examples/s" in line and "waiting for input" in line for line in lines)
+
+
+def test_where_steps_cannot_read_the_time_it_is_not_measured(trained, monkeypatch):
+    monkeypatch.setattr(speed, "readable", lambda distribution: distribution.kind == "none")
+    found = trained()
+    assert found.limit is None
+    assert all(row.input is None and row.communication is None for row in found.speed)
+    assert all(process.computed is None for process in found.replicas.values())
+
+
+def test_a_machine_without_nvml_has_no_figures_of_gpus(trained):
+    assert speed.Devices().take() is None
+    assert all("devices" not in row.to_document() for row in trained().speed)
+
+
+def test_a_profile_of_some_steps(trained, tmp_path, capsys):
+    trained(profile="3-5")
+    assert list((tmp_path / "output/logs").glob("plugins/profile/*/*.xplane.pb"))
+    assert "profile of steps 3 to 5" in capsys.readouterr().out
+
+
+def test_a_profile_beyond_the_steps_is_refused_with_their_number(trained, capsys):
+    with pytest.raises(Exception, match="steps") as error:
+        trained(profile="10-100000")
+    assert "--profile 10-100000" in str(error.value)
+
+
+def test_a_worker_at_half_speed_is_named(few_digits, make_job):
+    """It is suspended half of the time; the chief waits for it."""
+    job = make_job(
+        ("chief:0", "worker:0"),
+        few_digits,
+        model="convolutional",
+        filters=16,
+        batch_size=16,
+        epochs=20,
+        early_stopping_patience=0,
+        outputs="metrics",
+    )
+    job.start()
+    job.wait_for("worker:0", "epoch 1/")
+    while "epoch 19/" not in job.log("worker:0"):
+        job.kill("worker:0", signal.SIGSTOP)
+        time.sleep(DELAY)
+        job.kill("worker:0", signal.SIGCONT)
+        time.sleep(DELAY)
+    assert job.wait() == {"chief:0": 0, "worker:0": 0}, job.log("worker:0")
+    found = Training.from_document(job.metrics)
+    assert "worker:0" in found.limit.advice
+    assert shares(found.speed)["communication"] > 0.1
+
+
+def test_rows_are_read_back(trained):
+    row = trained().speed[0]
+    assert Speed.from_document(json.loads(json.dumps(row.to_document()))) == row

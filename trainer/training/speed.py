@@ -1,0 +1,175 @@
+"""Measures where the time of a training goes. trellis_contracts.speed explains the parts.
+
+Within a step, time is read in the graph: TensorFlow runs many steps in one call, and reads the next
+batch while it computes. A step has waited from the end of the step before, or later, until its
+batch was there.
+"""
+
+import contextlib
+import os
+import resource
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.training.distribution import Distribution
+from trellis_contracts.speed import Device, Speed
+
+# NVML's own figures are means of up to a second.
+_SAMPLE_SECONDS = 1.0
+
+
+def readable(distribution: Distribution) -> bool:
+    """Return whether steps can read the time: XLA, which compiles a TPU's whole, cannot."""
+    return distribution.kind != "tpu"
+
+
+def moment(values: Any) -> tf.Tensor:
+    """Time, float64 seconds, when tensors are there: (nested) parts of a batch in main memory."""
+    with tf.control_dependencies(tf.nest.flatten(values, expand_composites=True)):
+        return tf.timestamp()
+
+
+def computed(tensor: tf.Tensor) -> tf.Tensor:
+    """Time, float64 seconds, when a device has computed a tensor."""
+    element = tf.reshape(tensor, [-1])[:1]
+    with tf.device("CPU:0"):
+        # A GPU computes what is queued later: its value, copied to main memory, has been computed.
+        # No optimization removes an assertion, as it would an identity.
+        arrived = tf.raw_ops.Assert(condition=tf.constant(True), data=[element])
+        with tf.control_dependencies([arrived] if arrived is not None else [element]):
+            return tf.timestamp()
+
+
+class Meter:
+    """Measures the epochs of one process."""
+
+    def __init__(self) -> None:
+        self._devices = Devices()
+        self._saving = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._begun, self._cpu, self._read = time.monotonic(), time.process_time(), _bytes_read()
+
+    @contextlib.contextmanager
+    def saving(self) -> Iterator[None]:
+        """Count what runs within as time for checkpoints of the epoch that ends next."""
+        begun = time.monotonic()
+        yield
+        self._saving += time.monotonic() - begun
+
+    def end_epoch(
+        self,
+        epoch: int,
+        examples: int,
+        steps: float,
+        evaluation: float,
+        parts: tuple[float, float] | None,
+    ) -> Speed:
+        """The row of an epoch that ends.
+
+        examples: of the training split in it, over all processes. steps, evaluation: seconds.
+        parts: of the steps' seconds those of input and communication; None: not measured.
+        """
+        wall = time.monotonic() - self._begun
+        cores = len(os.sched_getaffinity(0))
+        read = _bytes_read()
+        seconds = steps + evaluation + self._saving
+        row = Speed(
+            epoch=epoch,
+            seconds=round(seconds, 3),
+            examples=round(examples / seconds, 1),
+            input=round(parts[0], 3) if parts else None,
+            communication=round(parts[1], 3) if parts else None,
+            evaluation=round(evaluation, 3),
+            checkpoints=round(self._saving, 3),
+            cpu=round((time.process_time() - self._cpu) / wall / cores, 3),
+            memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            read=None if read is None or self._read is None else read - self._read,
+            devices=self._devices.take(),
+        )
+        self._saving = 0.0
+        self._begin()
+        return row
+
+    def close(self) -> None:
+        """End measuring."""
+        self._devices.close()
+
+
+class Devices:
+    """The use of this machine's GPUs, by NVML."""
+
+    def __init__(self) -> None:
+        self._samples: list[list[tuple[float, int]]] = []
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._handles, self._nvml = _handles()
+        if self._handles:
+            threading.Thread(target=self._watch, name="gpu-use", daemon=True).start()
+
+    def take(self) -> tuple[Device, ...] | None:
+        """Summary since the last call; None without a GPU that NVML shows."""
+        if not self._handles:
+            return None
+        self._sample()
+        with self._lock:
+            samples, self._samples = self._samples, []
+        return tuple(
+            Device(
+                use=round(sum(use for use, _ in own) / len(own), 3),
+                memory=max(memory for _, memory in own),
+            )
+            for own in zip(*samples, strict=True)
+        )
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop.set()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_SAMPLE_SECONDS):
+            self._sample()
+
+    def _sample(self) -> None:
+        found = [
+            (
+                self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100,
+                int(self._nvml.nvmlDeviceGetMemoryInfo(handle).used),
+            )
+            for handle in self._handles
+        ]
+        with self._lock:
+            self._samples.append(found)
+
+
+def _handles() -> tuple[list, Any]:
+    """NVML's handles of the GPUs, and its module; none without driver or package."""
+    if not tf.config.list_physical_devices("GPU"):
+        return [], None
+    try:
+        import pynvml
+    except ImportError:
+        return [], None
+    try:
+        pynvml.nvmlInit()
+        return [
+            pynvml.nvmlDeviceGetHandleByIndex(number)
+            for number in range(pynvml.nvmlDeviceGetCount())
+        ], pynvml
+    except pynvml.NVMLError:
+        return [], None
+
+
+def _bytes_read() -> int | None:
+    """Bytes that this process has read from files and connections; None where Linux hides it."""
+    try:
+        lines = Path("/proc/self/io").read_text().splitlines()
+    except OSError:
+        return None
+    return int(dict(line.split(": ") for line in lines)["rchar"])
