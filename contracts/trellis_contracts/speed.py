@@ -75,8 +75,11 @@ class Limit:
 
 
 def steady(rows: Sequence[Speed]) -> Sequence[Speed]:
-    """Leave out the first epoch where there are others: it also builds the steps."""
-    return rows[1:] or rows
+    """Leave out the first epoch where there are others: it also builds the steps. Of short epochs,
+    those alone whose steps were measured, if any.
+    """
+    later = rows[1:] or rows
+    return [row for row in later if row.input is not None] or later
 
 
 def examples_per_second(rows: Sequence[Speed]) -> float:

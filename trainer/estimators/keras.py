@@ -293,8 +293,7 @@ def _compare_replicas(
     """
     digests = spread.gather(np.frombuffer(best + last, np.uint8).astype(np.int32))
     # In milliseconds, because integers can be gathered.
-    seconds = progress.computed
-    computed = spread.gather(np.array([-1 if seconds is None else round(seconds * 1e3)], np.int32))
+    computed = spread.gather(np.array([round(progress.computed * 1e3)], np.int32))
     if (digests != digests[0]).any():
         raise TrainingError("the processes ended with different weights; this is a bug, report it")
     local = spread.local_replicas
@@ -304,7 +303,7 @@ def _compare_replicas(
             examples=sum(progress.examples[index * local : (index + 1) * local]),
             weights_sha256=digest[: len(best)].astype(np.uint8).tobytes().hex(),
             last_weights_sha256=digest[len(best) :].astype(np.uint8).tobytes().hex(),
-            computed=None if computed[index, 0] < 0 else float(computed[index, 0]) / 1e3,
+            computed=float(computed[index, 0]) / 1e3 or None,
         )
         for index, (name, digest) in enumerate(zip(spread.cluster.names, digests, strict=True))
     }

@@ -40,8 +40,9 @@ class Progress:
     step: steps done in all. history: one row per epoch done (metrics.json). sums: (2,) the
     objective's measures over the epoch under way; seconds: its duration so far. examples, steps:
     (replicas,) what each replica did in all. stopped_early: by EarlyStopping. speed: one row per
-    epoch done (trellis_contracts.speed). spent: of the epoch under way this process's seconds
-    of input and of computing; computed: of computing before; None: not measured.
+    epoch done (trellis_contracts.speed). spent: of the epoch under way the steps of this process
+    that were measured, seconds of input, of computing and in all. computed: seconds of computing in
+    all epochs, but for the first, which builds the steps; of the first if there is no other.
     """
 
     replicas: int
@@ -53,8 +54,8 @@ class Progress:
     steps: list[int] = field(default_factory=list)
     stopped_early: bool = False
     speed: list[dict[str, Any]] = field(default_factory=list)
-    spent: tuple[float, float] | None = (0.0, 0.0)
-    computed: float | None = 0.0
+    spent: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    computed: float = 0.0
 
     def __post_init__(self):
         self.examples = self.examples or [0] * self.replicas
@@ -68,27 +69,29 @@ class Progress:
         self.sums = [old + float(new) for old, new in zip(before, sums.figures, strict=True)]
         self.examples = [o + int(new) for o, new in zip(self.examples, sums.examples, strict=True)]
         self.steps = [old + int(new) for old, new in zip(self.steps, sums.steps, strict=True)]
-        if sums.spent is None or self.spent is None:
-            self.spent = self.computed = None
-        else:
-            self.spent = self.spent[0] + sums.spent[0], self.spent[1] + sums.spent[1]
+        if sums.spent is not None:
+            self.spent = [old + float(new) for old, new in zip(self.spent, sums.spent, strict=True)]
 
     def parts(self, processes: int) -> tuple[float, float] | None:
-        """Seconds of the epoch's steps for input and for communication; None: not measured."""
-        if self.spent is None:
+        """Seconds of the epoch's steps for input and for communication, by those that were
+        measured; None: none was.
+        """
+        waited, computed, measured = self.spent
+        if not measured:
             return None
-        waited, computed = self.spent
-        return waited, max(0.0, self.seconds - waited - computed) if processes > 1 else 0.0
+        scale = self.seconds / measured
+        between = max(0.0, measured - waited - computed) if processes > 1 else 0.0
+        return waited * scale, between * scale
 
     def end_epoch(self, row: dict[str, float], speed: Speed) -> None:
         """End the current epoch with its rows of the history and of its speed."""
         self.history.append(row)
         self.sums, self.seconds = [], 0.0
         self.speed.append(speed.to_document())
-        if self.spent is not None and self.computed is not None:
-            self.computed += self.spent[1]
-            self.spent = 0.0, 0.0
-        self.sums, self.seconds = [0.0, 0.0], 0.0
+        if self.spent[2]:
+            earlier = self.computed if len(self.history) > 2 else 0.0
+            self.computed = earlier + self.spent[1] / self.spent[2] * self.seconds
+        self.sums, self.seconds, self.spent = [0.0, 0.0], 0.0, [0.0, 0.0, 0.0]
 
     def finished(self, epochs: int) -> bool:
         """Return whether the training has ended."""

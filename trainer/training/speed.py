@@ -1,11 +1,12 @@
 """Measures where the time of a training goes. trellis_contracts.speed explains the parts.
 
-Within a step, time is read in the graph: TensorFlow runs many steps in one call, and reads the next
-batch while it computes. A step has waited from the end of the step before, or later, until its
-batch was there.
+Within a step, time is read in the graph, in a sample of the calls: TensorFlow runs many steps in
+one, and reads the next batch while it computes. A step has waited from the end of the step before
+until its batch was there.
 """
 
 import contextlib
+import math
 import os
 import resource
 import threading
@@ -19,7 +20,7 @@ import tensorflow as tf
 from trainer.training.distribution import Distribution
 from trellis_contracts.speed import Device, Speed
 
-# NVML's own figures are means of up to a second.
+# NVML's own figures are means of up to a second, too.
 _SAMPLE_SECONDS = 1.0
 
 
@@ -28,21 +29,37 @@ def readable(distribution: Distribution) -> bool:
     return distribution.kind != "tpu"
 
 
-def moment(values: Any) -> tf.Tensor:
-    """Time, float64 seconds, when tensors are there: (nested) parts of a batch in main memory."""
-    with tf.control_dependencies(tf.nest.flatten(values, expand_composites=True)):
-        return tf.timestamp()
+def moment(timed: tf.Tensor | None, after: Any) -> tf.Tensor:
+    """Time, float64 seconds, when (nested) tensors are there; 0 unless `timed`, bool.
+
+    TensorFlow's own operation for the time refuses to run where operations are deterministic.
+    """
+    if timed is None:
+        return tf.constant(0.0, tf.float64)
+    values = tf.nest.flatten(after, expand_composites=True)
+
+    def now() -> tf.Tensor:
+        # A GPU computes later what it was given: its value in main memory has been computed.
+        arrived = [tf.reshape(value, [-1])[:1] for value in values[:1]]
+        return tf.numpy_function(lambda *_: time.monotonic(), arrived, tf.float64)
+
+    with tf.control_dependencies(values), tf.device("CPU:0"):
+        return tf.ensure_shape(tf.cond(timed, now, lambda: tf.constant(0.0, tf.float64)), [])
 
 
-def computed(tensor: tf.Tensor) -> tf.Tensor:
-    """Time, float64 seconds, when a device has computed a tensor."""
-    element = tf.reshape(tensor, [-1])[:1]
-    with tf.device("CPU:0"):
-        # A GPU computes what is queued later: its value, copied to main memory, has been computed.
-        # No optimization removes an assertion, as it would an identity.
-        arrived = tf.raw_ops.Assert(condition=tf.constant(True), data=[element])
-        with tf.control_dependencies([arrived] if arrived is not None else [element]):
-            return tf.timestamp()
+class Samples:
+    """Chooses the calls whose steps read the time: one a second costs less than a thousandth."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def due(self) -> bool:
+        """Return whether the next call reads the time."""
+        now = time.monotonic()
+        if now - self._last < _SAMPLE_SECONDS:
+            return False
+        self._last = now
+        return True
 
 
 class Meter:

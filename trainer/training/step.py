@@ -26,8 +26,8 @@ class StepSums:
 
     figures: of the train split, over the examples. finite: replicas' steps whose loss was a
     number. stop: whether any process was asked to stop. examples, steps: (replicas,) of each
-    replica. spent: seconds for which this process waited for input, and then until it had its own
-    gradients; None where the strategy does not show them.
+    replica. spent: (3,) seconds for which this process waited for input, then until it had its own
+    gradients, and of its steps in all; None where they were not measured.
     """
 
     figures: np.ndarray
@@ -35,7 +35,7 @@ class StepSums:
     stop: bool
     examples: np.ndarray
     steps: np.ndarray
-    spent: tuple[float, float] | None = None
+    spent: np.ndarray | None = None
 
     @classmethod
     def of(cls, sums: np.ndarray, replicas: int) -> "StepSums":
@@ -44,6 +44,7 @@ class StepSums:
         finite, stop, examples, steps, figures = np.split(sums, ends)
         return cls(figures, int(finite[0]), bool(stop[0]), examples.astype(int), steps.astype(int))
     def of(cls, sums: np.ndarray, spent: tuple[float, float] | None = None) -> "StepSums":
+    def of(cls, sums: np.ndarray, spent: np.ndarray | None = None) -> "StepSums":
         """Split the sum of the vectors that steps return."""
         examples, steps = np.split(sums[_FIXED:].astype(int), 2)
         return cls(
@@ -84,11 +85,10 @@ def build(
     state: TrainingState,
     phase: Phase,
     data: Input,
-    timed: bool = False,
-) -> Callable[[tuple, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-    """A function (batch, stop) that makes a replica's step and returns its vector for StepSums, and
-    float64 (2,) the times when it had its gradients and when it had updated the weights; timed: or
-    zeros, where a device cannot tell the time.
+) -> Callable[..., tuple[tf.Tensor, tf.Tensor]]:
+    """A function (batch, stop, timed) that makes a replica's step and returns its vector for
+    StepSums, and float64 (2,) the times when it had its gradients and when it had updated the
+    weights (timed: as of trainer.training.speed.moment).
 
     It runs within a replica of the strategy.
     """
@@ -137,10 +137,10 @@ def build(
 
     def step(batch, stop):
         loss, figures, slopes = (accumulated if h.accumulation > 1 else back)(*batch)
+    def step(batch, stop, timed=None):
         loss, measures, gradients = (accumulated if h.accumulation > 1 else back)(*batch)
-        times = tf.zeros([2], tf.float64)
         # The first variable is the last that has a gradient, and so that is updated.
-        ready = speed.computed(gradients[0]) if timed else None
+        ready = speed.moment(timed, gradients[0])
         if h.clip_norm:
             slopes = clipped(slopes)
         optimizer.apply_gradients(zip(slopes, variables, strict=True))
@@ -150,5 +150,7 @@ def build(
         if timed:
             times = tf.stack([ready, speed.computed(tf.convert_to_tensor(variables[0]))])
         return vector(*measures, tf.math.is_finite(loss), stop, examples * me, me), times
+        sums = vector(*measures, tf.math.is_finite(loss), stop, examples * me, me)
+        return sums, tf.stack([ready, speed.moment(timed, tf.convert_to_tensor(variables[0]))])
 
     return step

@@ -39,6 +39,7 @@ class Synchronous:
         self._state, self._data = state, data
         self._batches = data.train(first_step)
         self._checked = False
+        self._samples = speed.Samples()
         self.per_call = STEPS_PER_CALL
         self.evaluate = evaluation.build(distribution, state, data)
 
@@ -48,36 +49,36 @@ class Synchronous:
         size = step.size(self._distribution.replicas, self._state.learning.figures)
         sums = Sums(strategy, size)
         set_rate = step.rates(self._settings, self._state, phase, self._data)
-        timed = speed.readable(self._distribution)
-        one_step = step.build(
-            self._settings, self._distribution, self._state, phase, self._data, timed
-        )
+        readable = speed.readable(self._distribution)
+        one_step = step.build(self._settings, self._distribution, self._state, phase, self._data)
 
-        def replica_step(batch, stop):
-            sums_of_step, times = one_step(batch, stop)
+        def replica_step(batch, stop, timed):
+            sums_of_step, times = one_step(batch, stop, timed)
             sums.add(sums_of_step)
             return times
 
         @tf.function(autograph=False)
-        def steps(batches, done, count, stop):
+        def steps(batches, done, count, stop, timed):
+            timed = timed if readable else None
+
             def one(number, ended, spent):
                 set_rate(number)
                 batch = next(batches)
-                begun = tf.maximum(speed.moment(batch) if timed else 0.0, ended)
-                replicas = strategy.run(replica_step, args=(batch, stop))
+                begun = tf.maximum(speed.moment(timed, batch), ended)
+                replicas = strategy.run(replica_step, args=(batch, stop, timed))
                 times = tf.stack(strategy.experimental_local_results(replicas))
                 ready, updated = tf.unstack(tf.reduce_max(times, 0))
                 if averages:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
-                return number + 1, updated, spent + tf.stack([begun - ended, ready - begun])
+                parts = tf.stack([begun - ended, ready - begun, updated - ended])
+                return number + 1, updated, spent + parts
 
             sums.clear()
-            begun = tf.timestamp() if timed else tf.constant(0.0, tf.float64)
-            initial = done, begun, tf.zeros([2], tf.float64)
+            initial = done, speed.moment(timed, done), tf.zeros([3], tf.float64)
             spent = tf.while_loop(lambda number, *_: number < done + count, one, initial)[2]
             return sums.read(), spent
 
-        self._steps, self._timed = steps, timed
+        self._steps = steps
 
     def make(self, done: int, count: int, stop: bool) -> step.StepSums:
         """See Steps."""
@@ -87,6 +88,10 @@ class Synchronous:
         sums, spent = self._steps(self._batches, *numbers)
         waited, computed = spent.numpy().tolist()
         return step.StepSums.of(sums.numpy(), (waited, computed) if self._timed else None)
+        timed = speed.readable(self._distribution) and self._samples.due()
+        arguments = tf.constant(done), tf.constant(count), tf.constant(stop), tf.constant(timed)
+        sums, spent = self._steps(self._batches, *arguments)
+        return step.StepSums.of(sums.numpy(), spent.numpy() if timed else None)
 
     def check(self, done: int) -> None:
         """See Steps."""
