@@ -44,6 +44,7 @@ FLAGS = (
     "model_sha256",
     "output",
     "outputs",
+    "profile",
     "seed",
     "strategy",
     "task",
