@@ -1,5 +1,7 @@
 """Learning curves of runs side by side."""
 
+import json
+
 import pytest
 
 from tests.trellis.results.made import a_board, a_contender, a_plan_of, a_training, write_files
@@ -48,6 +50,16 @@ def test_a_run_without_a_record_has_no_curve(run, google, bucket):
     found = load_curves([broken, run("c", {"1": [0.5]})])
     assert found.curves[0] is None
     assert found.curves[1].training == "training/1"
+
+
+def test_what_limited_a_training(run, google, bucket):
+    one = run("a", {"1": [0.5, 0.75]})
+    file = google.buckets / bucket / "digits/runs/a/training/1/metrics.json"
+    row = {"seconds": 4, "examples": 25, "evaluation": 1, "checkpoints": 0, "cpu": 0.5, "memory": 1}
+    rows = [{**row, "epoch": 2, "input": 2.5, "communication": 0}]
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"speed": rows}))
+    curve = load_curves([one]).curves[0]
+    assert (curve.examples, curve.limit.name, curve.limit.share) == (25, "input", 0.625)
 
 
 def test_values_that_are_not_finite_are_left_out(run):

@@ -27,6 +27,7 @@ def test_the_files_values_are_the_defaults(digits):
         "train_epochs": 25,
         "workers": 2,
         "seed": 0,
+        "profile": None,
         "reuse": False,
         "budget": "3 USD",
         "deploy": True,
@@ -38,6 +39,12 @@ def test_the_files_values_are_the_defaults(digits):
 def test_a_run_changes_what_it_says(digits):
     changed = apply(digits, {**conf_of(digits), "trials": 9, "source": "gs://b/m.csv"})
     assert (changed.tune.trials, changed.source.images) == (9, "gs://b/m.csv")
+
+
+def test_a_run_may_be_profiled(digits):
+    assert apply(digits, {**conf_of(digits), "profile": "10-20"}).train.profile == (10, 20)
+    with pytest.raises(FileError, match="profile"):
+        apply(digits, {**conf_of(digits), "profile": "20-10"})
 
 
 def test_a_run_may_accept_changes_of_the_data_that_the_file_refuses(digits):

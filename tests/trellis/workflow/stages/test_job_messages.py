@@ -193,6 +193,18 @@ def test_a_repeat_has_a_seed_and_a_folder_of_its_own(plan, group):
     assert job.display_name == "digits training/1/seeds/7 (trial 4)"
 
 
+def test_only_the_first_training_writes_a_profile(changed, group):
+    plan = changed({("train", "profile"): [10, 20]})
+
+    def arguments(chosen):
+        specs = message_of(CUSTOM, train.job(plan, group, chosen), {}).job_spec.worker_pool_specs
+        return [flags(pool).get("profile") for pool in specs]
+
+    assert set(arguments(CHOSEN)) == {"10-20"}
+    assert set(arguments({**CHOSEN, "rank": 2})) == {None}
+    assert set(arguments({**CHOSEN, "seed": 7})) == {None}
+
+
 def test_a_training_on_one_machine_has_one_pool(changed, group):
     plan = changed({("train", "machines"): {"workers": 1}})
     job = message_of(CUSTOM, train.job(plan, group, CHOSEN), {})
