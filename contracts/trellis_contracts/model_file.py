@@ -36,7 +36,11 @@ from trellis_contracts import model_functions, model_imports
 KINDS = ("image", "table")
 
 FLAGS = (
+    "abstain",
+    "calibrate",
+    "coverage",
     "dataset",
+    "decide",
     "epochs",
     "help",
     "metric",

@@ -70,4 +70,6 @@ def of_split(predictor: Predictor, address: str, dataset: DatasetDescription, sp
         np.concatenate(labels),
         np.concatenate(answers),
         np.concatenate(groups) if groups else None,
+        *(np.concatenate(parts) for parts in (keys, labels, answers)),
+        groups=np.concatenate(groups) if groups else None,
     )
