@@ -36,9 +36,6 @@ class Progress:
 
     step: steps done in all. history: one row per epoch done (metrics.json). sums: of the train
     split's figures over the epoch under way; seconds: its duration so far. examples, steps:
-    (replicas,) what each replica did in all. stopped_early: by EarlyStopping.
-    step: steps done in all. history: one row per epoch done (metrics.json). sums: (2,) the
-    objective's measures over the epoch under way; seconds: its duration so far. examples, steps:
     (replicas,) what each replica did in all. stopped_early: by EarlyStopping. speed: one row per
     epoch done (trellis_contracts.speed). spent: of the epoch under way the steps of this process
     that were measured, seconds of input, of computing and in all. computed: seconds of computing in
@@ -86,12 +83,11 @@ class Progress:
     def end_epoch(self, row: dict[str, float], speed: Speed) -> None:
         """End the current epoch with its rows of the history and of its speed."""
         self.history.append(row)
-        self.sums, self.seconds = [], 0.0
         self.speed.append(speed.to_document())
         if self.spent[2]:
             earlier = self.computed if len(self.history) > 2 else 0.0
             self.computed = earlier + self.spent[1] / self.spent[2] * self.seconds
-        self.sums, self.seconds, self.spent = [0.0, 0.0], 0.0, [0.0, 0.0, 0.0]
+        self.sums, self.seconds, self.spent = [], 0.0, [0.0, 0.0, 0.0]
 
     def finished(self, epochs: int) -> bool:
         """Return whether the training has ended."""
@@ -176,19 +172,6 @@ def fit(
                     save()
                 saved = time.monotonic()
         with state.in_use():
-            validation = steps.evaluate()
-            if not math.isfinite(validation["loss"]):
-                distribution.barrier()
-                hint = "look at the examples of the validation split"
-                raise _diverged(settings, progress.step, epoch + 1, state, hint)
-            row = {
-                **state.learning.means(progress.sums, data.steps_per_epoch * data.global_batch),
-                **{f"val_{name}": value for name, value in validation.items()},
-                "learning_rate": float(state.optimizer.learning_rate.numpy()),
-                "seconds": round(progress.seconds + time.monotonic() - begun, 3),
-            }
-            progress.end_epoch({"epoch": epoch + 1, **row})
-            callbacks.on_epoch_end(epoch, row)
             row, speed = _evaluated(settings, distribution, state, data, steps, progress, meter)
             progress.end_epoch({"epoch": epoch + 1, **row}, speed)
             callbacks.on_epoch_end(epoch, row | speed.figures())
@@ -218,7 +201,7 @@ def _evaluated(
         hint = "look at the examples of the validation split"
         raise _diverged(settings, progress.step, epoch, state, hint)
     row = {
-        **state.objective.means(progress.sums, examples),
+        **state.learning.means(progress.sums, examples),
         **{f"val_{name}": value for name, value in validation.items()},
         "learning_rate": float(state.optimizer.learning_rate.numpy()),
         "seconds": round(progress.seconds + seconds, 3),

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from trainer.training import TrainingError, gradients, phases, schedule
-from trainer.training import phases, schedule, speed
+from trainer.training import TrainingError, gradients, phases, schedule, speed
 from trainer.training.distribution import Distribution
 from trainer.training.input_pipeline import Input
 from trainer.training.phases import Phase
@@ -38,23 +37,12 @@ class StepSums:
     spent: np.ndarray | None = None
 
     @classmethod
-    def of(cls, sums: np.ndarray, replicas: int) -> "StepSums":
+    def of(cls, sums: np.ndarray, replicas: int, spent: np.ndarray | None = None) -> "StepSums":
         """Split the sum of the vectors that steps return."""
         ends = [1, _SHARED, _SHARED + replicas, _SHARED + _OF_REPLICA * replicas]
         finite, stop, examples, steps, figures = np.split(sums, ends)
-        return cls(figures, int(finite[0]), bool(stop[0]), examples.astype(int), steps.astype(int))
-    def of(cls, sums: np.ndarray, spent: tuple[float, float] | None = None) -> "StepSums":
-    def of(cls, sums: np.ndarray, spent: np.ndarray | None = None) -> "StepSums":
-        """Split the sum of the vectors that steps return."""
-        examples, steps = np.split(sums[_FIXED:].astype(int), 2)
-        return cls(
-            sums[_MEASURES],
-            int(sums[_FINITE]),
-            bool(sums[_STOP]),
-            examples,
-            steps,
-            spent,
-        )
+        counts = examples.astype(int), steps.astype(int)
+        return cls(figures, int(finite[0]), bool(stop[0]), *counts, spent)
 
 
 def size(replicas: int, figures: int) -> int:
@@ -80,11 +68,7 @@ def rates(
 
 
 def build(
-    settings: Settings,
-    distribution: Distribution,
-    state: TrainingState,
-    phase: Phase,
-    data: Input,
+    settings: Settings, distribution: Distribution, state: TrainingState, phase: Phase, data: Input
 ) -> Callable[..., tuple[tf.Tensor, tf.Tensor]]:
     """A function (batch, stop, timed) that makes a replica's step and returns its vector for
     StepSums, and float64 (2,) the times when it had its gradients and when it had updated the
@@ -135,22 +119,16 @@ def build(
         total, _ = tf.clip_by_global_norm(total, optimizer.scale_loss(h.clip_norm))
         return [gradient / replicas for gradient in total]
 
-    def step(batch, stop):
-        loss, figures, slopes = (accumulated if h.accumulation > 1 else back)(*batch)
     def step(batch, stop, timed=None):
-        loss, measures, gradients = (accumulated if h.accumulation > 1 else back)(*batch)
+        loss, figures, slopes = (accumulated if h.accumulation > 1 else back)(*batch)
         # The first variable is the last that has a gradient, and so that is updated.
-        ready = speed.moment(timed, gradients[0])
+        ready = speed.moment(timed, slopes[0])
         if h.clip_norm:
             slopes = clipped(slopes)
         optimizer.apply_gradients(zip(slopes, variables, strict=True))
         me = tf.one_hot(tf.distribute.get_replica_context().replica_id_in_sync_group, replicas)
         examples = tf.cast(tf.shape(batch[-1])[0], tf.float32)
-        return vector(tf.math.is_finite(loss), stop, examples * me, me, *figures)
-        if timed:
-            times = tf.stack([ready, speed.computed(tf.convert_to_tensor(variables[0]))])
-        return vector(*measures, tf.math.is_finite(loss), stop, examples * me, me), times
-        sums = vector(*measures, tf.math.is_finite(loss), stop, examples * me, me)
+        sums = vector(tf.math.is_finite(loss), stop, examples * me, me, *figures)
         return sums, tf.stack([ready, speed.moment(timed, tf.convert_to_tensor(variables[0]))])
 
     return step

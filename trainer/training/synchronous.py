@@ -82,16 +82,11 @@ class Synchronous:
 
     def make(self, done: int, count: int, stop: bool) -> step.StepSums:
         """See Steps."""
-        numbers = tf.constant(done), tf.constant(count), tf.constant(stop)
-        sums = self._steps(self._batches, *numbers).numpy()
-        return step.StepSums.of(sums, self._distribution.replicas)
-        sums, spent = self._steps(self._batches, *numbers)
-        waited, computed = spent.numpy().tolist()
-        return step.StepSums.of(sums.numpy(), (waited, computed) if self._timed else None)
         timed = speed.readable(self._distribution) and self._samples.due()
         arguments = tf.constant(done), tf.constant(count), tf.constant(stop), tf.constant(timed)
         sums, spent = self._steps(self._batches, *arguments)
-        return step.StepSums.of(sums.numpy(), spent.numpy() if timed else None)
+        replicas = self._distribution.replicas
+        return step.StepSums.of(sums.numpy(), replicas, spent.numpy() if timed else None)
 
     def check(self, done: int) -> None:
         """See Steps."""
