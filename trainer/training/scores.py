@@ -70,9 +70,4 @@ def of_split(predictor: Predictor, address: str, dataset: DatasetDescription, sp
         np.concatenate(labels),
         np.concatenate(answers),
         np.concatenate(groups) if groups else None,
-        *(np.concatenate(parts) for parts in (keys, labels, answers)),
-        groups=np.concatenate(groups) if groups else None,
     )
-    of_groups = np.concatenate(groups) if groups else None
-    parts = np.concatenate(keys), np.concatenate(labels), np.concatenate(answers)
-    return Scores(dataset, *parts, of_groups)
