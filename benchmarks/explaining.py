@@ -24,6 +24,7 @@ from testbed.tables import png, write_table
 from testbed.trainings import write_dataset
 from trainer import dataset_description, models
 from trainer.serving.images import EncodedImage
+from trainer.serving.limits import MAX_EXPLAINED_VALUES
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.serving.rows import Row
@@ -112,5 +113,5 @@ if __name__ == "__main__":
                 explainer.explain(example, 0, how)
                 done += 1
             work = explainer.work(example, how)
-            at_limit = math.floor(explainer.limit / work)
+            at_limit = math.floor(MAX_EXPLAINED_VALUES / work)
             print(f"{title:40} {spent * at_limit / done:>8.1f} s   {at_limit}", flush=True)

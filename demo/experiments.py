@@ -41,9 +41,6 @@ USUAL = ("digits", "breast-cancer")
 
 EXPERIMENTS = ROOT / "dags" / "experiments"
 
-# Fields of an instance that is an image alone.
-_IMAGE = {"image_bytes", "image_uri"}
-
 
 def known() -> list[str]:
     """The experiments that can be run: the demo's, and those whose files lie beside them."""
@@ -90,16 +87,7 @@ class FinishedRun:
         """
         if challenger := self._read("leaderboard", "challenger.json"):
             region, endpoint = platform()["region"], served["endpoint"]
-            examples = challenger["examples"]
-            explained = self._has_explanations(challenger["contender"], examples)
-            serving.show_how_to_ask(self.name, region, endpoint, examples, explained=explained)
-
-    def _has_explanations(self, contender: str, examples: list[dict]) -> bool:
-        """All but a file's own predictor of images alone: docs/how-to/any-library.md."""
-        model = (self._read(contender, "metrics.json") or {}).get("model")
-        files = (self._read("plan.json") or {}).get("model_files", {})
-        own = model in files and files[model]["declaration"].get("estimator")
-        return not own or any({*one["instance"]} - _IMAGE for one in examples)
+            serving.show_how_to_ask(self.name, region, endpoint, challenger["examples"])
 
     def _read(self, *path: str) -> dict | None:
         """A document of the run; None if the run did not write it."""

@@ -83,11 +83,9 @@ def show_endpoint(served: dict) -> None:
         say("              serves nothing")
 
 
-def show_how_to_ask(
-    name: str, region: str, endpoint: str, examples: Sequence[dict], *, explained: bool
-) -> None:
+def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[dict]) -> None:
     """A `curl` line and a Python snippet that send real test examples to the endpoint, and a `curl`
-    line that asks for an explanation. explained: whether the model has explanations.
+    line that asks for an explanation.
 
     All can be pasted into a shell unchanged.
     """
@@ -102,8 +100,6 @@ def show_how_to_ask(
     say(f". {_near(ENVIRONMENT_FILE, dot=True)}")
     say(_CURL.format_map(values))
     say(_PYTHON.format_map(values))
-    if not explained:
-        return
     explain = {"instances": instances[:1], "parameters": {"explain": {}}}
     say()
     say("Ask why the first one is predicted as it is (docs/how-to/serve.md, Get explanations):")

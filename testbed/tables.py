@@ -92,7 +92,7 @@ def write_table(
         counts[split] = Counts(first - begin, named)
     in_train = _statistics([labels[row] for row in rows]) if regression else None
     named = tuple(
-        dataclasses.replace(feature, name=(names or {}).get(feature.table_column, feature.name))
+        dataclasses.replace(feature, name=(names or {}).get(feature.column, feature.name))
         for feature in features
     )
     description = DatasetDescription(

@@ -147,11 +147,11 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
 def _importance(
     run: Run, selected: str | None, split: HeldOutSplit, primary: Metric
 ) -> Importance | None:
-    """Measure the importance of the selected training's features; None for a single image, or if it
-    cannot be measured.
+    """Measure the importance of the selected training's features; None for a single feature, which
+    is all that there is, or if it cannot be measured.
     """
     contender = next((c for c in run.contenders if c.name == selected), None)
-    if contender is None or run.dataset.single_image:
+    if contender is None or len(run.dataset.features) == 1:
         return None
     try:
         return importance.measure(run, contender, split, primary)

@@ -7,21 +7,19 @@ AIP_HEALTH_ROUTE, AIP_PREDICT_ROUTE), and no flag is needed. By hand:
   python -m trainer.serve --model ./model --port 0                 on any free port
 
   curl localhost:8080/health                                       200 once the model is ready
-  echo '{"instances": [{"image_bytes": {"b64": "'$(base64 -w0 seven.png)'"}}]}' |
+  echo '{"instances": [{"image": {"b64": "'$(base64 -w0 seven.png)'"}}]}' |
     curl localhost:8080/predict --data-binary @-
 
-Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. For a model of images,
-           an instance is one of
-             {"image_bytes": {"b64": "..."}}     the image file in base64
-             {"image_uri": "gs://..."}           readable by the server's service account, below
-                                                 one of --image-uri
-           JPEG, PNG, BMP, GIF, WEBP or TIFF up to 33.6 megapixels. For a model of rows, it is
+Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. An instance is
              {"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
               "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}
            the raw value of every feature's column, null if it is not known; a number may be a
-           string, "17.9", as BigQuery writes NUMERIC in JSON. A column of images has
-             {"photo": {"b64": "..."}, ...} or {"photo": "gs://...", ...}
-           which is never null
+           string, "17.9", as BigQuery writes NUMERIC in JSON. A column of images, of a manifest's
+           `image`, has one of
+             {"image": {"b64": "..."}}           the image file in base64
+             {"image": "gs://..."}               readable by the server's service account, below
+                                                 one of --image-uri
+           JPEG, PNG, BMP, GIF, WEBP or TIFF up to 33.6 megapixels, never null
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    for a regression, in the label's unit
@@ -35,7 +33,7 @@ Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
            trainer/serving/explanations.py the answer
 
 Errors     {"error": {"code", "status", "message", "details"}}; `details` names each wrong field
-  400, 413   the request is wrong, for example instances[3].image_bytes.b64; none of it is answered
+  400, 413   the request is wrong, for example instances[3].image.b64; none of it is answered
   429, 503   too many requests, or the model is still loading: retry after Retry-After seconds
   500        an error of the server; see its log
 

@@ -38,7 +38,7 @@ def image_model(folder):
     images = random.integers(0, 256, (50, 32, 32, 3)).astype(np.uint8)
     address = write_dataset(folder / "d", images, np.arange(50) % 10, files=FILES, encoding="png")
     _, png = cv2.imencode(".png", images[0])
-    instance = {"image_bytes": {"b64": base64.b64encode(png.tobytes()).decode()}}
+    instance = {"image": {"b64": base64.b64encode(png.tobytes()).decode()}}
     return _export("convolutional", address, folder), instance
 
 
@@ -59,9 +59,8 @@ def _export(name, address, folder):
 def bare(folder, instance):
     """A function that calls the signature, with inputs that are tensors already."""
     signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
-    if "image_bytes" in instance:
-        data = base64.b64decode(instance["image_bytes"]["b64"])
-        inputs = {"image_bytes": tf.constant([data])}
+    if "image" in instance:
+        inputs = {"image": tf.constant([base64.b64decode(instance["image"]["b64"])])}
     else:
         _, specs = signature.structured_input_signature
         inputs = {name: tf.zeros([1], spec.dtype) for name, spec in specs.items()}

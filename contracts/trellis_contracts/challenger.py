@@ -12,8 +12,7 @@ reads it.
                                                       "abstained", "set" or "interval", if the
                                                       model has it (trainer.postprocessing)
      "images": ["photo"],                             fields of an instance that hold an image, as
-                                                      a file or by its address; absent:
-                                                      ["image_uri"]
+                                                      a file or by its address
      "threshold": {"class": "1", "above": 0.23},      only if it labels by one
      "abstain_below": 0.1, "set_above": 0.07,         only if it hands examples back, or tells sets
      "hyperparameters": {"learning_rate": 0.001, ...},
@@ -28,9 +27,6 @@ from typing import Any, ClassVar
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.files import File, Part, optional
 from trellis_contracts.hyperparameter_field import Value
-
-IMAGE_URI = "image_uri"
-"""Field that names the image of an instance which is nothing else."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class Challenger(File):
     set_above: float | None = optional()
     hyperparameters: Mapping[str, Value]
     provenance: Provenance
-    images: tuple[str, ...] = optional((IMAGE_URI,))
+    images: tuple[str, ...] = optional(())
 
     @property
     def edges(self) -> Edges:

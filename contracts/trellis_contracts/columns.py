@@ -83,10 +83,8 @@ class TableFeature:
         of = "" if self.column == self.name else f" (column {self.column})"
         return f"feature {self.name!r}{of}"
 
-    def described(self, alone: bool = False) -> Feature:
-        """An image feature as dataset.json describes it. alone: the only feature of a manifest's
-        records. Raises TypeError for another kind.
-        """
+    def described(self) -> Feature:
+        """An image feature as dataset.json describes it. Raises TypeError for another kind."""
         if self.image is None:
             raise TypeError(f"{self.title} is {self.kind}, not an image")
         form = self.image
@@ -96,7 +94,7 @@ class TableFeature:
             dtype="uint8" if form.scale is None else "uint16",
             encoding=form.encoding,
             shape=(*form.size, form.channels),
-            column=None if alone else self.column,
+            column=self.column,
             resize=form.resize,
             scale=form.scale,
         )
@@ -145,7 +143,7 @@ class Columns:
 
     def images(self) -> dict[TableFeature, Feature]:
         """The images, and how dataset.json describes them."""
-        return {feature: feature.described(self.of_manifest) for feature in self.of(IMAGE)}
+        return {feature: feature.described() for feature in self.of(IMAGE)}
 
     @property
     def of_manifest(self) -> bool:

@@ -20,7 +20,7 @@ dataset_features.py describes the records. dataset.json, schema 2 (the values ar
                   "train": [0, 80], "validation": [80, 90], "test": [90, 100]},       half-open
                  {"rule": "FARM_FINGERPRINT(group) mod 100", "by": "patient_id", ...}     of groups
      "features": [{"name": "image", "kind": "image", "dtype": "uint8", "encoding": "png",
-                   "shape": [8, 8, 1],                               height, width, channels
+                   "shape": [8, 8, 1], "column": "image",            height, width, channels
                    "resize": "stretch",                              or letterbox, crop
                    "scale": "range:200,3900",                        absent: 8 bits; then uint16
                    "rule": 2}],                                      IMAGE_RULE
@@ -166,14 +166,6 @@ class DatasetDescription:
     label: Label = field(default_factory=Label)
     task: str | None = None
     weight: Weight | None = None
-
-    @property
-    def single_image(self) -> bool:
-        """True of a manifest's examples: an image each, which requests name as `image_bytes` or
-        `image_uri`.
-        """
-        only = self.features[0]
-        return only.kind == IMAGE and only.column is None
 
     @property
     def inputs(self) -> frozenset[str]:

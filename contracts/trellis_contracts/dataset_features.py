@@ -1,21 +1,9 @@
 """Features of a dataset: their kinds, their statistics, and how a record holds them.
 
-Each record is a tf.train.Example. A record of images has the features
+Each record is a tf.train.Example with the features
 
-    key    bytes, 1 value     unique name of the example, UTF-8 (for an image: its object name)
-    image  bytes, 1 value     encoded image: of the train split as `features[0]` says, else PNG, so
-                              that what scores a model is to the bit what its server sees; with a
-                              scale, PNG of 16 bits per channel
-    label  int64, 1 value     index into `classes`, or a set of them (trainer.label_sets);
-                              regression: float32, 1 value
-    uri    bytes, 1 value     of the test split: address of the file that the image was made of
-    crc32c int64, 1 value     of the test split: checksum of that file
-    group  int64, 1 value     of the test split, if groups decide the split: FARM_FINGERPRINT of
-                              the image's group
-
-and a record of a table's rows
-
-    key          bytes, 1 value
+    key          bytes, 1 value       unique name of the example, UTF-8 (of a manifest: the image's
+                                      object name)
     numeric      float32, n values    numeric and boolean features, each at its `index`; a boolean
                                       is 0 or 1, NULL (and NaN) is NaN
     categorical  int64, c values      0: NULL, 1: a term that is not in the feature's vocabulary,
@@ -24,9 +12,15 @@ and a record of a table's rows
     sequence/COLUMN  float32, any number of values (none for NULL): one per sequence feature; an
                                       element NaN is stored as NaN
     text/COLUMN  bytes, 1 value       UTF-8, one per text feature; NULL is the empty text
-    image/COLUMN bytes, 1 value       encoded image, one per image feature, as `image` above
-    uri/COLUMN, crc32c/COLUMN         of the test split, as above, one per image feature
-    label        int64, 1 value: index into `classes`; regression: float32, 1 value
+    image/COLUMN bytes, 1 value       encoded image, one per image feature: of the train split as
+                                      the feature says, else PNG, so that what scores a model is to
+                                      the bit what its server sees; with a scale, PNG of 16 bits per
+                                      channel. Of the column `image`: image
+    uri/COLUMN   bytes, 1 value       of the test split, one per image feature: address of the file
+                                      that the image was made of. Of the column `image`: uri
+    crc32c/COLUMN  int64, 1 value     likewise: checksum of that file
+    label        int64, 1 value       index into `classes`, or a set of them (trainer.label_sets);
+                                      regression: float32, 1 value
     weight       float32, 1 value    if rows have weights: as in the source, 0 or more
     group        int64, 1 value    of the test split, if groups decide the split: FARM_FINGERPRINT
                                    of the example's group
@@ -34,9 +28,9 @@ and a record of a table's rows
 A vector without values is absent.
 
 Of a feature: name as in the researcher's file (any text); column, a plain identifier, its name in
-the snapshot table and in `sequence/COLUMN`, `text/COLUMN` or `image/COLUMN`; dtype that of the
-record; index its place in the record's vector. An image has no statistics. Every statistic and
-vocabulary is of the train split alone:
+the snapshot table and in `sequence/COLUMN`, `text/COLUMN` or `image/COLUMN`, the name where it is
+left out; dtype that of the record; index its place in the record's vector. An image has no
+statistics. Every statistic and vocabulary is of the train split alone:
 
     count       values that are there; of a sequence feature, elements of all sequences together
     missing     NULL or NaN in their place
@@ -54,7 +48,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, cast, get_args
 
-# Kinds of features. An image without a column is the only feature of its dataset: a manifest's.
+# Kinds of features; a manifest's one column has the name of its kind.
 IMAGE = "image"
 # Kinds of values of a table, and the vectors of the record that hold them; a sequence and a text
 # have one of their own.
@@ -145,12 +139,16 @@ class Feature:
     dtype: str
     encoding: str | None = None
     shape: tuple[int | None, ...] = ()
-    column: str | None = None
+    column: str = ""
     index: int | None = None
     vocabulary: tuple[str, ...] | None = None
     statistics: Statistics | TermStatistics | None = None
     resize: Resize | None = None
     scale: str | None = None
+
+    def __post_init__(self):
+        if not self.column:
+            object.__setattr__(self, "column", self.name)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -172,11 +170,6 @@ class Feature:
     def encoding_of(self, split: str) -> str:
         """Encoding of a split's images: png or jpeg."""
         return _present(self.encoding, self, "encoding") if split == "train" else "png"
-
-    @property
-    def table_column(self) -> str:
-        """Column of a table's feature."""
-        return _present(self.column, self, "column")
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -204,14 +197,15 @@ class Feature:
 
     @property
     def record_name(self) -> str:
-        """The feature of the record that holds this one: itself, a vector, or one of its own."""
-        if self.kind in (SEQUENCE, TEXT) or (self.kind == IMAGE and self.column):
-            return f"{self.kind}/{self.table_column}"
-        return next((name for name, kinds in VECTORS.items() if self.kind in kinds), self.name)
+        """The feature of the record that holds this one: a vector, or one of its own."""
+        if self.kind == IMAGE:
+            return self.beside(IMAGE)
+        vector = next((name for name, kinds in VECTORS.items() if self.kind in kinds), None)
+        return vector or f"{self.kind}/{self.column}"
 
     def beside(self, what: str) -> str:
-        """The feature of the record that holds the `uri` or `crc32c` of this image."""
-        return f"{what}/{self.column}" if self.column else what
+        """The feature of the record that holds this image, its `uri` or its `crc32c`."""
+        return what if self.column == IMAGE else f"{what}/{self.column}"
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def _independent(one: Statistics, two: Statistics, rows: tuple[int, int]) -> tup
 
 
 def _features(dataset: DatasetDescription) -> dict[str, Feature]:
-    return {feature.name: feature for feature in dataset.features if feature.column is not None}
+    return {feature.name: feature for feature in dataset.features}
 
 
 def _rows(dataset: DatasetDescription) -> int:

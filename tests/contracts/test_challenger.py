@@ -23,9 +23,9 @@ def challenger(**images):
 @pytest.mark.parametrize(
     ("images", "instance", "addresses"),
     [
-        ({}, {"image_uri": "gs://b/1.png"}, ["gs://b/1.png"]),
-        ({}, {"image_bytes": FILE}, []),
-        ({"images": []}, {"image_uri": "gs://b/a term"}, []),
+        ({"images": ["image"]}, {"image": "gs://b/1.png"}, ["gs://b/1.png"]),
+        ({"images": ["image"]}, {"image": FILE}, []),
+        ({}, {"image": "gs://b/a term"}, []),
         ({"images": ["photo"]}, {"photo": FILE, "site": "gs://b/a term"}, []),
         ({"images": ["photo", "scan"]}, {"photo": "gs://b/1", "scan": FILE}, ["gs://b/1"]),
         ({"images": ["photo", "scan"]}, {"photo": "gs://b/1", "scan": "gs://c/2"},
@@ -39,4 +39,3 @@ def test_addresses_are_those_of_the_columns_of_images(images, instance, addresse
 def test_what_is_not_the_default_is_in_the_file():
     assert "images" not in challenger().to_document()
     assert challenger(images=["photo"]).to_document()["images"] == ["photo"]
-    assert challenger(images=[]).to_document()["images"] == []

@@ -1,7 +1,6 @@
 """Experiments that the demo runs."""
 
 import io
-import json
 import re
 
 import pytest
@@ -36,25 +35,3 @@ def test_no_figure_of_the_leaderboard_is_cut_on_a_narrow_screen(width, name):
     figures = re.findall(r"0\.\d{4}", text)
     assert set(figures) == {f"{one['value']:.4f}" for one in values.values()} | {"0.5000"}
     assert (text.count("chance") == 1) == (width == 400)
-
-
-@pytest.mark.parametrize(
-    ("model", "instance", "explained"),
-    [
-        ("net.py", {"image_bytes": {"b64": ""}}, False),
-        ("net.py", {"image_uri": "gs://b/1.png"}, False),
-        ("net.py", {"age": 3.0, "photo": {"b64": ""}}, True),
-        ("keras.py", {"image_bytes": {"b64": ""}}, True),
-        ("dense", {"image_bytes": {"b64": ""}}, True),
-    ],
-)
-def test_no_explanation_is_offered_that_the_server_would_refuse(
-    tmp_path, model, instance, explained
-):
-    files = {"net.py": {"estimator": True}, "keras.py": {"estimator": False}}
-    plan = {"model_files": {name: {"declaration": one} for name, one in files.items()}}
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    (tmp_path / "training/1").mkdir(parents=True)
-    (tmp_path / "training/1/metrics.json").write_text(json.dumps({"model": model}))
-    run = experiments.FinishedRun("a", True, tmp_path, "")
-    assert run._has_explanations("training/1", [{"instance": instance}]) is explained

@@ -47,7 +47,7 @@ def ask(client, endpoint, instances):
 
 def batch(model, files, uri, buckets):
     """Predict by a batch prediction job that gets addresses."""
-    lines = "".join(json.dumps({"image_uri": address}) + "\n" for address in files)
+    lines = "".join(json.dumps({"image": address}) + "\n" for address in files)
     (buckets / uri.removeprefix("gs://") / "instances.jsonl").write_text(lines)
     jobs = api.JobServiceClient(client_options=asking.WHERE)
     job = {
@@ -79,7 +79,7 @@ def batch(model, files, uri, buckets):
     answers = {}
     for path in folder.glob("prediction.results-*"):
         for line in map(json.loads, path.read_text().splitlines()):
-            answers[line["instance"]["image_uri"]] = line["prediction"]["probabilities"]
+            answers[line["instance"]["image"]] = line["prediction"]["probabilities"]
     return answers
 
 
@@ -94,8 +94,8 @@ def main(buckets, uri):
         address: base64.b64encode((buckets / address.removeprefix("gs://")).read_bytes()).decode()
         for address in files
     }
-    as_bytes = {address: {"image_bytes": {"b64": b64}} for address, b64 in data.items()}
-    as_addresses = {address: {"image_uri": address} for address in files}
+    as_bytes = {address: {"image": {"b64": b64}} for address, b64 in data.items()}
+    as_addresses = {address: {"image": address} for address in files}
     found = {
         "bytes": ask(client, endpoint, as_bytes),
         "addresses": ask(client, endpoint, as_addresses),

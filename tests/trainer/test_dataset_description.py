@@ -123,8 +123,11 @@ def test_a_tables_document_has_what_applies_and_no_more():
 
 
 def test_a_dataset_tells_images_from_tables_and_classes_from_values():
-    assert (some_description().single_image, some_description().is_regression) == (True, False)
-    assert (some_table().single_image, some_table().is_regression) == (False, True)
+    assert (some_description().inputs == {"image"}, some_description().is_regression) == (
+        True,
+        False,
+    )
+    assert (some_table().inputs == {"image"}, some_table().is_regression) == (False, True)
 
 
 def test_features_are_found_in_the_record():

@@ -113,7 +113,7 @@ def test_every_row_arrives_as_it_was_in_the_split_of_its_key(exported):
 
 def test_the_description_has_the_statistics_of_the_train_split(exported):
     description = dataset_description.load(str(exported))
-    assert not description.single_image
+    assert description.inputs == {"table"}
     assert description.task == "binary_classification"
     assert description.classes == ("benign", "malignant")
     assert [(f.name, f.index, f.dtype, f.shape) for f in description.features] == [

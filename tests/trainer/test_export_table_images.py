@@ -75,7 +75,7 @@ def test_a_record_holds_the_image_beside_the_columns(tmp_path, buckets):
         ("age", "numeric", "age", ()),
         ("photo", "image", "photo", (6, 5, 3)),
     ]
-    assert not dataset.single_image
+    assert dataset.inputs == {"image", "table"}
     assert dataset.inputs == {"image", "table"}
     seen = 0
     for split in SPLITS:

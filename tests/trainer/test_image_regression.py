@@ -72,7 +72,7 @@ def numbers_of(folder):
 
 def test_the_dataset_says_what_the_numbers_are(trained):
     dataset = trained.dataset
-    assert (dataset.single_image, dataset.task, dataset.classes) == (True, "regression", ())
+    assert (dataset.inputs, dataset.task, dataset.classes) == ({"image"}, "regression", ())
     assert sum(dataset.examples(split) for split in dataset.files) == PICTURES
     statistics = dataset.label.number_statistics
     assert statistics.count == dataset.examples("train")
@@ -130,7 +130,7 @@ def test_a_server_gives_the_predictions_that_the_comparison_scored(compared, tra
     assert len(examples) == 8
     model = Model.load(trained.output / "model")
     for example in examples:
-        data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
+        data = base64.b64decode(example["instance"]["image"]["b64"])
         (served,) = model.predict([seen(model, data)])
         assert served["value"] == pytest.approx(example["prediction"]["value"], abs=1e-4)
 

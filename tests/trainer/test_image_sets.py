@@ -159,7 +159,7 @@ def test_a_server_gives_the_predictions_that_the_comparison_scored(compared, tra
     assert len(examples) == 8
     model = Model.load(trained.output / "model")
     for example in examples:
-        data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
+        data = base64.b64decode(example["instance"]["image"]["b64"])
         (served,) = model.predict([seen(model, data)])
         assert served["labels"] == example["prediction"]["labels"]
         expected = example["prediction"]["probabilities"]

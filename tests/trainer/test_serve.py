@@ -89,7 +89,7 @@ def test_help_teaches_without_tensorflow():
     done = subprocess.run(
         [sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True
     )
-    assert '{"image_uri": "gs://..."}' in done.stdout
+    assert '{"image": "gs://..."}' in done.stdout
     assert "AIP_STORAGE_URI" in done.stdout
 
 

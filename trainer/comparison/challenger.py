@@ -25,7 +25,7 @@ from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
 from trellis_contracts import layout
-from trellis_contracts.challenger import IMAGE_URI, Challenger, Example, Provenance
+from trellis_contracts.challenger import Challenger, Example, Provenance
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.decision import NamedThreshold
@@ -93,8 +93,6 @@ def _examples(run: Run, contender: Contender, count: int, largest: int) -> list[
 
 def _image_fields(dataset: DatasetDescription) -> tuple[str, ...]:
     """The fields of an instance that may name an image by its address."""
-    if dataset.single_image:
-        return (IMAGE_URI,)
     return tuple(feature.name for feature in dataset.features if feature.kind == IMAGE)
 
 
@@ -103,13 +101,12 @@ def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, An
     file is gone, or the server would refuse it.
     """
     dataset = run.dataset
-    alone = dataset.single_image
-    rows: Mapping[str, Mapping[str, Any]] = {} if alone else _rows(run, keys)
+    rows: Mapping[str, Mapping[str, Any]] = {} if dataset.inputs == {IMAGE} else _rows(run, keys)
     images: Mapping[str, Mapping[str, HeldOutImage]] = {}
     if IMAGE in dataset.inputs:
         found = originals.of_test_split(run.dataset_uri, dataset, keys)
         images = {example.key: example.images for example in found}
-    carrier = _Carrier(largest, alone)
+    carrier = _Carrier(largest)
     instances: dict[str, Any] = {}
     lacking = []
     for number, key in enumerate(sorted(keys)):
@@ -144,13 +141,10 @@ class _LackingError(RowsError):
 
 
 class _Carrier:
-    """Makes instances that requests of `largest` bytes can carry. alone: an instance is nothing but
-    an image.
-    """
+    """Makes instances that requests of `largest` bytes can carry."""
 
-    def __init__(self, largest: int, alone: bool):
+    def __init__(self, largest: int):
         self._largest = largest
-        self._alone = alone
         self._carried = 0
 
     def instance(
@@ -177,10 +171,7 @@ class _Carrier:
                 raise _LackingError(reason)
         if (size := len(json.dumps(made))) > self._largest:
             raise _LackingError(f"{size / 1e6:.1f} MB are too many for a request")
-        if not self._alone:
-            return made
-        (found,) = made.values()
-        return {IMAGE_URI if isinstance(found, str) else "image_bytes": found}
+        return made
 
 
 def _original(image: HeldOutImage) -> bytes:

@@ -4,8 +4,7 @@ The values of one feature change places among the test rows, which leaves their 
 was and breaks their relation to a row; how much worse the model then scores, by the metric of the
 ranking, is the feature's importance (Breiman, Machine Learning 45, 2001; scikit-learn's
 permutation_importance). The rows go through the served model as a request's do, so that a
-feature is a column, whatever becomes of it in the model, also one of images. Of images alone there
-is none: a pixel is no feature.
+feature is a column, whatever becomes of it in the model, also one of images.
 
 Its limit: features with the same information stand in for each other, and may all appear to be
 of little use. It is about this model, not about the data.
@@ -50,7 +49,6 @@ from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import Model, ModelError, is_model
 from trainer.serving.rows import Row
-from trainer.serving.single_image import SingleImageReader
 from trainer.storage import StorageError
 from trellis_contracts import layout
 from trellis_contracts.leaderboard import Estimate, FeatureImportance, Importance
@@ -99,7 +97,7 @@ def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric)
             return SetOutcome(labels, answers["probabilities"][:, order], groups)
         return Outcome(labels, answers["probabilities"][:, order], groups, threshold)
 
-    names = {feature.table_column: feature.name for feature in run.dataset.features}
+    names = {feature.column: feature.name for feature in run.dataset.features}
     inputs = {names[field.column]: field.input for field in model.rows.fields}
     places = decimals(metric, labels)
     found = estimates(columns, inputs, outcome, metric, places)
@@ -165,19 +163,16 @@ def _load(uri: str) -> Model:
         folder = storage.local_path(uri)
         if not is_model(folder):
             raise ImportanceError(f"there is no model at {uri}")
-        model = Model.load(folder)
+        return Model.load(folder)
     except (ModelError, StorageError) as error:
         raise ImportanceError(f"{uri} cannot be read: {error}") from error
-    if isinstance(model.rows, SingleImageReader):
-        raise ImportanceError(f"{uri} is no model of rows")
-    return model
 
 
 def _columns(model: Model, run: Run, split: HeldOutSplit, rows: np.ndarray) -> Columns:
     """The inputs of these rows, in their order."""
     keys = split.keys[rows].tolist()
     names = {field.column: field.name for field in model.rows.fields}
-    by_column = {feature.table_column: feature for feature in run.dataset.features}
+    by_column = {feature.column: feature for feature in run.dataset.features}
     fields = [model.rows.fields[place] for place in model.rows.images]
     pictures = Pictures(model, [by_column[field.column] for field in fields])
     found: dict[str, Row] = {}

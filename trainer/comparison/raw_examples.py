@@ -75,9 +75,9 @@ def of_test_split(
     (default: all, as in the source). keys: only examples with these keys (default: all). Holds a
     few thousand rows in memory. Raises RawExamplesError.
     """
-    kinds = {feature.table_column: feature.kind for feature in dataset.features}
+    kinds = {feature.column: feature.kind for feature in dataset.features}
     if names is None:
-        names = {feature.table_column: feature.name for feature in dataset.features}
+        names = {feature.column: feature.name for feature in dataset.features}
     wanted = {column: (kinds[column], name) for column, name in names.items()}
     return _rows(directory, wanted, keys)
 

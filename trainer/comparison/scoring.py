@@ -27,7 +27,6 @@ from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import MARKS, Model, ModelError, is_model
 from trainer.serving.rows import Field, Row
-from trainer.serving.single_image import SingleImageReader
 from trainer.storage import StorageError
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import Feature
@@ -97,9 +96,6 @@ def _load(uri: str) -> Model:
 
 def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
     """Reasons why the model cannot predict this dataset; empty if it can."""
-    single_image = isinstance(model.rows, SingleImageReader)
-    if single_image != dataset.single_image:
-        return [f"it takes {_INPUTS[single_image]}, the dataset holds {_INPUTS[not single_image]}"]
     problems = []
     if dataset.family != model.family:
         answer = _ANSWERS[dataset.family]
@@ -109,7 +105,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
             f"it predicts {listed_classes(model.classes)}, the dataset has "
             f"{listed_classes(dataset.classes)}"
         )
-    for field in () if single_image else model.rows.fields:
+    for field in model.rows.fields:
         feature = _feature(field, dataset)
         if feature is None:
             problems.append(f"the dataset has no feature {field.name}, which the model needs")
@@ -122,16 +118,12 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
 
 
 def _feature(field: Field, dataset: DatasetDescription) -> Feature | None:
-    """The dataset's feature that a model takes: of that name in the source, in any case; else, as a
-    model may be saved without names, of that column.
-    """
+    """The dataset's feature that a model takes: of that name in the source, in any case."""
     by_name = {feature.name.lower(): feature for feature in dataset.features}
-    by_column = {feature.table_column.lower(): feature for feature in dataset.features}
-    return by_name.get(field.name.lower()) or by_column.get(field.name.lower())
+    return by_name.get(field.name.lower())
 
 
 _ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
-_INPUTS = {False: "rows of a table", True: "images"}
 
 
 def _inputs(
@@ -141,17 +133,16 @@ def _inputs(
     # As in serving, limited so that the decoded images of one call have a bounded size.
     size = max(1, min(MAX_BATCH, MAX_BATCH_COST // max(1, pixels(model))))
     with ThreadPoolExecutor(_READERS) as readers:
-        if isinstance(model.rows, SingleImageReader):
-            pictures = Pictures(model, [dataset.features[0]])
-            blank = Row((None,))
+        found = [_feature(field, dataset) for field in model.rows.fields]
+        features = [feature for feature in found if feature is not None]
+        pictures = Pictures(model, [features[place] for place in model.rows.images])
+        if len(model.rows.images) == len(features):  # the records have all of it
+            blank = Row((None,) * len(features))
             for images in _batches(originals.of_test_split(dataset_uri, dataset), size):
                 yield images, [*readers.map(lambda one: pictures.put(blank, one), images)]
             return
-        found = [_feature(field, dataset) for field in model.rows.fields]
-        features = [feature for feature in found if feature is not None]
         pairs = zip(features, model.rows.fields, strict=True)
-        names = {feature.table_column: field.name for feature, field in pairs}
-        pictures = Pictures(model, [features[place] for place in model.rows.images])
+        names = {feature.column: field.name for feature, field in pairs}
         by_key = ImagesByKey(dataset_uri, dataset) if model.rows.images else None
         examples = raw_examples.of_test_split(dataset_uri, dataset, names=names)
         if by_key is not None:  # rows whose images the export has rejected are no examples

@@ -62,9 +62,8 @@ def _network_for(feature: Feature, h: Hyperparameters) -> keras.Model:
         raise ModelError(
             f"backbone={h.backbone} does not take {height}x{width} images: {error}"
         ) from error
-    if feature.column is not None:
-        # Names are unique in a model, and each image of a row has a network.
-        inner.name = f"{inner.name}_{feature.column}"
+    # Names are unique in a model, and each image of a row has a network.
+    inner.name = f"{inner.name}_{feature.column}"
     return inner
 
 

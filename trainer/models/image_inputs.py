@@ -1,7 +1,7 @@
 """Keras inputs of images, and the layer that scales their pixels.
 
-    image         (b, height, width, channels) uint8, with source.scale uint16: of a manifest
-    image_COLUMN  likewise, of a column of rows
+    image_COLUMN  (b, height, width, channels) uint8, with `scale` uint16; of a column `image`, as
+                  a manifest's is called, image
 
 Both are scaled to -1..1 by a layer of their own, from which a model can be differentiated.
 """
@@ -23,12 +23,16 @@ FLOAT = "float32"
 
 def image_input(feature: Feature) -> str:
     """Name of an image feature's input."""
-    return IMAGE if feature.column is None else f"{IMAGE}_{feature.column}"
+    return _named(IMAGE, feature)
 
 
 def scaling(feature: Feature) -> str:
     """Name of the layer that scales an image feature's pixels."""
-    return _SCALED if feature.column is None else f"{_SCALED}_{feature.column}"
+    return _named(_SCALED, feature)
+
+
+def _named(what: str, feature: Feature) -> str:
+    return what if feature.column == IMAGE else f"{what}_{feature.column}"
 
 
 def pixels(feature: Feature) -> tuple[keras.KerasTensor, keras.KerasTensor]:

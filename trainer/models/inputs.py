@@ -9,8 +9,8 @@ a dict with those of these that the dataset has:
     timestamp        (b, t) int64     microseconds since 1970 UTC; -2**63: NULL
     sequence_COLUMN  (b, any) float32 NaN: no element (padding, or NULL within)
     text_COLUMN      (b, any) int64   numbers of words and their pairs (trainer.text); 0: padding
-    image_COLUMN     (b, height, width, channels) uint8 or uint16: pixels (image_inputs); `image` of
-                     a manifest
+    image_COLUMN     (b, height, width, channels) uint8 or uint16: pixels; image of the column
+                     `image` (image_inputs)
 
 Missing values: a missing number or time is replaced by the train split's mean, and a 0/1 input
 marks it if the train split has NULLs of that feature. NULL and unknown terms have their own

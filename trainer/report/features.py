@@ -71,8 +71,8 @@ class Importance:
 
 
 def feature_section(dataset: DatasetDescription) -> FeatureSection | None:
-    """Lay out a table's features; None for a manifest's images."""
-    if dataset.single_image:
+    """Lay out a dataset's features; None for images alone, of which there are no statistics."""
+    if dataset.inputs == {IMAGE}:
         return None
     kinds = [feature.kind for feature in dataset.features]
     rows = [_row(feature) for feature in dataset.features[: _SHOWN + _MORE]]

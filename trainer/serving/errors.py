@@ -3,9 +3,9 @@
 An error response has the format of https://cloud.google.com/apis/design/errors:
 
     {"error": {"code": 400, "status": "INVALID_ARGUMENT",
-               "message": "instances[3].image_bytes.b64: not base64 ...",
+               "message": "instances[3].image.b64: not base64 ...",
                "details": [{"@type": "type.googleapis.com/google.rpc.BadRequest",
-                            "fieldViolations": [{"field": "instances[3].image_bytes.b64",
+                            "fieldViolations": [{"field": "instances[3].image.b64",
                                                  "description": "not base64 ..."}]}]}}
 
 `details` is present only if fields of the request are wrong.
@@ -80,7 +80,7 @@ class ModelFailureError(ServingError):
 
 @dataclass(frozen=True)
 class Violation:
-    """A problem of one field, for example `instances[3].image_bytes`."""
+    """A problem of one field, for example `instances[3].image`."""
 
     field: str
     description: str

@@ -5,24 +5,23 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from trainer.serving.errors import InvalidRequestError, Violation, short
-from trainer.serving.explanations import Explainer
-from trainer.serving.limits import MAX_EXPLAINING_COST
+from trainer.serving.limits import MAX_EXPLAINED_VALUES, MAX_EXPLAINING_COST
 from trainer.serving.parameters import EXPLAIN, Explain
+from trainer.serving.row_explanations import RowExplainer
 
 
 class Explained(Protocol):
     """The part of trainer.serving.model.Model that is used here."""
 
     classes: list[str]
-    explainer: Explainer | None
-    unexplained: str
+    explainer: RowExplainer
 
 
 @dataclass(frozen=True)
 class Unexplained:
     """A prediction to explain. label: of the class; None for a regression."""
 
-    explainer: Explainer
+    explainer: RowExplainer
     example: Any
     label: str | None
     index: int | None
@@ -32,7 +31,7 @@ class Unexplained:
     def cost(self) -> int:
         """Cost in the unit of MAX_EXPLAINING_COST."""
         work = self.explainer.work(self.example, self.how)
-        return MAX_EXPLAINING_COST * work // self.explainer.limit
+        return MAX_EXPLAINING_COST * work // MAX_EXPLAINED_VALUES
 
     def explain(self) -> dict[str, Any] | Exception:
         """Explain the example by trainer.serving.explanations; return an error in place of raising
@@ -48,15 +47,13 @@ class Unexplained:
 def check(model: Explained, how: Explain, examples: Sequence[Any]) -> None:
     """Raises InvalidRequestError if the model's predictions for them cannot be explained so."""
     explainer = model.explainer
-    if explainer is None:
-        raise _refusal(EXPLAIN, model.unexplained)
     if how.label is not None and how.label not in model.classes:
         raise _refusal(f"{EXPLAIN}.class", _expected(model.classes))
     work = sum(explainer.work(example, how) for example in examples)
-    if work > explainer.limit:
+    if work > MAX_EXPLAINED_VALUES:
         reason = (
-            f"they would take {work / 1e6:.1f} million {explainer.unit}, and one request may take "
-            f"{explainer.limit / 1e6:.1f}: ask for fewer {explainer.effort}, or send fewer "
+            f"they would take {work / 1e6:.1f} million values, and one request may take "
+            f"{MAX_EXPLAINED_VALUES / 1e6:.1f}: ask for fewer {explainer.effort}, or send fewer "
             "instances"
         )
         raise _refusal(EXPLAIN, reason)
@@ -68,7 +65,6 @@ def of(
     """Each example with its predicted class, or with the requested one; checked. Of a multi-label
     task without one it is the most probable.
     """
-    assert model.explainer
     found = []
     for example, prediction in zip(examples, predictions, strict=True):
         label = how.label if how.label is not None else _predicted_label(prediction)

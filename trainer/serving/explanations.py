@@ -2,55 +2,33 @@
 
     {"class": "7",                   whose probability is explained; not of a regression
      "score": 0.9731,                its probability, or the value
-     "baseline_score": 0.0912,       that of the baseline: a row of ordinary values, a plain image
-     "attributions": ...,            what adds up to the difference
+     "baseline_score": 0.0912,       that of the baseline: a row of ordinary values
+     "attributions": {COLUMN: number, ...},
      "approximation_error": 0.0004}
 
-of a row: "attributions" is {COLUMN: number, ...}, sampled Shapley values (trainer.serving.shapley).
-They add up to score - baseline_score but for rounding; "approximation_error" is the largest
-standard error of one of them, since only some orders of the features are drawn.
+"attributions" are sampled Shapley values (trainer.serving.shapley). They add up to score -
+baseline_score but for rounding; "approximation_error" is the largest standard error of one of them,
+since only some orders of the features are drawn.
 
-Of a row that holds images, each image is one of those columns, and the explanation has besides
+An image is one of those columns, and the explanation has besides
 
     {"pixels": {COLUMN: {"score", "baseline_score", "attributions", "approximation_error"}, ...}}
 
-for each column of images, in the form of a single image's: its baseline is the same row with
-another picture in that column, the ordinary one or the one that was asked for.
-
-of a single image: "attributions" is {"b64": ..., "scale": number}, integrated gradients
-(trainer.serving.integrated_gradients) as a 16-bit grey PNG of the size that the model sees. A
-pixel's attribution is (value - 32768) / 32767 * scale. "approximation_error" is by how much their
-sum differs from score - baseline_score.
+for each column of images of a Keras model. Its baseline is the same row with another picture in
+that column, the ordinary one or the one that was asked for; "attributions" is {"b64": ..., "scale":
+number}, integrated gradients (trainer.serving.integrated_gradients) as a 16-bit grey PNG of the
+size that the model sees. A pixel's attribution is (value - 32768) / 32767 * scale.
+"approximation_error" is by how much their sum differs from score - baseline_score.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
 
 import numpy as np
 
 from trainer.serving.errors import ModelFailureError
-from trainer.serving.parameters import Explain
 
 # Function of a SavedModel: arrays by the names of its inputs -> arrays by those of its outputs.
 Signature = Callable[..., Mapping[str, np.ndarray]]
-
-
-class Explainer(Protocol):
-    """Explains one model's predictions.
-
-    unit: what the work is counted in; limit: of a request's work; effort: the option that it grows
-    with.
-    """
-
-    unit: str
-    limit: int
-    effort: str
-
-    def work(self, example: Any, how: Explain) -> int:
-        """Number of examples that an explanation lets the model predict."""
-
-    def explain(self, example: Any, index: int | None, how: Explain) -> dict[str, Any]:
-        """The fields above but "class". index: of the class; None: of a regression."""
 
 
 def finite(numbers: np.ndarray) -> np.ndarray:

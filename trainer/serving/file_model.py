@@ -13,20 +13,13 @@ from trainer.estimators.batch import RawRows
 from trainer.estimators.own_file import FilePredictor
 from trainer.images import Scale
 from trainer.metrics.decision import decide
-from trainer.serving.explanations import Explainer
 from trainer.serving.images import ImageInput
 from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
-from trainer.serving.single_image import SingleImageReader
 from trainer.training.ordinary_row import ordinary_row
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, Feature
 from trellis_contracts.predictions import DECIDED_ABOVE
-
-_UNEXPLAINED = (
-    "a model of images alone is explained by its gradient, which a file's own predictor does not "
-    "have"
-)
 
 
 def load(directory: Path) -> Model:
@@ -36,24 +29,17 @@ def load(directory: Path) -> Model:
     except models.ModelError as error:
         raise ModelError(str(error)) from error
     dataset, serve = predictor.dataset, _Serve(predictor)
-    fields = [_field(feature) for feature in dataset.features]
     threshold = predictor.threshold.to_json(dataset.classes) if predictor.threshold else None
-    rows = RowReader(fields)
-    explainer: Explainer | None = None
-    if dataset.single_image:
-        rows = SingleImageReader(fields[0])
-    else:
-        row = zip(dataset.features, ordinary_row(dataset), strict=True)
-        ordinary = {feature.name: np.array([value]) for feature, value in row}
-        explainer = RowExplainer(serve, rows, ordinary)
+    rows = RowReader([_field(feature) for feature in dataset.features])
+    row = zip(dataset.features, ordinary_row(dataset), strict=True)
+    ordinary = {feature.name: np.array([value]) for feature, value in row}
     return Model(
         rows,
         serve,
         dataset.classes,
         dataset.family,
         threshold,
-        explainer,
-        _UNEXPLAINED,
+        RowExplainer(serve, rows, ordinary),
         # Whether it takes missing values is its own matter: there may have been none to learn from.
         example=Row(tuple(ordinary_row(dataset))),
     )
@@ -89,4 +75,4 @@ def _field(feature: Feature) -> Field:
     if feature.kind == IMAGE:
         scale = Scale.parse(feature.scale) if feature.scale else None
         image = ImageInput(feature.image_shape, feature.image_resize, scale)
-    return Field(feature.column or "", feature.kind, feature.name, limit, feature.name, image)
+    return Field(feature.column, feature.kind, feature.name, limit, feature.name, image)

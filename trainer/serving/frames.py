@@ -11,9 +11,7 @@ are what JSON would hold:
                  zone. Never a number, whose unit would be unknown
     sequence     a list, a tuple or an array of numbers
     text         a string
-    image        the file's bytes, its gs:// address, or its path on this machine. Of a model of
-                 images alone in a column `image_bytes`, `image_uri` or `uri`, the name in
-                 `trellis.load_run(...).rows()`
+    image        the file's bytes, its gs:// address, or its path on this machine
 
 None, NaN, NaT and pandas.NA are NULL. Columns are found by the features' names in the source, in
 any case; others are ignored, as a source has its key and label, too.
@@ -36,14 +34,11 @@ from trainer.serving.images import ImageInput, inspect
 from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model
 from trainer.serving.rows import Field, Row, RowReader
-from trainer.serving.single_image import SingleImageReader
 from trellis_contracts.dataset_features import CATEGORICAL, IMAGE, NUMERIC, SEQUENCE, TIMESTAMP
 from trellis_contracts.tasks import MULTILABEL
 
 Fetch = Callable[[str], bytes]
 """Reads the object at a gs:// address. Raises OSError or ValueError."""
-
-_IMAGE_COLUMNS = ("image_bytes", "image_uri", "uri")
 
 
 class FrameError(ValueError):
@@ -78,20 +73,16 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
 
 def _rows(reader: RowReader, frame: pd.DataFrame, fetch: Fetch) -> Iterator[Row]:
     """All but images are read before the first is given: nothing is computed for a wrong value."""
-    places = _places(reader, frame)
+    places = _places([field.name for field in reader.fields], frame)
     wrong: list[str] = []
     columns: list[Sequence[Any]] = []
     for field in reader.fields:
-        cells = [frame.iloc[:, place] for place in places[field.name]]
-        if field.kind == IMAGE:
-            columns.append([*zip(*(column.tolist() for column in cells), strict=True)])
-        else:
-            columns.append(_values(field, cells[0], wrong))
+        cells = frame.iloc[:, places[field.name]]
+        columns.append(cells.tolist() if field.kind == IMAGE else _values(field, cells, wrong))
     if wrong:
         raise FrameError(_several(wrong))
 
     def rows() -> Iterator[Row]:
-        single = isinstance(reader, SingleImageReader)
         for row, *values in zip(frame.index, *columns, strict=True):
             for place in reader.images:
                 field = reader.fields[place]
@@ -99,27 +90,13 @@ def _rows(reader: RowReader, frame: pd.DataFrame, fetch: Fetch) -> Iterator[Row]
                 try:
                     values[place] = _pixels(field.image, values[place], fetch)
                 except (ImageError, OSError, ValueError) as error:
-                    where = "" if single else f", {field.name}"
-                    raise FrameError(f"row {row!r}{where}: {error}") from error
+                    raise FrameError(f"row {row!r}, {field.name}: {error}") from error
             yield Row(tuple(values))
 
     return rows()
 
 
-def _places(reader: RowReader, frame: pd.DataFrame) -> Mapping[str, Sequence[int]]:
-    """Places of the frame's columns that hold each field."""
-    if not isinstance(reader, SingleImageReader):
-        found = _columns([field.name for field in reader.fields], frame)
-        return {name: [place] for name, place in found.items()}
-    names = [name for name in _IMAGE_COLUMNS if name in frame.columns]
-    if not names:
-        expected = " or ".join(map(repr, _IMAGE_COLUMNS))
-        raise FrameError(f"the model takes images, and there is no column {expected}")
-    (field,) = reader.fields
-    return {field.name: [list(frame.columns).index(name) for name in names]}
-
-
-def _columns(names: Sequence[str], frame: pd.DataFrame) -> Mapping[str, int]:
+def _places(names: Sequence[str], frame: pd.DataFrame) -> Mapping[str, int]:
     """The place of each name among the frame's columns."""
     places: dict[str, list[int]] = {}
     for place, column in enumerate(frame.columns):
@@ -174,21 +151,13 @@ def _plain(kind: str, value: Any) -> Any:
     return value
 
 
-def _pixels(image: ImageInput, cells: Sequence[Any], fetch: Fetch) -> np.ndarray:
-    """The pixels of the only image among a row's cells."""
-    given = [cell for cell in cells if cell is not None and not _is_missing(cell)]
-    if not given:
-        raise ValueError("there is no image")
-    if len(given) > 1:
-        raise ValueError("several of the columns hold an image; give one")
-    return image.pixels(inspect(_file(given[0], fetch)).data)
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
+def _pixels(image: ImageInput, cell: Any, fetch: Fetch) -> np.ndarray:
+    return image.pixels(inspect(_file(cell, fetch)).data)
 
 
 def _file(cell: Any, fetch: Fetch) -> bytes:
+    if cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)):
+        raise ValueError("there is no image")
     if isinstance(cell, bytes | bytearray | memoryview):
         return bytes(cell)
     if isinstance(cell, str) and cell.startswith("gs://"):

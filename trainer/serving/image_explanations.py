@@ -9,9 +9,8 @@ import numpy as np
 from trainer.serving import integrated_gradients
 from trainer.serving.explanations import Signature, finite
 from trainer.serving.images import ImageInput
-from trainer.serving.limits import MAX_EXPLAINED_PIXELS
 from trainer.serving.parameters import BASELINES, Explain
-from trainer.serving.rows import Field, Row, RowReader
+from trainer.serving.rows import Field
 
 # Images and pixels in one call of the model: bounds its memory.
 _IMAGES = 64
@@ -21,17 +20,15 @@ PIXELS_AT_ONCE = 1 << 19
 class PixelExplainer:
     """Explains one image of an example by its pixels.
 
-    gradient: the model's signature; input_, output: the image, and the score's gradient by it, in
-    that signature.
+    gradient: the model's signature. field: the image.
     """
 
-    def __init__(self, gradient: Signature, field: Field, input_: str, output: str):
+    def __init__(self, gradient: Signature, field: Field):
         assert field.image is not None
         self.name = field.name
         self.image: ImageInput = field.image
         self._gradient = gradient
-        self._input = input_
-        self._output = output
+        self._input = field.input
 
     def work(self, how: Explain) -> int:
         """Number of pixels by which gradients are taken."""
@@ -48,7 +45,7 @@ class PixelExplainer:
         """The fields of an image's explanation, see trainer.serving.explanations.
 
         pixels, baseline: the image and where it begins, (height, width, channels). others: the
-        signature's other inputs, (1, ...) each. index: see Explainer.
+        signature's other inputs, (1, ...) each. index: see RowExplainer.
         """
         found = integrated_gradients.integrate(
             lambda images: self._ask(images, others, index),
@@ -77,31 +74,8 @@ class PixelExplainer:
             inputs |= {self._input: part, "index": np.full(len(part), index or 0)}
             answer = self._gradient(**inputs)
             scores.append(answer["score"])
-            gradients.append(answer[self._output])
+            gradients.append(answer[f"gradient/{self._input}"])
         return np.concatenate(scores), np.concatenate(gradients)
-
-
-class ImageExplainer:
-    """Explains a model of a single image. gradient: its signature."""
-
-    unit = "pixels"
-    limit = MAX_EXPLAINED_PIXELS
-    effort = "steps"
-
-    def __init__(self, rows: RowReader, gradient: Signature):
-        (field,) = rows.fields
-        self._rows = rows
-        self._pixels = PixelExplainer(gradient, field, "image", "gradient")
-
-    def work(self, row: Row, how: Explain) -> int:
-        """See Explainer."""
-        return self._pixels.work(how)
-
-    def explain(self, row: Row, index: int | None, how: Explain) -> dict[str, Any]:
-        """See Explainer."""
-        (pixels,) = self._rows.decoded(row).values
-        baseline = plain(self._pixels.image, how.baseline or "black")
-        return self._pixels.explain(pixels, baseline, {}, index, how)
 
 
 def plain(image: ImageInput, baseline: str) -> np.ndarray:

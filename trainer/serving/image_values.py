@@ -42,17 +42,19 @@ def read(value: Any, path: str) -> EncodedImage | ImageAddress:
     Raises InvalidFieldError, its path relative to the value.
     """
     if isinstance(value, str):
-        return address(value, path)
-    if not isinstance(value, dict):
+        return _address(value, path)
+    if not is_file(value):
         reason = f'expected an image, {_FILE} or "{_ADDRESS}", got {kind_of(value)}'
         raise InvalidFieldError("", reason)
-    return file(value, path)
+    return _file(value, path)
 
 
-def file(value: Any, path: str) -> EncodedImage:
-    """A file in base64; see `read`."""
-    if not isinstance(value, dict) or list(value) != ["b64"] or not isinstance(value["b64"], str):
-        raise InvalidFieldError("", f"expected {_FILE}, got {kind_of(value)}")
+def is_file(value: Any) -> bool:
+    """Return whether a value has the form of a file in base64."""
+    return isinstance(value, dict) and list(value) == ["b64"] and isinstance(value["b64"], str)
+
+
+def _file(value: Any, path: str) -> EncodedImage:
     try:
         data = binascii.a2b_base64(value["b64"], strict_mode=True)
     except ValueError as error:  # binascii.Error, or a character that is not ASCII
@@ -64,9 +66,8 @@ def file(value: Any, path: str) -> EncodedImage:
         raise InvalidFieldError("", str(error)) from error
 
 
-def address(value: Any, path: str) -> ImageAddress:
-    """An address; see `read`."""
-    if not isinstance(value, str) or len(value) > _LONGEST_ADDRESS:
+def _address(value: str, path: str) -> ImageAddress:
+    if len(value) > _LONGEST_ADDRESS:
         raise InvalidFieldError("", f"expected {_ADDRESS}, got {kind_of(value)}")
     try:
         bucket, name = storage.split_uri(value)

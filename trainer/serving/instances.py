@@ -2,8 +2,7 @@
 
     {"instances": [...], "parameters": {...}}
 
-"parameters" may be absent, see trainer.serving.parameters. What an instance is, the model decides:
-trainer.serving.rows, trainer.serving.single_image.
+"parameters" may be absent, see trainer.serving.parameters. trainer.serving.rows reads instances.
 """
 
 from collections.abc import Sequence

@@ -11,22 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from trainer.serving import signatures
-from trainer.serving.explanations import Explainer, Signature
-from trainer.serving.image_explanations import ImageExplainer, PixelExplainer
+from trainer.serving.explanations import Signature
+from trainer.serving.image_explanations import PixelExplainer
 from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import RowReader
-from trainer.serving.signatures import FEATURES, PIXELS, SERVING_DEFAULT, Packed
+from trainer.serving.signatures import PIXELS, SERVING_DEFAULT, Packed
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _CLASSES = "classes"
-_ORDINARY = "ordinary"
 _THRESHOLD = "threshold"
 _GRADIENT = "gradient"
 _DECIDED = "decided"
-
-_UNEXPLAINED = "this model was saved without explanations: train it again"
 
 
 def load(directory: Path) -> Model:
@@ -49,8 +46,8 @@ def of(tensorflow: Any, loaded: Any) -> Model:
     if rows is None:
         raise ModelError(
             f"the SavedModel has the signatures {', '.join(loaded.signatures) or 'none'}; expected "
-            f"{PIXELS}, or {SERVING_DEFAULT} and {FEATURES}, as trainer.task writes them. A model "
-            "of another release is served by the image of that release"
+            f"{', '.join(signatures.EXPECTED)}, as trainer.task writes them. A model of another "
+            "release is served by the image of that release"
         )
     signature = loaded.signatures[PIXELS if rows.images else SERVING_DEFAULT]
     serve = _Serve(tensorflow, loaded, signature)
@@ -60,7 +57,7 @@ def of(tensorflow: Any, loaded: Any) -> Model:
     if _DECIDED in signature.structured_outputs:
         family = MULTILABEL
     explainer = _explainer(tensorflow, loaded.signatures, rows, serve)
-    return Model(rows, serve, classes, family, _threshold(loaded), explainer, _UNEXPLAINED)
+    return Model(rows, serve, classes, family, _threshold(loaded), explainer)
 
 
 class _Serve(Packed):
@@ -72,25 +69,12 @@ class _Serve(Packed):
         self._loaded = loaded
 
 
-def _explainer(tensorflow: Any, known: Any, rows: RowReader, serve: Signature) -> Explainer | None:
-    """Explain by the model's signatures; None if there are none for it, as in a model that was
-    trained before there were explanations.
-    """
+def _explainer(tensorflow: Any, known: Any, rows: RowReader, serve: Signature) -> RowExplainer:
     pixels = []
     if rows.images:
-        if _GRADIENT not in known:
-            return None
         gradient = Packed(tensorflow, known[_GRADIENT])
-        if FEATURES not in known:
-            return ImageExplainer(rows, gradient)
-        fields = [rows.fields[place] for place in rows.images]
-        pixels = [
-            PixelExplainer(gradient, field, field.input, f"{_GRADIENT}/{field.input}")
-            for field in fields
-        ]
-    if _ORDINARY not in known:
-        return None
-    ordinary = {name: value.numpy() for name, value in known[_ORDINARY]().items()}
+        pixels = [PixelExplainer(gradient, rows.fields[place]) for place in rows.images]
+    ordinary = {name: value.numpy() for name, value in known[signatures.ORDINARY]().items()}
     return RowExplainer(serve, rows, ordinary, pixels)
 
 

@@ -15,7 +15,8 @@ from trainer import postprocessing
 from trainer.metrics.decision import Threshold
 from trainer.serving.columns import column
 from trainer.serving.errors import ModelFailureError
-from trainer.serving.explanations import Explainer, Signature
+from trainer.serving.explanations import Signature
+from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Row, RowReader
 from trellis_contracts import saved_model
 from trellis_contracts.documents import ContractError
@@ -49,8 +50,7 @@ class Model:
     classes) bool. classes: names. family: of its task, one of trellis_contracts.dataset.FAMILIES.
     threshold: by which it labels (trainer.metrics.decision); None: with the most probable class.
     postprocessing: what an answer has beside that (trainer.postprocessing).
-    explainer: None if there is none, and unexplained says why. example: one that it must be able
-    to answer; None: a row of missing values.
+    example: one that it must be able to answer; None: a row of missing values.
     """
 
     def __init__(
@@ -60,13 +60,12 @@ class Model:
         classes: Sequence[str],
         family: str,
         threshold: dict[str, Any] | None,
-        explainer: Explainer | None,
-        unexplained: str = "",
+        explainer: RowExplainer,
         example: Row | None = None,
     ):
         self.rows, self._serve = rows, serve
         self.classes, self.family, self.threshold = list(classes), family, threshold
-        self.explainer, self.unexplained = explainer, unexplained
+        self.explainer = explainer
         self.postprocessing = PLAIN
         self._example = rows.nulls() if example is None else example
 

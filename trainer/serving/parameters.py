@@ -10,14 +10,11 @@ since Vertex AI gives up all instances of a request that fails.
 The fields of `explain`, each of which may be left out:
 
     class     whose probability is explained; default: the one predicted for the instance
-    paths     of rows: how many orders of the features are drawn, an even number from 4 to 50;
-              default 10
+    paths     how many orders of the columns are drawn, an even number from 4 to 50; default 10. A
+              model of one image has no orders
     steps     of images: how often the gradient is taken, from 16 to 300; default 50
     baseline  of images: the plain picture that an image is compared with, black, grey or white;
-              default black, or of an image beside columns the ordinary one (`ordinary` in
-              trainer.training.saved_model)
-
-Of rows that hold images all may be given.
+              default black
 
 A number may come as 10.0, as every number does that has passed through protobuf's Struct.
 """
@@ -65,7 +62,7 @@ _OF_IMAGES = ("steps", "baseline")
 
 
 def options(columns: bool, images: bool) -> tuple[str, ...]:
-    """The fields that `explain` may have, for a model of columns, of images, or of both."""
+    """The fields that `explain` may have. columns: there are several, or one that is no image."""
     return ("class", *(_OF_COLUMNS if columns else ()), *(_OF_IMAGES if images else ()))
 
 

@@ -27,7 +27,6 @@ from trainer.serving.errors import (
     Violation,
 )
 from trainer.serving.explaining import Unexplained
-from trainer.serving.explanations import Explainer
 from trainer.serving.fetching import Fetcher
 from trainer.serving.image_values import ImageAddress
 from trainer.serving.limits import (
@@ -42,6 +41,7 @@ from trainer.serving.limits import (
     MAX_WAITING_COST,
 )
 from trainer.serving.parameters import Request
+from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Row, RowReader
 
 _log = logging.getLogger(__name__)
@@ -65,8 +65,7 @@ class Predictor(Protocol):
 
     rows: RowReader
     classes: list[str]
-    explainer: Explainer | None
-    unexplained: str
+    explainer: RowExplainer
 
     def predict(self, rows: Sequence[Row]) -> list[Prediction | Exception]:
         """A prediction for each row, whose images are decoded."""

@@ -1,4 +1,4 @@
-"""Explanations of a model of rows: sampled Shapley values of its columns, and the pixels of images.
+"""Explanations of a model: sampled Shapley values of its columns, and the pixels of images.
 
 An image is one of the features that take turns. What its pixels do is explained beside all else of
 the row, which keeps its own values.
@@ -30,12 +30,10 @@ _GRADIENT = MAX_EXPLAINED_VALUES // MAX_EXPLAINED_PIXELS
 
 
 class RowExplainer:
-    """Explains a model of rows. serve: its signature; ordinary: the baseline, by input; pixels:
-    explain its images, in the order of rows.images.
+    """Explains a model's predictions. serve: its signature; ordinary: the baseline, by input;
+    pixels: explain its images, in the order of rows.images. effort: the options that the work grows
+    with.
     """
-
-    unit = "values"
-    limit = MAX_EXPLAINED_VALUES
 
     def __init__(
         self,
@@ -49,10 +47,11 @@ class RowExplainer:
         self._fields = rows.fields
         self._ordinary = [ordinary[field.input][0] for field in self._fields]
         self._pixels = pixels
-        self.effort = "paths or steps" if pixels else "paths"
+        efforts = ["paths"] * (len(self._fields) > 1) + ["steps"] * bool(pixels)
+        self.effort = " or ".join(efforts) or "paths"
 
     def work(self, row: Row, how: Explain) -> int:
-        """See Explainer."""
+        """Values that the model has to read for an explanation."""
         values = 0
         for field, own, ordinary in zip(self._fields, row.values, self._ordinary, strict=True):
             if field.image is not None:
@@ -65,7 +64,9 @@ class RowExplainer:
         return values * shapley.evaluations(len(self._fields), how.paths) + gradients
 
     def explain(self, row: Row, index: int | None, how: Explain) -> dict[str, Any]:
-        """See Explainer."""
+        """The fields in trainer.serving.explanations but "class". index: of the class; None: of a
+        regression.
+        """
         own = self._rows.decoded(row).values
         baseline = self._baseline(how)
         shares = self._shares(own, baseline, index, how)

@@ -1,4 +1,4 @@
-"""A request's body -> rows of a table, or an error that names every wrong field.
+"""A request's body -> rows, or an error that names every wrong field.
 
     {"instances": [{"radius_mean": 17.9, "smoker": false, "site": "left", "stage": null,
                     "taken": "2024-02-29T12:00:00Z", "pulse": [61.0, 63.5]}]}
@@ -19,6 +19,9 @@ feature's kind:
     text         a string
     image        {"b64": "..."} or "gs://BUCKET/OBJECT", as trainer.serving.image_values reads it.
                  Never null: there is no example without its images
+
+Where the only feature is an image, {"b64": "..."} is an instance, too: so batch prediction sends
+the files of a `file-list`.
 """
 
 import datetime
@@ -83,20 +86,15 @@ class Field:
     """A feature. column: its name in the dataset; input: its name in the model's signature.
 
     limit: how many elements of a sequence the model reads. name: in the source, and in requests,
-    answers and messages; the column, if the model was saved without names. image: of an image
-    alone, what the model takes of its file.
+    answers and messages. image: of an image alone, what the model takes of its file.
     """
 
     column: str
     kind: str
     input: str
     limit: int
-    name: str = ""
+    name: str
     image: ImageInput | None = None
-
-    def __post_init__(self):
-        if not self.name:
-            object.__setattr__(self, "name", self.column)
 
     def read(self, value: Any) -> Any:
         """A value of an instance as the model's signature takes it; of an image, its file or
@@ -146,8 +144,9 @@ class RowReader:
         self._fields = {field.name: field for field in fields}
         self.images = [place for place, field in enumerate(fields) if field.kind == IMAGE]
         self.options = parameters.options(
-            columns=len(self.images) < len(fields), images=bool(self.images)
+            columns=len(fields) > 1 or not self.images, images=bool(self.images)
         )
+        self._takes_files = len(fields) == len(self.images) == 1
         # No column is another feature's name: contracts.table of Airflow's side sees to it.
         self._known = {field.column.lower(): field for field in fields}
         self._known |= {field.name.lower(): field for field in fields}
@@ -198,6 +197,8 @@ class RowReader:
             reason = f"expected {self._expected}, got {kind_of(instance)}"
             wrong.append(InvalidFieldError("", reason))
             return None
+        if self._takes_files and "b64" not in self._known and image_values.is_file(instance):
+            instance = {self.fields[0].name: instance}
         given, unknown = self._given(instance, wrong)
         missing = [name for name in self._fields if name not in given]
         for names, what in ((unknown, "are not features of this model"), (missing, "are missing")):

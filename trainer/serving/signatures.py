@@ -9,15 +9,15 @@ import numpy as np
 from trainer.images import Scale
 from trainer.serving.images import ImageInput
 from trainer.serving.rows import Field, RowReader
-from trainer.serving.single_image import SingleImageReader
 from trellis_contracts.dataset_features import IMAGE, Resize
 
 SERVING_DEFAULT = "serving_default"
 PIXELS = "pixels"
-FEATURES = "features"
+ORDINARY = "ordinary"
+_FEATURES = "features"
 _IMAGES = "images"
-_RESIZE = "resize"
-_SCALE = "scale"
+EXPECTED = (SERVING_DEFAULT, _FEATURES, ORDINARY)
+"""Signatures that every model has."""
 
 
 class Packed:
@@ -60,25 +60,18 @@ class Packed:
 
 def reader(signatures: Mapping[str, Any]) -> RowReader | None:
     """The reader of requests for a model with these signatures; None: they are none of ours."""
-    if SERVING_DEFAULT in signatures and FEATURES in signatures:
-        return RowReader(_fields(signatures))
-    if PIXELS in signatures:
-        return SingleImageReader(_single_image(signatures))
-    return None
+    return RowReader(_fields(signatures)) if {*EXPECTED} <= {*signatures} else None
 
 
 def _fields(signatures: Mapping[str, Any]) -> list[Field]:
-    """The features of a model of rows."""
-    arrays = _constants(signatures, FEATURES)
-    # A model saved before there were names has its columns' alone.
-    arrays.setdefault("name", arrays["column"])
+    arrays = _constants(signatures, _FEATURES)
     names = ("column", "kind", "input", "name")
     column, kind, input_, name = (_texts(arrays[each]) for each in names)
     limits = arrays["limit"].tolist()
     forms: dict[str, ImageInput] = {}
     if IMAGE in kind:
         arrays = _constants(signatures, _IMAGES)
-        each_image = zip(*(_texts(arrays[x]) for x in ("input", _RESIZE, _SCALE)), strict=True)
+        each_image = zip(*(_texts(arrays[x]) for x in ("input", "resize", "scale")), strict=True)
         forms = {
             image: _form(signatures, image, resize, scale) for image, resize, scale in each_image
         }
@@ -86,17 +79,6 @@ def _fields(signatures: Mapping[str, Any]) -> list[Field]:
         Field(*each, image=forms.get(each[2]))
         for each in zip(column, kind, input_, limits, name, strict=True)
     ]
-
-
-def _single_image(signatures: Mapping[str, Any]) -> Field:
-    """The only feature of a model of images."""
-    resize, scale = (
-        _constants(signatures, name)[name].decode() if name in signatures else ""
-        for name in (_RESIZE, _SCALE)
-    )
-    # A model without the constant stretches.
-    form = _form(signatures, PIXELS, resize or "stretch", scale)
-    return Field("", IMAGE, PIXELS, 0, IMAGE, form)
 
 
 def _form(signatures: Mapping[str, Any], input_: str, resize: str, scale: str) -> ImageInput:

@@ -78,7 +78,7 @@ class RawRows(tf.Module):
     def __init__(self, dataset: DatasetDescription):
         super().__init__()
         self._features = dataset.features
-        columns = [feature.table_column for feature in dataset.features]
+        columns = [feature.column for feature in dataset.features]
         self.names = input_names(columns, [INDEX] if self._of(IMAGE) else [])
         self._name = dict(zip(columns, self.names, strict=True))
         self._terms = _Terms(self._of(CATEGORICAL))
@@ -86,7 +86,7 @@ class RawRows(tf.Module):
     @property
     def images(self) -> dict[str, Feature]:
         """The image features, by the names of their inputs."""
-        return {self._name[each.table_column]: each for each in self._of(IMAGE)}
+        return {self._name[each.column]: each for each in self._of(IMAGE)}
 
     def signature(self) -> dict[str, tf.TensorSpec]:
         """Types and shapes of the inputs; of an image, of its file."""
@@ -110,7 +110,7 @@ class RawRows(tf.Module):
         """
 
         def stack(features: Iterable[Feature]) -> tf.Tensor:
-            return tf.stack([columns[self._name[feature.table_column]] for feature in features], 1)
+            return tf.stack([columns[self._name[feature.column]] for feature in features], 1)
 
         inputs = {}
         if numbers := self._of(NUMERIC, BOOLEAN):
@@ -121,10 +121,10 @@ class RawRows(tf.Module):
             inputs[CATEGORICAL] = self._terms.ids(stack(terms))
         for feature in self._of(SEQUENCE):
             inputs[sequence_input(feature)] = tf.cast(
-                columns[self._name[feature.table_column]], tf.float32
+                columns[self._name[feature.column]], tf.float32
             )
         for feature in self._of(TEXT):
-            texts = columns[self._name[feature.table_column]]
+            texts = columns[self._name[feature.column]]
             known = tf.where(texts == NULL_TEXT, "", texts)
             inputs[text_input(feature)] = text.numbers(known).to_tensor(0)
         for name, feature in self.images.items():

@@ -1,4 +1,4 @@
-"""The signatures of a model of rows; saved_model.py describes them."""
+"""The signatures of a model; saved_model.py describes them."""
 
 import keras
 import tensorflow as tf

@@ -1,14 +1,9 @@
-"""Writes the trained model as a SavedModel that takes encoded images or raw rows.
+"""Writes the trained model as a SavedModel that takes raw rows, whose images are files.
 
 Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
 
-    image_bytes  (n,) string      of a model of a manifest's images: JPEG, PNG, BMP or GIF of any
-                                  size, upright and opaque; with source.scale, PNG with 16 bits per
-                                  channel.
-                                  In TensorFlow Serving's JSON {"image_bytes": {"b64": "..."}}:
-                                  names that end in _bytes are decoded from base64
-    COLUMN       (n,) or (n, any) of a model of rows, for each feature: trainer.training.raw_rows
-                                  has the types, and the values for NULL
+    COLUMN       (n,) or (n, any) for each feature: trainer.training.raw_rows has the types, and the
+                                  values for NULL
     -> probabilities (n, classes) float32, each row sums to 1; order as in dataset.json; calibrated
                                   where the experiment asks for it (trainer.calibration)
        label         (n,) string  name of the class that is decided (trainer.metrics.decision)
@@ -16,27 +11,11 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
        decided       (n, classes) bool, which classes are decided (trainer.label_sets)
     -> value         (n,) float64 for a regression instead, in the label's unit
 
-A model of rows takes every column, also those that it does not read. Further signatures of all:
+A model takes every column, also those that it does not read. Further signatures:
 
     classes   () -> classes (classes,) string, their names in order; not of a regression
     threshold () -> class () string, above () float32, as trainer.metrics.decision has them; only of
               a model that decides by a threshold
-
-of a manifest's images (image_signatures.py):
-
-    pixels    pixels (n, height, width, channels) uint8, with source.scale uint16, as trainer.images
-              makes them of a file -> as serving_default. This is what trainer.serve and the
-              predictions of the test split call: TensorFlow's decoders in serving_default resize
-              and round otherwise, and neither turn an image upright nor know transparency
-    resize    () -> resize () string: how trainer.images makes those pixels of a file of another
-              shape
-    scale     () -> scale () string: how it makes 16 bits of a file's values; only of such images
-    gradient  image (n, height, width, channels) float32, in the unit of `pixels`, index (n,) int64
-              of a class -> score (n,) that class's probability, or the value; gradient, of the
-              score by the image
-
-of rows (row_signatures.py):
-
     features  () -> name, column, kind (as in dataset.json), input (the name in serving_default),
               each (features,) string; limit (features,) int64, how many elements of a sequence are
               read, 0 for others
@@ -46,11 +25,16 @@ of rows (row_signatures.py):
 
 of rows with images beside these:
 
-    pixels    the inputs of serving_default, of images pixels as above -> as serving_default
-    images    () -> of each image column, in order: input, resize and scale (m,) string as above;
-              scale "": 8 bits
-    gradient  the inputs of `pixels`, of images float32, and index (n,) int64 of a class -> score
-              (n,) as above; gradient/INPUT, of the score by each image, 0 of one that is not read
+    pixels    the inputs of serving_default, of images pixels (n, height, width, channels) uint8,
+              with `scale` uint16, as trainer.images makes them of a file -> as serving_default.
+              This is what trainer.serve calls: TensorFlow's decoders in serving_default resize and
+              round otherwise, and neither turn an image upright nor know transparency
+    images    () -> of each image column, in order: input, (m,) string; resize, how trainer.images
+              makes those pixels of a file of another shape; scale, how it makes 16 bits of a file's
+              values, "": 8 bits
+    gradient  the inputs of `pixels`, of images float32 in the unit of those, and index (n,) int64
+              of a class -> score (n,) that class's probability, or the value; gradient/INPUT, of
+              the score by each image, 0 of one that is not read
 
 It contains the preprocessing and the calibration, so serving cannot differ from training. Beside it
 lies postprocessing.json (trellis_contracts.postprocessing), where there is any.
@@ -70,7 +54,7 @@ from trainer import calibration, storage
 from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
 from trainer.stored import StoredBatch
-from trainer.training import image_signatures, records, row_signatures
+from trainer.training import records, row_signatures
 from trainer.training.objectives import Regression
 from trainer.training.records import Inputs
 from trainer.training.signatures import Predict, add_constants
@@ -97,11 +81,7 @@ def export(
     of_floats = None
     if IMAGE in dataset.inputs:
         of_floats = _answering(from_floats(model, dataset), dataset, threshold, fitted)
-    if dataset.single_image:
-        assert of_floats
-        image_signatures.add(archive, dataset, predict, of_floats)
-    else:
-        row_signatures.add(archive, dataset, predict, of_floats)
+    row_signatures.add(archive, dataset, predict, of_floats)
     if not dataset.is_regression:
         add_constants(archive, "classes", {"classes": dataset.classes})
     if threshold is not None:
@@ -133,14 +113,8 @@ class KerasPredictor:
     @classmethod
     def loaded(cls, directory: Path, dataset: DatasetDescription) -> Self:
         """A SavedModel."""
-        signatures = tf.saved_model.load(str(directory)).signatures
-        if dataset.single_image:
-            # The pixels that the server sees of the records' original files.
-            pixels = records.Records(dataset).inputs
-            return cls(
-                dataset, lambda examples: signatures["pixels"](pixels=pixels(examples)[IMAGE])
-            )
-        return cls(dataset, lambda examples: signatures["stored"](examples=examples))
+        stored = tf.saved_model.load(str(directory)).signatures["stored"]
+        return cls(dataset, lambda examples: stored(examples=examples))
 
     def predict(self, batch: StoredBatch) -> np.ndarray:
         """See trainer.training.protocol.Predictor."""

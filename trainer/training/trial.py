@@ -27,7 +27,6 @@ from trainer.training import (
     soundness,
 )
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Common
 
 _STEPS = 20
@@ -146,10 +145,7 @@ def _export(
     with tempfile.TemporaryDirectory() as folder:
         saved_model.export(model, dataset, Path(folder))
         signatures = tf.saved_model.load(folder).signatures
-        if dataset.single_image:
-            answers = signatures["pixels"](pixels=inputs[IMAGE])
-        else:
-            answers = signatures["stored"](examples=tf.constant(taken))
+        answers = signatures["stored"](examples=tf.constant(taken))
     if dataset.is_regression:
         expected, found = objectives.Regression(dataset).values(wanted), answers["value"]
     else:

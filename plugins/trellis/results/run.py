@@ -301,7 +301,7 @@ class LoadedRun:
         """Source rows of a split's examples, by key.
 
         Of a table, its features, weights and the columns of `source.keep` under their own names, as
-        they were frozen for this dataset; an image is its address. Of a manifest, `uri`.
+        they were frozen for this dataset; an image is its address, of a manifest in `image`.
         """
         features = self.dataset["features"]
         folder = f"{self._plan.dataset.uri}source/"
@@ -315,8 +315,7 @@ class LoadedRun:
         frame = frame[frame["split"] == split].set_index("key").sort_index()
         if self._plan.table["rejected"]:
             frame = frame[frame[REJECTED].isna()]
-        # Of a manifest, the only feature is its images.
-        names = {f["column"]: f["name"] for f in features if "column" in f} or {"image": "uri"}
+        names = {one.get("column", one["name"]): one["name"] for one in features}
         if weight := self.dataset.get("weight"):
             names[WEIGHT] = weight["column"]
         names |= {one["column"]: one["name"] for one in self._plan.table["kept"]}

@@ -66,7 +66,7 @@ def export(client: Any, plan: PlanFile, folder: Path, *, answers: bool) -> list[
 def _file(dataset: DatasetDescription, split: str, answers: bool) -> dict[str, str]:
     """The columns of a split's file: names in the snapshot, and in the file."""
     columns = {"key": "key"}
-    columns |= {feature.table_column: feature.name for feature in dataset.features}
+    columns |= {feature.column: feature.name for feature in dataset.features}
     if dataset.weight:
         columns[WEIGHT] = dataset.weight.column
     if split != "test" or answers:

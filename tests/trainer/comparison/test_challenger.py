@@ -195,7 +195,7 @@ def test_images_are_sent_as_the_files_that_they_were_made_of(of_images):
     assert document["model"] == "gs://b/training/1/model/"
     assert len(document["examples"]) == 4
     for example in document["examples"]:
-        data = base64.b64decode(example["instance"]["image_bytes"]["b64"])
+        data = base64.b64decode(example["instance"]["image"]["b64"])
         assert data == files[keys.index(example["key"])]
         expected = {"label": "light", "probabilities": {"dark": 0.1, "light": 0.9}}
         assert example["prediction"] == expected
@@ -218,11 +218,9 @@ def test_some_images_of_a_bucket_are_named_by_their_address(of_images, monkeypat
     }
     monkeypatch.setattr(originals, "of_test_split", lambda *_: iter(in_bucket.values()))
     examples = challenger.of(run, run.contenders[0], 8).to_document()["examples"]
-    forms = [next(iter(example["instance"])) for example in examples]
-    assert forms == ["image_bytes", "image_uri", "image_bytes", "image_bytes"] * 2
-    assert examples[1]["instance"] == {
-        "image_uri": in_bucket[examples[1]["key"]].images["image"].uri
-    }
+    forms = [type(example["instance"]["image"]) for example in examples]
+    assert forms == [dict, str, dict, dict] * 2
+    assert examples[1]["instance"] == {"image": in_bucket[examples[1]["key"]].images["image"].uri}
 
 
 def original(folder, key):

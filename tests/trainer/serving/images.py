@@ -18,7 +18,7 @@ def image(brightness: int, size: tuple[int, int] = (8, 8), kind: str = ".png") -
 
 def sent(data: bytes) -> dict:
     """An instance as a client sends it."""
-    return {"image_bytes": {"b64": base64.b64encode(data).decode()}}
+    return {"image": {"b64": base64.b64encode(data).decode()}}
 
 
 def of_file(data: bytes) -> Row:

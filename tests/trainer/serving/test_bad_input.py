@@ -37,9 +37,9 @@ def test_each_is_refused_by_name_and_no_other_request_is_lost(
         "NaN by gRPC": ("InvalidArgument", f"instances[1].{number}: expected a number"),
         "empty": ("InvalidArgument", "expected 1 to 256 instances, got 0"),
         "parameters": (400, "parameters.k: unknown"),
-        "50 megapixels": ("InvalidArgument", "instances[1].image_bytes: 10000 x 5000 pixels are"),
-        "text named .jpg": ("InvalidArgument", "instances[1].image_uri: not an image"),
-        "text as base64": ("InvalidArgument", "instances[0].image_bytes: not an image"),
+        "50 megapixels": ("InvalidArgument", "instances[1].image: 10000 x 5000 pixels are"),
+        "text named .jpg": ("InvalidArgument", "instances[1].image: not an image"),
+        "text as base64": ("InvalidArgument", "instances[0].image: not an image"),
         "2 MB": (400, "exceeds 1.500MB limit"),
     }
     assert told.keys() == expected.keys()

@@ -5,26 +5,28 @@ import pytest
 
 from trainer.serving import explaining
 from trainer.serving.errors import InvalidRequestError
-from trainer.serving.image_explanations import ImageExplainer
-from trainer.serving.images import ImageInput
+from trainer.serving.image_explanations import PixelExplainer
+from trainer.serving.images import EncodedImage, ImageInput
 from trainer.serving.limits import MAX_EXPLAINING_COST
 from trainer.serving.parameters import Explain
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
-from trainer.serving.single_image import SingleImageReader
+
+IMAGE = Row((EncodedImage(b"", 1),))
 
 
 def rows(columns):
     """A model of rows of numbers, whose value is their sum."""
-    fields = [Field(f"x{n}", "numeric", f"x{n}", 0) for n in range(columns)]
+    fields = [Field(f"x{n}", "numeric", f"x{n}", 0, f"x{n}") for n in range(columns)]
     ordinary = {field.input: np.zeros(1) for field in fields}
     explainer = RowExplainer(lambda **x: {"value": sum(x.values())}, RowReader(fields), ordinary)
     return SimpleNamespace(classes=[], explainer=explainer)
 
 
 def images(size):
-    field = Field("", "image", "pixels", 0, "image", ImageInput((size, size, 3)))
-    explainer = ImageExplainer(SingleImageReader(field), lambda **_: None)
+    field = Field("image", "image", "image", 0, "image", ImageInput((size, size, 3)))
+    reader, pixels = RowReader([field]), [PixelExplainer(lambda **_: {}, field)]
+    explainer = RowExplainer(lambda **_: {}, reader, {"image": reader.nulls().values}, pixels)
     return SimpleNamespace(classes=["dark", "light"], explainer=explainer)
 
 
@@ -48,7 +50,10 @@ def test_what_is_explained_of_a_sum_is_each_summand():
 
 def test_the_predicted_class_is_explained_unless_another_one_is_asked_for():
     model, predictions = images(8), [{"label": "dark"}, {"label": "light"}]
-    asked = [explaining.of(model, Explain(label), [1, 2], predictions) for label in (None, "dark")]
+    asked = [
+        explaining.of(model, Explain(label), [IMAGE, IMAGE], predictions)
+        for label in (None, "dark")
+    ]
     assert [[(one.label, one.index) for one in some] for some in asked] == [
         [("dark", 0), ("light", 1)],
         [("dark", 0), ("dark", 0)],
@@ -56,16 +61,10 @@ def test_the_predicted_class_is_explained_unless_another_one_is_asked_for():
 
 
 def test_a_class_that_there_is_none_of():
-    assert refusal(images(8), [1], label="red") == (
+    assert refusal(images(8), [IMAGE], label="red") == (
         'parameters.explain.class: not a class of this model; expected "dark", "light"'
     )
     assert "predicts a value, and has no classes" in refusal(rows(3), [], label="1")
-
-
-def test_a_model_from_before_there_were_explanations():
-    reason = "this model was saved without explanations: train it again"
-    model = SimpleNamespace(classes=["a"], explainer=None, unexplained=reason)
-    assert reason in refusal(model, [1])
 
 
 def test_too_much_work_is_refused_with_the_figures():
@@ -76,14 +75,14 @@ def test_too_much_work_is_refused_with_the_figures():
         "ask for fewer paths, or send fewer instances"
     )
     explaining.check(model, Explain(paths=4), [row] * 40)
-    explaining.check(images(224), Explain(steps=80), [1])
-    assert "5.0 million pixels, and one request may take 4.2: ask for fewer steps" in (
-        refusal(images(224), [1, 2])
+    explaining.check(images(224), Explain(steps=80), [IMAGE])
+    assert "20.3 million values, and one request may take 16.8: ask for fewer steps" in (
+        refusal(images(224), [IMAGE, IMAGE])
     )
 
 
 def test_a_sequence_is_more_work_than_as_many_columns():
-    fields = [Field("series", "sequence", "series", 100)]
+    fields = [Field("series", "sequence", "series", 100, "series")]
     explainer = RowExplainer(lambda **_: {}, RowReader(fields), {"series": np.zeros((1, 40))})
     short, long = [explainer.work(Row(([0.0] * n,)), Explain()) for n in (2, 100)]
     numbers = rows(1).explainer.work(Row((0.0,)), Explain())

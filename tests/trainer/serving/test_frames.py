@@ -226,7 +226,7 @@ def test_several_classes_are_a_tuple(tmp_path):
         cv2.imencode(".png", np.full((8, 8), grey, np.uint8))[1].tobytes() for grey in (0, 255)
     ]
     model = Model.load(folder)
-    found = frames.predict(model, pd.DataFrame({"image_bytes": files}, index=["a", "b"]), None)
+    found = frames.predict(model, pd.DataFrame({"image": files}, index=["a", "b"]), None)
     (dark, light) = model.predict([seen(model, data) for data in files])
     assert list(found["predicted"]) == [tuple(dark["labels"]), tuple(light["labels"])]
     assert found["predicted"]["b"] != found["predicted"]["a"]
@@ -245,18 +245,15 @@ def test_images_by_bytes_and_by_address(model_folder):
     with server(model_folder) as ask:
         told = ask([sent(data) for data in files])
     for frame in (
-        pd.DataFrame({"image_bytes": files}),
-        pd.DataFrame({"uri": list(bucket)}),
-        pd.DataFrame(
-            {"image_uri": [*bucket][:2] + [None] * 2, "image_bytes": [None] * 2 + files[2:]}
-        ),
+        pd.DataFrame({"image": files}),
+        pd.DataFrame({"Image": list(bucket)}),
+        pd.DataFrame({"image": [*bucket][:2] + files[2:]}),
     ):
         agree(frames.predict(model, frame, bucket.__getitem__), told)
     for frame, message in (
-        (pd.DataFrame({"file": files}), "there is no column"),
-        (pd.DataFrame({"uri": ["seven.png"]}), "row 0: .*No such file"),
-        (pd.DataFrame({"image_bytes": [b"GIF"]}), "row 0: not an image"),
-        (pd.DataFrame({"uri": ["gs://b/0"], "image_bytes": files[:1]}), "row 0: several of"),
+        (pd.DataFrame({"file": files}), "there is no column 'image'"),
+        (pd.DataFrame({"image": ["seven.png"]}), "row 0, image: .*No such file"),
+        (pd.DataFrame({"image": [b"GIF"]}), "row 0, image: not an image"),
     ):
         with pytest.raises(FrameError, match=message):
             frames.predict(model, frame, bucket.__getitem__)

@@ -1,4 +1,5 @@
 import contextlib
+import dataclasses
 import json
 
 import pytest
@@ -15,12 +16,12 @@ from trainer.serving.errors import (
 )
 from trainer.serving.image_values import ImageAddress
 from trainer.serving.images import EncodedImage, ImageInput
-from trainer.serving.rows import Field
-from trainer.serving.single_image import SingleImageReader
+from trainer.serving.rows import Field, RowReader
 
-READER = SingleImageReader(Field("", "image", "pixels", 0, "image", ImageInput((8, 8, 1))))
+READER = RowReader([Field("image", "image", "image", 0, "image", ImageInput((8, 8, 1)))])
 GOOD = sent(image(9))
-FORMS = r'expected {"image_bytes": {"b64": "..."}} or {"image_uri": "gs://..."}'
+FORM = 'expected {"image": ...}'
+IMAGE = "instances[0].image"
 
 
 def read(*of_request, **others):
@@ -37,10 +38,22 @@ def violations(body):
 
 
 def test_both_forms_of_an_image():
-    first, second = read(GOOD, {"image_uri": "gs://flowers/red/1.jpg"})
+    first, second = read(GOOD, {"image": "gs://flowers/red/1.jpg"})
     assert first == EncodedImage(image(9), 64)
     assert second == ImageAddress("flowers", "red/1.jpg")
-    assert read(GOOD["image_bytes"]) == [first], "as batch prediction sends the files of a list"
+    assert read(GOOD["image"]) == [first], "as batch prediction sends the files of a list"
+
+
+def test_a_file_alone_is_an_instance_of_a_model_of_one_image_only():
+    image_, age = READER.fields[0], Field("age", "numeric", "age", 0, "age")
+    named = dataclasses.replace(image_, name="b64", column="b64")
+    for fields, instance in (([image_, age], GOOD["image"]), ([named], {"b64": GOOD["image"]})):
+        reader, body = RowReader(fields), json.dumps({"instances": [instance]}).encode()
+        if len(fields) == 1:
+            assert reader.read(body).instances[0].values == (EncodedImage(image(9), 64),)
+        else:
+            with pytest.raises(InvalidRequestError, match="b64: not a feature"):
+                reader.read(body)
 
 
 @pytest.mark.parametrize("parameters", [None, {}])
@@ -55,11 +68,11 @@ def test_googles_clients_send_parameters_that_say_nothing(parameters):
         (b"label=7", "body", "not JSON"),
         (b"\xff\xfe", "body", "not JSON"),
         (b'{"instances": [], "parameters": {"t": NaN}}', "parameters.t", "NaN is not a JSON"),
-        (b'{"instances": [{"image_uri": "", "image_uri": ""}]}', "instances[0].image_uri", "twice"),
+        (b'{"instances": [{"image": "", "image": ""}]}', IMAGE, "twice"),
         (b'{"instances": ' + b"[" * 500_000 + b"]" * 500_000 + b"}", "body", "not JSON"),
         ([GOOD], "body", 'expected {"instances": [...]}, got a list of 1'),
         ({}, "instances", "got nothing"),
-        ({"instances": GOOD}, "instances", "got an object with image_bytes"),
+        ({"instances": GOOD}, "instances", "got an object with image"),
         ({"instances": []}, "instances", "expected 1 to 256 instances, got 0"),
         ({"instances": [GOOD] * 2000}, "instances", "expected 1 to 256 instances, got 2000"),
         ({"instances": [GOOD], "instance": 1}, "instance", "unknown"),
@@ -67,20 +80,24 @@ def test_googles_clients_send_parameters_that_say_nothing(parameters):
         ({"instances": [GOOD], "parameters": {"k": 3}}, "parameters.k", "expected explain, each"),
         ({"instances": [GOOD], "parameters": {"explain": 1}}, "parameters.explain", "an object"),
         ({"instances": [], "parameters": {"explain": {"k": 4}}}, "parameters.explain.k", "class,"),
-        ({"instances": [7]}, "instances[0]", f"{FORMS}, got the value 7"),
-        ({"instances": [None]}, "instances[0]", f"{FORMS}, got nothing"),
-        ({"instances": [[0.5] * 64]}, "instances[0]", f"{FORMS}, got a list of 64"),
-        ({"instances": [{}]}, "instances[0]", f"{FORMS}, got neither"),
-        ({"instances": [GOOD | {"image_uri": "gs://b/o"}]}, "instances[0]", "got both"),
-        ({"instances": [GOOD | {"key": "a"}]}, "instances[0].key", "unknown field"),
-        ({"instances": [{"image_bytes": "iVBO"}]}, "instances[0].image_bytes", "a string of 4"),
-        ({"instances": [{"image_bytes": {"b64": 1}}]}, "instances[0].image_bytes", "with b64"),
-        ({"instances": [sent(b"text")]}, "instances[0].image_bytes", "not an image"),
-        ({"instances": [sent(b"")]}, "instances[0].image_bytes", "the file is empty"),
-        ({"instances": [{"image_uri": 7}]}, "instances[0].image_uri", "the value 7"),
-        ({"instances": [{"image_uri": "s3://b/o"}]}, "instances[0].image_uri", "gs://BUCKET/OB"),
-        ({"instances": [{"image_uri": "gs://bucket/a/"}]}, "instances[0].image_uri", "a folder"),
-        ({"instances": [{"image_uri": "g" * 9999}]}, "instances[0].image_uri", "of 9999 char"),
+        ({"instances": [7]}, "instances[0]", f"{FORM}, got the value 7"),
+        ({"instances": [None]}, "instances[0]", f"{FORM}, got nothing"),
+        ({"instances": [[0.5] * 64]}, "instances[0]", f"{FORM}, got a list of 64"),
+        ({"instances": [{}]}, IMAGE, "missing"),
+        ({"instances": [GOOD | {"image_uri": "gs://b/o"}]}, "instances[0].image_uri", "no"),
+        ({"instances": [GOOD | {"key": "a"}]}, "instances[0].key", "not a feature"),
+        ({"instances": [{"image": "iVBO"}]}, IMAGE, "gs://BUCKET/OB"),
+        ({"instances": [{"image": {"b64": 1}}]}, IMAGE, "with b64"),
+        ({"instances": [sent(b"text")]}, IMAGE, "not an image"),
+        ({"instances": [sent(b"")]}, IMAGE, "the file is empty"),
+        ({"instances": [{"b64": "text"}]}, IMAGE, "not an image"),
+        ({"instances": [{"b64": "no!"}]}, f"{IMAGE}.b64", "not base64"),
+        ({"instances": [{"b64": "iVBO", "key": "a"}]}, "instances[0].b64", "not a feature"),
+        ({"instances": [{"image": 7}]}, IMAGE, "the value 7"),
+        ({"instances": [{"image": None}]}, IMAGE, "got nothing"),
+        ({"instances": [{"image": "s3://b/o"}]}, IMAGE, "gs://BUCKET/OB"),
+        ({"instances": [{"image": "gs://bucket/a/"}]}, IMAGE, "a folder"),
+        ({"instances": [{"image": "g" * 9999}]}, IMAGE, "of 9999 char"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(body, field, description):
@@ -89,12 +106,15 @@ def test_what_is_wrong_is_named(body, field, description):
 
 @pytest.mark.parametrize("text", ["%%%%", "iVBOR", "iVBO\niVBO", "-_-_", "ü"])
 def test_base64_has_one_form(text):
-    found = violations({"instances": [{"image_bytes": {"b64": text}}]})
-    assert "not base64" in found["instances[0].image_bytes.b64"]
+    found = violations({"instances": [{"image": {"b64": text}}]})
+    assert "not base64" in found[f"{IMAGE}.b64"]
 
 
 def test_all_wrong_instances_are_named_by_their_index():
-    assert list(violations({"instances": [GOOD, 1, GOOD, {}]})) == ["instances[1]", "instances[3]"]
+    assert list(violations({"instances": [GOOD, 1, GOOD, {}]})) == [
+        "instances[1]",
+        "instances[3].image",
+    ]
 
 
 def test_a_message_stays_short():
@@ -115,11 +135,11 @@ def test_what_became_of_the_instances():
     predictions = [{"label": "light"}, {"label": "dark"}]
     assert instances.checked(predictions) == predictions
     wrong = [
-        InvalidInstanceError([InvalidFieldError("image_bytes", "cut")]),
+        InvalidInstanceError([InvalidFieldError("image", "cut")]),
         {},
         InvalidInstanceError([InvalidFieldError(name, "missing") for name in ("left", "right")]),
     ]
-    with pytest.raises(InvalidRequestError, match=r"instances\[0\]\.image_bytes: cut") as raised:
+    with pytest.raises(InvalidRequestError, match=r"instances\[0\]\.image: cut") as raised:
         instances.checked(wrong)
     fields = [violation.field for violation in raised.value.violations[1:]]
     assert fields == ["instances[2].left", "instances[2].right"]
@@ -128,7 +148,7 @@ def test_what_became_of_the_instances():
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-NAMES = st.sampled_from(["instances", "parameters", "image_bytes", "image_uri", "b64", "x"])
+NAMES = st.sampled_from(["instances", "parameters", "image", "b64", "x"])
 DOCUMENTS = st.recursive(
     SCALARS | st.just(GOOD),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),

@@ -74,7 +74,7 @@ def test_it_scales_a_deep_file_as_the_export_did(tmp_path, scale):
 def test_it_says_what_the_bare_savedmodel_says(model, model_folder):
     files = [image(value) for value in range(0, 256, 5)]
     bare = tf.saved_model.load(str(model_folder)).signatures["serving_default"]
-    expected = bare(image_bytes=tf.constant(files))["probabilities"].numpy()
+    expected = bare(image=tf.constant(files))["probabilities"].numpy()
     served = model.predict([seen(model, file) for file in files])
     rows = np.array([list(p["probabilities"].values()) for p in served])
     np.testing.assert_allclose(rows, expected, atol=1e-6)
@@ -88,6 +88,10 @@ def test_pixels_are_explained_at_the_size_that_the_model_sees(model, baseline):
     (prediction,) = model.predict([Row((pixels[..., np.newaxis],))])
     found = model.explainer.explain(example, 1, Explain(baseline=baseline, steps=100))
     assert found["score"] == pytest.approx(prediction["probabilities"]["light"], abs=1e-6)
+    assert found["attributions"] == pytest.approx(
+        {"image": found["score"] - found["baseline_score"]}, abs=1e-6
+    )
+    found = found["pixels"]["image"]
     png = base64.b64decode(found["attributions"]["b64"])
     shares = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
     assert (shares.dtype, shares.shape) == (np.uint16, (8, 8))
@@ -128,24 +132,5 @@ def test_a_folder_without_a_savedmodel(tmp_path):
 def test_a_savedmodel_from_elsewhere(tmp_path):
     inputs = keras.Input((3,))
     keras.Model(inputs, keras.layers.Dense(1)(inputs)).export(tmp_path, verbose=False)
-    with pytest.raises(ModelError, match="expected pixels, or serving_default and features"):
-        Model.load(tmp_path)
-
-
-def test_a_model_of_images_without_pixels(tmp_path):
-    """Trainers before rule 2 wrote it so."""
-    module = tf.Module()
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
-    def serve(image_bytes):
-        return {"probabilities": tf.ones([tf.size(image_bytes), 1])}
-
-    @tf.function(input_signature=[])
-    def classes():
-        return {"classes": tf.constant(["a"])}
-
-    signatures = {"serving_default": serve, "classes": classes}
-    module.serve, module.classes = serve, classes
-    tf.saved_model.save(module, str(tmp_path), signatures)
-    with pytest.raises(ModelError, match="served by the image of that release"):
+    with pytest.raises(ModelError, match="expected serving_default, features, ordinary"):
         Model.load(tmp_path)

@@ -17,8 +17,7 @@ from trainer.serving.errors import (
 from trainer.serving.fetching import Fetcher
 from trainer.serving.images import ImageInput
 from trainer.serving.prediction_service import PredictionService
-from trainer.serving.rows import Field
-from trainer.serving.single_image import SingleImageReader
+from trainer.serving.rows import Field, RowReader
 
 
 class OwnSize(ImageInput):
@@ -33,7 +32,7 @@ class SlowModel:
     """Answers the number of an image's pixels once the gate is open; keeps its batches' sizes."""
 
     def __init__(self):
-        self.rows = SingleImageReader(Field("", "image", "pixels", 0, "image", OwnSize((1, 1, 1))))
+        self.rows = RowReader([Field("image", "image", "image", 0, "image", OwnSize((1, 1, 1)))])
         self.gate = threading.Event()
         self.batches = []
 
@@ -112,7 +111,7 @@ def test_images_of_any_kind_are_decoded_and_damaged_ones_named(service, model):
     body = json.dumps({"instances": [sent(file) for file in files[:2]]}).encode()
     assert len(asyncio.run(service.predict(stream(body), len(body)))) == 2
     body = json.dumps({"instances": [sent(file) for file in files]}).encode()
-    with pytest.raises(InvalidRequestError, match=r"instances\[2\]\.image_bytes: corrupt"):
+    with pytest.raises(InvalidRequestError, match=r"instances\[2\]\.image: corrupt"):
         asyncio.run(service.predict(stream(body), len(body)))
 
 
@@ -173,11 +172,11 @@ def each(*instances):
 
 def test_an_instance_is_answered_by_itself_where_the_request_asks(service, model):
     model.gate.set()
-    good, bad = sent(image(9, (1, 3))), {"image_bytes": {"b64": "AAAA"}}
+    good, bad = sent(image(9, (1, 3))), {"image": {"b64": "AAAA"}}
     body = each(good, bad, 7, good)
     answers = asyncio.run(service.predict(stream(body), len(body)))
     assert [answers[0], answers[3]] == [{"label": "3"}] * 2
-    assert "image_bytes" in answers[1]["error"]
+    assert "image" in answers[1]["error"]
     assert "instances[0]" not in answers[1]["error"]
     assert "expected" in answers[2]["error"]
     plain = json.dumps({"instances": [good, bad]}).encode()

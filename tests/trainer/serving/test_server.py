@@ -113,27 +113,27 @@ def test_predictions_come_in_the_order_of_the_instances(endpoint):
 def test_no_skew_between_the_server_and_the_bare_model(endpoint, model_folder):
     files = [image(value) for value in range(0, 256, 4)]
     bare = tf.saved_model.load(str(model_folder)).signatures["serving_default"]
-    expected = bare(image_bytes=tf.constant(files))["probabilities"].numpy()
+    expected = bare(image=tf.constant(files))["probabilities"].numpy()
     _, document = endpoint.predict(*map(sent, files))
     served = [list(p["probabilities"].values()) for p in document["predictions"]]
     assert served == pytest.approx(expected, abs=1e-6)
 
 
 def test_images_in_a_bucket(endpoint):
-    named = {"image_uri": f"gs://{BUCKET}/light.png"}
+    named = {"image": f"gs://{BUCKET}/light.png"}
     assert endpoint.labels(DARK, named, DARK, named) == ["dark", "light", "dark", "light"]
-    status, document = endpoint.predict(DARK, {"image_uri": f"gs://{BUCKET}/none.png"})
+    status, document = endpoint.predict(DARK, {"image": f"gs://{BUCKET}/none.png"})
     assert status == 400
-    assert "instances[1].image_uri: gs://" in document["error"]["message"]
+    assert "instances[1].image: gs://" in document["error"]["message"]
 
 
 @pytest.mark.parametrize(
     ("instances", "field", "reason"),
     [
-        ([LIGHT, TEXT], "instances[1].image_bytes", "not an image; expected one of JPEG"),
-        ([LARGE, LIGHT], "instances[0].image_bytes", "50.0 megapixels"),
-        ([LIGHT, DARK, CUT_JPEG], "instances[2].image_bytes", "corrupt or truncated JPEG"),
-        ([{"image_bytes": {"b64": "no!"}}], "instances[0].image_bytes.b64", "not base64"),
+        ([LIGHT, TEXT], "instances[1].image", "not an image; expected one of JPEG"),
+        ([LARGE, LIGHT], "instances[0].image", "50.0 megapixels"),
+        ([LIGHT, DARK, CUT_JPEG], "instances[2].image", "corrupt or truncated JPEG"),
+        ([{"image": {"b64": "no!"}}], "instances[0].image.b64", "not base64"),
         ([{"pixels": [0.5]}], "instances[0].pixels", "unknown field"),
         ([LIGHT] * 2000, "instances", "1 to 256"),
     ],

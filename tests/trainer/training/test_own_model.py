@@ -23,7 +23,7 @@ import sys
 import numpy as np, tensorflow as tf
 model = tf.saved_model.load(sys.argv[1]).signatures["pixels"]
 pixels = tf.constant(np.load(sys.argv[2]))
-np.save(sys.argv[3], model(pixels=pixels)["probabilities"].numpy())
+np.save(sys.argv[3], model(image=pixels)["probabilities"].numpy())
 """
 
 

@@ -34,7 +34,7 @@ def test_the_signature_is_the_one_that_servers_call(exported):
     signature = tf.saved_model.load(str(exported)).signatures["serving_default"]
     (name, specification), *others = signature.structured_input_signature[1].items()
     assert not others
-    assert name == "image_bytes"
+    assert name == "image"
     assert (specification.dtype, specification.shape.as_list()) == (tf.string, [None])
     outputs = signature.structured_outputs
     assert outputs["probabilities"].shape.as_list() == [None, 10]
@@ -46,7 +46,7 @@ def test_what_is_served_is_what_was_trained(exported, model, dataset, digits_arr
     pixels = digits_arrays[0][:20]
     images = [cv2.imencode(".png", image)[1].tobytes() for image in pixels]
     served = tf.saved_model.load(str(exported)).signatures["serving_default"](
-        image_bytes=tf.constant(images)
+        image=tf.constant(images)
     )
     expected = tf.nn.softmax(model(pixels)).numpy()
     np.testing.assert_allclose(served["probabilities"], expected, atol=1e-6)
@@ -59,16 +59,16 @@ def test_a_client_may_send_images_of_any_size(exported, digits_arrays):
     large = cv2.resize(digits_arrays[0][0], (64, 64), interpolation=cv2.INTER_NEAREST)
     serve = tf.saved_model.load(str(exported)).signatures["serving_default"]
     images = [cv2.imencode(".png", i)[1].tobytes() for i in (large, digits_arrays[0][0])]
-    probabilities = serve(image_bytes=tf.constant(images))["probabilities"].numpy()
+    probabilities = serve(image=tf.constant(images))["probabilities"].numpy()
     np.testing.assert_allclose(probabilities[0], probabilities[1], atol=1e-5)
 
 
 def test_a_server_calls_it_with_pixels(exported, model, dataset, digits_arrays):
     signature = tf.saved_model.load(str(exported)).signatures["pixels"]
-    specification = signature.structured_input_signature[1]["pixels"]
+    specification = signature.structured_input_signature[1]["image"]
     assert specification.shape.as_list() == [None, *dataset.features[0].image_shape]
     pixels = digits_arrays[0][:20]
-    answers = signature(pixels=tf.constant(pixels))
+    answers = signature(image=tf.constant(pixels))
     expected = tf.nn.softmax(model(pixels)).numpy()
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-6)
 

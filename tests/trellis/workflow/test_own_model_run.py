@@ -94,7 +94,7 @@ def test_from_the_file_to_its_predictions(google, experiment, group, tmp_path):
     answers = [json.loads(line) for line in lines]
     right = [
         answer["prediction"]["label"]
-        == answer["instance"]["image_uri"].rpartition("/")[2].partition("-")[0]
+        == answer["instance"]["image"].rpartition("/")[2].partition("-")[0]
         for answer in answers
     ]
     assert len(right) == 20

@@ -64,7 +64,7 @@ def make_plan(
     warnings = [finding.text for finding in columns.findings]
     for feature in columns.features:
         if feature.kind == IMAGE:
-            features.append(feature.described(columns.of_manifest))
+            features.append(feature.described())
             continue
         index = None
         if vector := _VECTOR_OF.get(feature.kind):

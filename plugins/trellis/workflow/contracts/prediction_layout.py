@@ -2,7 +2,7 @@
 
 gs://BUCKET/EXPERIMENT/predictions/RUN/
     plan.json           what this run does, and with which version of the model
-    instances.jsonl     of images: {"image_uri": "gs://..."} a line
+    instances.jsonl     of images: {"image": "gs://..."} a line
     predictions.json    the result, and where the predictions are
     examples/TASK.txt   keys and values of rows that a task's messages leave out
 

@@ -38,7 +38,7 @@ class Scale(layers.Layer):
 
 
 def build(dataset, hyperparameters):
-    if dataset.single_image:
+    if dataset.inputs == {"image"}:
         taken, x = inputs.image(dataset)
         x = layers.Flatten()(x)
     else:

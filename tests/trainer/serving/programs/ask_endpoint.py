@@ -76,7 +76,7 @@ def file(form, size):
 
 
 def sent(content):
-    return {"image_bytes": {"b64": base64.b64encode(content).decode()}}
+    return {"image": {"b64": base64.b64encode(content).decode()}}
 
 
 def main():
@@ -85,7 +85,7 @@ def main():
     row = json.loads(bucket.blob("row.json").download_as_bytes())
     number = next(name for name, value in row.items() if isinstance(value, float))
     bucket.blob("text.jpg").upload_from_string(b"a text file named .jpg\n")
-    white, text = sent(file("PNG", (8, 8))), {"image_uri": f"gs://{sys.argv[1]}/text.jpg"}
+    white, text = sent(file("PNG", (8, 8))), {"image": f"gs://{sys.argv[1]}/text.jpg"}
 
     good, over = [], threading.Event()
 

@@ -12,10 +12,10 @@ import os
 
 
 def predict(instance):
-    if "image_uri" in instance:
-        if "bad" in instance["image_uri"]:
-            raise ValueError(f"{instance['image_uri']} is no image")
-        label = instance["image_uri"].split("/")[-2]
+    if "image" in instance:
+        if "bad" in instance["image"]:
+            raise ValueError(f"{instance['image']} is no image")
+        label = instance["image"].split("/")[-2]
         return {"label": label, "probabilities": {label: 1.0}}
     columns = set(os.environ["COLUMNS"].split(","))
     if set(instance) != columns:

@@ -34,16 +34,18 @@ def folder(platform: Platform, images: str, interval_start: datetime | None, day
     return f"{platform.uri(images).rstrip('/')}/"
 
 
-def write_instances(platform: Platform, address: str, target: str, daily: bool) -> tuple[int, int]:
+def write_instances(
+    platform: Platform, address: str, target: str, column: str, daily: bool
+) -> tuple[int, int]:
     """Write a line for each image below a folder; returns the numbers of images and other objects.
 
-    Streams both the listing and the file; the file appears only when complete. daily: whether
-    another day's folder may have images: without images it raises NoRowsError, else SourceError.
-    Raises SourceError if the folder cannot be read.
+    Streams both the listing and the file; the file appears only when complete. column: of the
+    images, in the instances. daily: whether another day's folder may have images: without images it
+    raises NoRowsError, else SourceError. Raises SourceError if the folder cannot be read.
     """
     counts = {"images": 0, "others": 0}
     try:
-        found = _lines(storage.each_blob(platform, address), counts)
+        found = _lines(storage.each_blob(platform, address), column, counts)
         first = next(found, None)
         if first is None:
             others = f", only {counts['others']:,} other objects" if counts["others"] else ""
@@ -61,10 +63,10 @@ def write_instances(platform: Platform, address: str, target: str, daily: bool) 
     return counts["images"], counts["others"]
 
 
-def _lines(blobs: Iterable[Any], counts: dict[str, int]) -> Iterator[str]:
+def _lines(blobs: Iterable[Any], column: str, counts: dict[str, int]) -> Iterator[str]:
     for blob in blobs:
         if blob.name.lower().endswith(SUFFIXES):
             counts["images"] += 1
-            yield json.dumps({"image_uri": f"gs://{blob.bucket.name}/{blob.name}"}) + "\n"
+            yield json.dumps({column: f"gs://{blob.bucket.name}/{blob.name}"}) + "\n"
         elif not blob.name.endswith("/"):
             counts["others"] += 1

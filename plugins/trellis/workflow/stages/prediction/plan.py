@@ -110,7 +110,7 @@ def make(
     storage.check_bucket(platform)
     champion = _champion(run, values["model"])
     if isinstance(experiment.prediction, ImagePredict):
-        found = _images(run, interval, values.get("from"))
+        found = _images(run, champion.table, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
     limit = prediction.at_most(experiment, platform.region, found.bytes)
@@ -201,11 +201,13 @@ def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, va
     )
 
 
-def _images(run: Prediction, interval: Any, day: Any) -> Found:
+def _images(run: Prediction, learned: Table, interval: Any, day: Any) -> Found:
     given = run.experiment.image_prediction.images
     address = images.folder(run.platform, given, interval[0], day)
     daily = DATE in given
-    count, others = images.write_instances(run.platform, address, run.instances, daily)
+    (image,) = learned.features
+    written = images.write_instances(run.platform, address, run.instances, image.name, daily)
+    count, others = written
     return Found(
         source=address,
         partition=None,

@@ -139,7 +139,7 @@ def _answer(line: str) -> tuple[str, str | None]:
         instance, prediction = content["instance"], content["prediction"]
     except (ValueError, KeyError, TypeError):
         return "?", f"unreadable line of results: {line}"
-    name = instance.get("image_uri", instance) if isinstance(instance, dict) else instance
+    name = next(iter(instance.values()), "?") if isinstance(instance, dict) else instance
     failed = prediction.get("error") if isinstance(prediction, dict) else None
     return str(name), None if failed is None else str(failed)
 

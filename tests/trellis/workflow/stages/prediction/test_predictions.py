@@ -184,7 +184,7 @@ def test_images_below_a_folder(google, predictions, states):
     output = google.buckets / record["output"].removeprefix("gs://")
     lines = "".join(file.read_text() for file in output.glob("prediction.results-*"))
     labels = {
-        line["instance"]["image_uri"].rpartition("/")[2]: line["prediction"]["label"]
+        line["instance"]["image"].rpartition("/")[2]: line["prediction"]["label"]
         for line in map(json.loads, lines.splitlines())
         if "error" not in line["prediction"]
     }

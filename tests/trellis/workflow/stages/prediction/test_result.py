@@ -8,8 +8,8 @@ import pytest
 from trellis.workflow.lookups import storage
 from trellis.workflow.stages.prediction import result
 
-GOOD = '{"instance": {"image_uri": "gs://b/%d.png"}, "prediction": {"label": "cat"}}\n'
-REFUSED = '{"instance": {"image_uri": "gs://b/no.png"}, "prediction": {"error": "no image"}}\n'
+GOOD = '{"instance": {"image": "gs://b/%d.png"}, "prediction": {"label": "cat"}}\n'
+REFUSED = '{"instance": {"image": "gs://b/no.png"}, "prediction": {"error": "no image"}}\n'
 POST = "Post request fails. Cannot get predictions. Error: Exceeded retries: Non-OK result 504"
 
 
