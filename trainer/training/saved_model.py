@@ -54,7 +54,7 @@ from trainer import calibration, storage
 from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
 from trainer.stored import StoredBatch
-from trainer.training import records, row_signatures
+from trainer.training import records, signatures
 from trainer.training.objectives import Regression
 from trainer.training.records import Inputs
 from trainer.training.signatures import Predict, add_constants
@@ -81,7 +81,7 @@ def export(
     of_floats = None
     if IMAGE in dataset.inputs:
         of_floats = _answering(from_floats(model, dataset), dataset, threshold, fitted)
-    row_signatures.add(archive, dataset, predict, of_floats)
+    signatures.add(archive, dataset, predict, of_floats)
     if not dataset.is_regression:
         add_constants(archive, "classes", {"classes": dataset.classes})
     if threshold is not None:
