@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from trellis import endpoints, prices, try_model
-from trellis.doctor import command
+from trellis import command_line, endpoints, prices, try_model
+from trellis.doctor import command as doctor
 from trellis.new import command as new
 from trellis.results import command as results
 from trellis.retention import command as retention
@@ -58,8 +58,12 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("reference", help="print every key of experiment files and platform.yaml")
-    commands.add_parser("schema", help="print the JSON Schema of experiment files, for editors")
+    commands.add_parser(
+        "reference", help="print every key of experiment files and platform.yaml"
+    ).set_defaults(run=_reference)
+    commands.add_parser(
+        "schema", help="print the JSON Schema of experiment files, for editors"
+    ).set_defaults(run=_schema)
     check = commands.add_parser(
         "check",
         help="check experiment files; exit code 1 for problems",
@@ -72,67 +76,32 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="folder of platform.yaml (default: the one above the experiment's)",
     )
+    check.set_defaults(run=lambda options: max(_check(f, options.platform) for f in options.files))
     attempt = commands.add_parser(
         "try", help="try a model's own file on one batch; exit code 1 if it cannot be trained"
     )
     attempt.add_argument(
         "file", type=Path, metavar="FILE", help="the model's file, or an experiment's that names it"
     )
-    doctor = commands.add_parser(
-        "doctor", help="check that the project has what a run needs; exit code 1 for findings"
-    )
-    doctor.add_argument(
-        "folder",
-        nargs="?",
-        type=Path,
-        default=Path("dags"),
-        metavar="FOLDER",
-        help="the DAG files' folder, with platform.yaml and experiments/ (default: dags)",
-    )
-    doctor.add_argument(
-        "--smoke",
-        action="store_true",
-        help="then run two small jobs, on Dataflow and Vertex AI (some minutes, some cents)",
-    )
-    renew = commands.add_parser("prices", help="compare the prices of machines with Google's")
-    renew.add_argument(
-        "folder",
-        nargs="?",
-        type=Path,
-        default=Path("dags"),
-        metavar="FOLDER",
-        help="folder of platform.yaml, which names the group's region (default: dags)",
-    )
-    renew.add_argument("--write", action="store_true", help="change the table")
-    results.add(commands)
-    endpoints.add(commands)
-    retention.add(commands)
-    new.add(commands)
+    for each in (doctor, prices, results, endpoints, retention, new):
+        each.add(commands)
     options, more = parser.parse_known_args(arguments)
     if options.command == "try":
         # Flags of the trainer's command: --task, --dataset, hyperparameters.
         return try_model.run(options.file, more)
     if more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
-    if options.command in ("new", "upload"):
-        return new.run(options)
-    if options.command in results.COMMANDS:
-        return results.run(options)
-    if options.command == "endpoints":
-        return endpoints.run(options)
-    if options.command in ("clean", "erase"):
-        return retention.run(options)
-    if options.command == "prices":
-        return prices.run(options.folder, options.write)
-    if options.command == "doctor":
-        return command.run(options.folder, options.smoke)
-    if options.command == "schema":
-        print(editor_schema.text(load_catalog()), end="")
-        return 0
-    if options.command == "reference":
-        print("\n".join(reference.lines(load_catalog())))
-        return 0
-    return max(_check(file, options.platform) for file in options.files)
+    return command_line.guarded(options.run, options)
+
+
+def _schema(_: argparse.Namespace) -> int:
+    print(editor_schema.text(load_catalog()), end="")
+    return 0
+
+
+def _reference(_: argparse.Namespace) -> int:
+    print("\n".join(reference.lines(load_catalog())))
+    return 0
 
 
 def _check(file: Path, folder: Path | None) -> int:

@@ -5,13 +5,12 @@ import json
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from trellis.google_api import SIGN_IN, CredentialsError, GoogleApi
+from trellis import command_line
+from trellis.google_api import GoogleApi
 from trellis.results.table import table
 from trellis.workflow.spec import platform
-from trellis.workflow.spec.problems import FileError
 
 _DAYS = 14
 
@@ -21,14 +20,7 @@ def add(commands: Any) -> None:
     endpoints = commands.add_parser(
         "endpoints", help="list endpoints with their cost a day and their predictions"
     )
-    endpoints.add_argument(
-        "folder",
-        nargs="?",
-        type=Path,
-        default=Path("dags"),
-        metavar="FOLDER",
-        help="folder of platform.yaml, which names project and region (default: dags)",
-    )
+    command_line.add_folder(endpoints, "which names project and region")
     endpoints.add_argument(
         "--days",
         type=int,
@@ -43,12 +35,11 @@ def add(commands: Any) -> None:
         help="list the models of idle endpoints that --yes would undeploy",
     )
     endpoints.add_argument("--yes", action="store_true", help="with --undeploy: undeploy them")
+    endpoints.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace, now: datetime | None = None) -> int:
     """List the endpoints, undeploy idle ones if asked; return 1 if their use is not known."""
-    from google.api_core.exceptions import GoogleAPICallError
-    from google.auth.exceptions import GoogleAuthError
     from google.cloud.aiplatform_v1 import EndpointServiceClient
 
     from trellis.workflow.endpoints.monitoring import LONGEST_DAYS
@@ -57,29 +48,19 @@ def run(options: argparse.Namespace, now: datetime | None = None) -> int:
     if not 1 <= options.days <= LONGEST_DAYS:
         print(f"--days must be from 1 to {LONGEST_DAYS}: Google keeps no more", file=sys.stderr)
         return 2
-    try:
-        group = platform.load(options.folder)
-        api = GoogleApi()
-        client = EndpointServiceClient(
-            credentials=api.credentials,
-            client_options={"api_endpoint": f"{group.region}-aiplatform.googleapis.com"},
-        )
-        found = survey(client, api, group, now or datetime.now(UTC), options.days)
-        if options.json:
-            print(json.dumps([each.to_json() for each in found.endpoints], indent=2))
-        else:
-            print("\n".join(_lines(found.endpoints, options.days, group)))
-        if options.undeploy and found.refused is None:
-            _undeploy(client, found.idle, options.yes)
-    except (FileError, CredentialsError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except GoogleAPICallError as error:
-        print(f"Vertex AI refuses: {error.message}", file=sys.stderr)
-        return 1
-    except GoogleAuthError as error:
-        print(f"{error}\n{SIGN_IN}", file=sys.stderr)
-        return 1
+    group = platform.load(options.folder)
+    api = GoogleApi()
+    client = EndpointServiceClient(
+        credentials=api.credentials,
+        client_options={"api_endpoint": f"{group.region}-aiplatform.googleapis.com"},
+    )
+    found = survey(client, api, group, now or datetime.now(UTC), options.days)
+    if options.json:
+        print(json.dumps([each.to_json() for each in found.endpoints], indent=2))
+    else:
+        print("\n".join(_lines(found.endpoints, options.days, group)))
+    if options.undeploy and found.refused is None:
+        _undeploy(client, found.idle, options.yes)
     if found.refused is not None:
         print(_refusal(found.refused, group.project, options.undeploy), file=sys.stderr)
         return 1

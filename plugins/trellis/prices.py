@@ -11,15 +11,23 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from trellis.google_api import CredentialsError, GoogleApi, RefusedError
+from trellis import command_line
+from trellis.google_api import GoogleApi, RefusedError
 from trellis.workflow.pricing import catalog, renewal, service_catalog, services
 from trellis.workflow.pricing.machines import TABLE
 from trellis.workflow.spec import platform
-from trellis.workflow.spec.problems import FileError
 
 _SERVICES = "https://cloudbilling.googleapis.com/v1/services"
 _URL = _SERVICES + "/{service}/skus"
 _PAGE = 5000
+
+
+def add(commands: Any) -> None:
+    """The command's arguments. commands: argparse's subparsers."""
+    prices = commands.add_parser("prices", help="compare the prices of machines with Google's")
+    command_line.add_folder(prices, "which names the group's region")
+    prices.add_argument("--write", action="store_true", help="change the table")
+    prices.set_defaults(run=lambda options: run(options.folder, options.write))
 
 
 def run(folder: Path, write: bool, file: Path = TABLE, services_file: Path = services.TABLE) -> int:
@@ -32,9 +40,6 @@ def run(folder: Path, write: bool, file: Path = TABLE, services_file: Path = ser
         skus = {service: _skus(api, service) for service in catalog.SERVICES.values()}
         rates = catalog.rates([sku for each in skus.values() for sku in each], regions)
         skus |= {name: _skus(api, service) for name, service in _named(api).items()}
-    except (FileError, CredentialsError) as error:
-        print(error, file=sys.stderr)
-        return 1
     except RefusedError as error:
         print(f"The catalog could not be read: {error.message}", file=sys.stderr)
         if error.disabled:

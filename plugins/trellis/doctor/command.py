@@ -2,13 +2,27 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
+from trellis import command_line
 from trellis.doctor import smoke
 from trellis.doctor.diagnoses.permissions import AS_AIRFLOW
 from trellis.doctor.runner import diagnose
 from trellis.doctor.target import Target, read
-from trellis.google_api import CredentialsError
-from trellis.workflow.spec.problems import FileError
+
+
+def add(commands: Any) -> None:
+    """The command's arguments. commands: argparse's subparsers."""
+    doctor = commands.add_parser(
+        "doctor", help="check that the project has what a run needs; exit code 1 for findings"
+    )
+    command_line.add_folder(doctor, "beside experiments/")
+    doctor.add_argument(
+        "--smoke",
+        action="store_true",
+        help="then run two small jobs, on Dataflow and Vertex AI (some minutes, some cents)",
+    )
+    doctor.set_defaults(run=lambda options: run(options.folder, options.smoke))
 
 
 def run(folder: Path, with_jobs: bool = False) -> int:
@@ -16,12 +30,8 @@ def run(folder: Path, with_jobs: bool = False) -> int:
 
     with_jobs: also run two small jobs.
     """
-    try:
-        target = Target(*read(folder))
-        caller = target.caller
-    except (FileError, CredentialsError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    target = Target(*read(folder))
+    caller = target.caller
     group = target.platform
     print(f"Project {group.project} in {group.region}, {len(target.experiments)} experiments")
     print(f"as {caller}\n")

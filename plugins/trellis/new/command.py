@@ -5,13 +5,12 @@ import getpass
 import math
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trellis.google_api import SIGN_IN
+from trellis import command_line
 from trellis.new import bigquery, bucket, files, images, kinds, roles, text, uploading
 from trellis.new.described import DataError, Images, Pictures, Reading, Rows, listed
 from trellis.results.index import client_of
@@ -98,40 +97,22 @@ def add(commands: Any) -> None:
             metavar="NAME",
             help="of TFRecords, a feature to read; repeatable (default: all that any record has)",
         )
-        command.add_argument(
-            "--folder",
-            type=Path,
-            default=Path("dags"),
-            metavar="FOLDER",
-            help="the DAG files' folder, with platform.yaml and experiments/ (default: dags)",
-        )
+        command_line.add_folder(command, "beside experiments/", "--folder")
+        command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run either of them; returns the exit code."""
-    from google.api_core.exceptions import GoogleAPICallError
-    from google.auth.exceptions import GoogleAuthError
-
-    try:
-        if not options.folder.is_dir():
-            raise DataError(
-                f"{options.folder} is no folder here: run the command beside the group's folder of "
-                "DAG files, or name that with --folder"
-            )
-        group = platform.load(options.folder)
-        if options.command == "upload":
-            uploading.run(group, options, _reading(options))
-        else:
-            _experiment(group, options)
-    except (FileError, DataError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except GoogleAPICallError as error:
-        print(f"{' '.join(options.data)}: {error.message}", file=sys.stderr)
-        return 1
-    except GoogleAuthError as error:
-        print(f"{error}\n{SIGN_IN}", file=sys.stderr)
-        return 1
+    if not options.folder.is_dir():
+        raise DataError(
+            f"{options.folder} is no folder here: run the command beside the group's folder of "
+            "DAG files, or name that with --folder"
+        )
+    group = platform.load(options.folder)
+    if options.command == "upload":
+        uploading.run(group, options, _reading(options))
+    else:
+        _experiment(group, options)
     return 0
 
 

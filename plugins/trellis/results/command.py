@@ -1,13 +1,12 @@
 """`trellis runs`, `compare`, `methods`, `export`, `export-split` and `digest`."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from trellis.google_api import SIGN_IN
+from trellis import command_line
 from trellis.results import addition, comparison, curves, digest, index
 from trellis.results.files import RunFiles, load_files
 from trellis.results.scores import score
@@ -16,8 +15,6 @@ from trellis.results.table import table
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import Result, RunRecord
 from trellis.workflow.spec import platform
-from trellis.workflow.spec.problems import FileError
-from trellis_contracts.documents import ContractError
 from trellis_contracts.leaderboard import Contender
 
 _SHOWN = 30
@@ -67,46 +64,28 @@ def add(commands: Any) -> None:
     summary = commands.add_parser("digest", help="summarize the runs of the last days")
     summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
     for command in (runs, compare, methods, export, split, summary):
-        command.add_argument(
-            "--platform",
-            type=Path,
-            default=Path("dags"),
-            metavar="FOLDER",
-            help="folder of platform.yaml, which names the bucket (default: dags)",
-        )
+        command_line.add_folder(command, "which names the bucket", "--platform")
+        command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one of them; returns the exit code."""
-    from google.api_core.exceptions import GoogleAPICallError
-    from google.auth.exceptions import GoogleAuthError
-
-    try:
-        group = platform.load(options.platform)
-        client = index.client_of(group)
-        if options.command == "compare":
-            lines = _compare(client, group.bucket, options.runs)
-        elif options.command == "export-split":
-            lines = _export_split(client, group.bucket, options)
-        elif options.command in ("methods", "export"):
-            lines = _write_up(client, group.bucket, options)
-        elif options.command == "digest":
-            end = datetime.now(UTC)
-            known = index.load_index(client, group.bucket)
-            start = end - timedelta(days=options.days)
-            lines = digest.lines(known, start, end, group.limits)
-            lines += digest.around(client, group, start, end)
-        else:
-            lines = _runs(client, group.bucket, options)
-    except (FileError, NoRunError, ContractError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except GoogleAPICallError as error:
-        print(f"gs://{group.bucket} cannot be read: {error.message}", file=sys.stderr)
-        return 1
-    except GoogleAuthError as error:
-        print(f"{error}\n{SIGN_IN}", file=sys.stderr)
-        return 1
+    group = platform.load(options.platform)
+    client = index.client_of(group)
+    if options.command == "compare":
+        lines = _compare(client, group.bucket, options.runs)
+    elif options.command == "export-split":
+        lines = _export_split(client, group.bucket, options)
+    elif options.command in ("methods", "export"):
+        lines = _write_up(client, group.bucket, options)
+    elif options.command == "digest":
+        end = datetime.now(UTC)
+        known = index.load_index(client, group.bucket)
+        start = end - timedelta(days=options.days)
+        lines = digest.lines(known, start, end, group.limits)
+        lines += digest.around(client, group, start, end)
+    else:
+        lines = _runs(client, group.bucket, options)
     print("\n".join(lines))
     return 0
 

@@ -4,14 +4,12 @@ import argparse
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trellis.google_api import SIGN_IN, CredentialsError
+from trellis import command_line
 from trellis.results.index import load_index
 from trellis.retention import needs
 from trellis.workflow.spec import platform
-from trellis.workflow.spec.problems import FileError
 
 if TYPE_CHECKING:
     from trellis.retention.inventory import Item
@@ -22,27 +20,14 @@ def add(commands: Any) -> None:
     clean = commands.add_parser(
         "clean", help="list data and models that nobody needs any more, and remove them"
     )
-    clean.add_argument(
-        "folder",
-        nargs="?",
-        type=Path,
-        default=Path("dags"),
-        metavar="FOLDER",
-        help="folder of platform.yaml, whose `retention` says what is kept (default: dags)",
-    )
+    command_line.add_folder(clean, "whose `retention` says what is kept")
     clean.add_argument("--yes", action="store_true", help="remove what is listed")
     clean.add_argument("--kept", action="store_true", help="also list the kept runs, and why")
+    clean.set_defaults(run=clean_up)
     erase = commands.add_parser(
         "erase", help="find the rows of a patient or another group in what runs have made"
     )
-    erase.add_argument(
-        "folder",
-        nargs="?",
-        type=Path,
-        default=Path("dags"),
-        metavar="FOLDER",
-        help="folder of platform.yaml (default: dags)",
-    )
+    command_line.add_folder(erase, "which names the bucket and the dataset")
     erase.add_argument(
         "--group",
         required=True,
@@ -50,27 +35,11 @@ def add(commands: Any) -> None:
         help="a value of the column that `split: {by: ...}` names, or of the source's key",
     )
     erase.add_argument("--yes", action="store_true", help="remove what is listed")
+    erase.set_defaults(run=erase_group)
 
 
-def run(options: argparse.Namespace, now: datetime | None = None) -> int:
-    """Run one of them; returns the exit code."""
-    from google.api_core.exceptions import GoogleAPICallError
-    from google.auth.exceptions import GoogleAuthError
-
-    try:
-        if options.command == "erase":
-            return _erase(options)
-        return _clean(options, now or datetime.now(UTC))
-    except (FileError, CredentialsError) as error:
-        print(error, file=sys.stderr)
-    except GoogleAPICallError as error:
-        print(f"Google refuses: {error.message}", file=sys.stderr)
-    except GoogleAuthError as error:
-        print(f"{error}\n{SIGN_IN}", file=sys.stderr)
-    return 1
-
-
-def _clean(options: argparse.Namespace, now: datetime) -> int:
+def clean_up(options: argparse.Namespace, now: datetime | None = None) -> int:
+    """Run `trellis clean`; returns the exit code. now: the present, if it is another."""
     from trellis.retention.inventory import Services, removable
 
     group = platform.load(options.folder)
@@ -91,6 +60,7 @@ def _clean(options: argparse.Namespace, now: datetime) -> int:
             file=sys.stderr,
         )
         return 1
+    now = now or datetime.now(UTC)
     found = needs.of(index.runs, services.versions(), group.retention.runs, now)
     if options.kept:
         for folder, why in found.reasons.items():
@@ -98,7 +68,8 @@ def _clean(options: argparse.Namespace, now: datetime) -> int:
     return _each(removable(services, found, now), options.yes)
 
 
-def _erase(options: argparse.Namespace) -> int:
+def erase_group(options: argparse.Namespace) -> int:
+    """Run `trellis erase`; returns the exit code."""
     from trellis.retention import erasure
     from trellis.retention.inventory import Services
 

@@ -79,7 +79,7 @@ def clean(project, tmp_path, capsys):
 
     def run(yes=False, days=400):
         options = argparse.Namespace(command="clean", folder=tmp_path, yes=yes, kept=True)
-        code = command.run(options, datetime.now(UTC) + timedelta(days=days))
+        code = command.clean_up(options, datetime.now(UTC) + timedelta(days=days))
         return code, capsys.readouterr().out
 
     return run

@@ -77,7 +77,7 @@ def erase(project, tmp_path, capsys):
 
     def run(group, yes=False):
         options = argparse.Namespace(command="erase", folder=tmp_path, group=group, yes=yes)
-        return command.run(options), capsys.readouterr().out
+        return command.erase_group(options), capsys.readouterr().out
 
     return run
 
