@@ -2,12 +2,16 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from trellis import command_line, endpoints, prices, try_model
+from trellis import endpoints, prices, try_model
 from trellis.doctor import command as doctor
+from trellis.google_api import SIGN_IN, CredentialsError
 from trellis.new import command as new
+from trellis.new.described import DataError
 from trellis.results import command as results
+from trellis.results.selection import NoRunError
 from trellis.retention import command as retention
 from trellis.workflow.assembly import chain
 from trellis.workflow.pricing import cost, machines, services
@@ -91,7 +95,27 @@ def main(arguments: list[str] | None = None) -> int:
         return try_model.run(options.file, more)
     if more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
-    return command_line.guarded(options.run, options)
+    return _guarded(options.run, options)
+
+
+def _guarded(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """Run a command; returns its exit code, or 1 after an error, which it prints."""
+    try:
+        return run(options)
+    except (FileError, DataError, NoRunError, CredentialsError) as error:
+        print(error, file=sys.stderr)
+    except Exception as error:
+        # Google's libraries take a second to import, and most commands need none.
+        from google.api_core.exceptions import GoogleAPICallError
+        from google.auth.exceptions import GoogleAuthError
+
+        if isinstance(error, GoogleAPICallError):
+            print(f"Google refuses: {error.message}", file=sys.stderr)
+        elif isinstance(error, GoogleAuthError):
+            print(f"{error}\n{SIGN_IN}", file=sys.stderr)
+        else:
+            raise
+    return 1
 
 
 def _schema(_: argparse.Namespace) -> int:

@@ -7,12 +7,10 @@ from airflow.sdk import DAG, BaseOperator
 
 from trellis.results import digest
 from trellis.results.index import load_index
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.notifications import send
 from trellis.workflow.spec.platform import Digest, Platform
-from trellis.workflow.spec.schedule import MANUAL
 
 NAME = "digest"
 PAGE = """\
@@ -48,19 +46,14 @@ class DigestOperator(BaseOperator):
 
 def build(platform: Platform, settings: Digest) -> DAG:
     """Build the DAG of one task. A past run, too, summarizes the last days: it is a message."""
-    with DAG(
-        dag_id=platform.dag_id(NAME),
+    with group_dag(
+        platform,
+        NAME,
+        on_failure(platform, _ADVICE),
         description="Results, costs and new champions of the last days' runs",
         doc_md=PAGE,
-        schedule=None if settings.schedule == MANUAL else settings.schedule,
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
-        catchup=False,
-        # As in training.py.
-        auto_register=False,
+        schedule=settings.schedule,
         max_active_runs=1,
-        tags=["research"],
-        access_control=access_control(platform, []),
-        default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
     ) as dag:
         DigestOperator(task_id="tell", platform=platform, days=settings.days)
     return dag

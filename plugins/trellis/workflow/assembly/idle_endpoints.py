@@ -1,16 +1,12 @@
 """The DAG idle_endpoints: tells, at regular times, which endpoints cost money for nothing."""
 
-from datetime import UTC, datetime
-
 from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.notifications import send
 from trellis.workflow.spec.platform import IdleEndpoints, Platform
-from trellis.workflow.spec.schedule import MANUAL
 from trellis.workflow.stages.idle_endpoints import IdleEndpointsOperator
 
 NAME = "idle_endpoints"
@@ -27,20 +23,16 @@ _ADVICE = {"find": "`trellis endpoints` says what is missing. Then clear this ta
 
 def build(platform: Platform, settings: IdleEndpoints) -> DAG:
     """find -> tell; `tell` is skipped if there is nothing to say."""
-    with DAG(
-        dag_id=platform.dag_id(NAME),
+    with group_dag(
+        platform,
+        NAME,
+        on_failure(platform, _ADVICE),
         description="Endpoints without requests, and their costs",
         doc_md=PAGE,
-        schedule=None if settings.schedule == MANUAL else settings.schedule,
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
-        catchup=False,
-        # As in training.py.
-        auto_register=False,
+        schedule=settings.schedule,
         # Two at once would undeploy the same models.
         max_active_runs=1,
-        tags=["research", "deployment"],
-        access_control=access_control(platform, []),
-        default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
+        tags=["deployment"],
     ) as dag:
         find = IdleEndpointsOperator(
             task_id="find", platform=platform, days=settings.days, undeploy=settings.undeploy

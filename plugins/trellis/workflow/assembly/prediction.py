@@ -1,13 +1,10 @@
 """The DAG EXPERIMENT-predict: the champion predicts a table's rows, or a folder's images."""
 
-from datetime import UTC, datetime
-
 from airflow.sdk import DAG, CronDataIntervalTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.prediction_page import ADVICE, page
 from trellis.workflow.contracts.prediction_params import run_params
 from trellis.workflow.spec.experiment import Experiment
@@ -17,32 +14,23 @@ from trellis.workflow.spec.schedule import MANUAL
 from trellis.workflow.stages.prediction import plan, predict, publish, result, snapshot
 from trellis.workflow.validation.file import PREDICTIONS
 
-# A schedule needs a first day. `catchup` is off, so an old one makes no run but the latest.
-_FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
-
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """plan -> snapshot (of a table) -> predict -> publish (of a table) -> result"""
     schedule = experiment.prediction.schedule
-    with DAG(
-        dag_id=platform.dag_id(experiment.name + PREDICTIONS),
+    with group_dag(
+        platform,
+        experiment.name + PREDICTIONS,
+        on_failure(platform, ADVICE),
         description=f"The champion of {experiment.name} predicts",
         doc_md=page(experiment, platform),
-        schedule=None
+        schedule=MANUAL
         if schedule == MANUAL
         else CronDataIntervalTimetable(schedule, timezone="UTC"),
-        start_date=_FIRST_DAY,
-        catchup=False,
-        # As in training.py.
-        auto_register=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
-        tags=["research", "prediction"],
-        access_control=access_control(platform, [experiment.owner]),
-        default_args={
-            "owner": experiment.owner,
-            **arguments(platform, on_failure(platform, ADVICE)),
-        },
+        tags=["prediction"],
+        owners=[experiment.owner],
     ) as dag:
         planned = plan.task(experiment, platform)
         predicted = predict.task(experiment, platform)

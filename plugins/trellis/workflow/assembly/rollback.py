@@ -7,9 +7,8 @@ from airflow.sdk import DAG, Param
 from trellis.vertex.endpoints import EndpointOperator, TrafficOperator
 from trellis.vertex.models import AliasOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.rollback_page import ADVICE, page
 from trellis.workflow.contracts.aliases import CHAMPION, PATTERN, PREVIOUS
 from trellis.workflow.spec.experiment import Experiment
@@ -47,25 +46,19 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         return messages.deployed_version(experiment, platform, _VERSION(context))
 
     at_endpoint = {**common, "endpoint_id": _ENDPOINT}
-    with DAG(
-        dag_id=platform.dag_id(NAME),
+    with group_dag(
+        platform,
+        NAME,
+        on_failure(platform, ADVICE),
         description="Put an earlier version of an experiment's model back into service",
         doc_md=page(list(experiments)),
-        schedule=None,
-        catchup=False,
-        # As in training.py.
-        auto_register=False,
         # A rollback triggered by the API must not wait because the DAG is paused.
         is_paused_upon_creation=False,
         # Two at once would undo each other's work.
         max_active_runs=1,
         params=_params(list(experiments)),
-        tags=["research", "deployment"],
-        access_control=access_control(platform, owners),
-        default_args={
-            "owner": ", ".join(owners),
-            **arguments(platform, on_failure(platform, ADVICE)),
-        },
+        tags=["deployment"],
+        owners=owners,
     ) as dag:
         resolved = resolve.task(experiments, platform)
         endpoint = EndpointOperator(

@@ -1,17 +1,15 @@
 """One experiment becomes one DAG, of the stages in chain.py."""
 
 import functools
-from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
 
 from trellis.schedules import CronUntilTimetable
 from trellis.workflow.assembly import chain
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.deadline import deadline
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.links import ResultsLink
 from trellis.workflow.assembly.notifications import send
 from trellis.workflow.assembly.page import page
@@ -23,32 +21,23 @@ from trellis.workflow.spec.schedule import MANUAL, NEW_DATA, after
 from trellis.workflow.stages import costs, failed
 from trellis.workflow.stages.stage import Building, Tasks
 
-# A schedule needs a first day. `catchup` is off, so an old one makes no run but the latest.
-_FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
-
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """The DAG of an experiment: the stages that it has, in the order of the chain."""
     record = failed.recorder(experiment, platform, chain.STAGES)
     alert = on_failure(platform, chain.advice(), record, chain.ends_run())
-    with DAG(
-        dag_id=platform.dag_id(experiment.name),
+    with group_dag(
+        platform,
+        experiment.name,
+        alert,
         description=experiment.about.partition("\n")[0],
         doc_md=page(experiment, platform, chain.STAGES, chain.at_most(experiment, platform)),
         schedule=_schedule(experiment, platform),
-        start_date=_FIRST_DAY,
-        catchup=False,
         # A schedule that is faster than its runs waits, instead of paying for two at once.
         max_active_runs=1,
-        # Where a DAG is built only to see whether it can be, Airflow must not take it.
-        auto_register=False,
-        tags=["research", experiment.model, *experiment.other_models, experiment.task],
-        access_control=access_control(platform, [experiment.owner]),
+        tags=[experiment.model, *experiment.other_models, experiment.task],
+        owners=[experiment.owner],
         deadline=deadline(experiment, platform),
-        default_args={
-            "owner": experiment.owner,
-            **arguments(platform, alert),
-        },
     ) as dag:
         building = Building(
             experiment, platform, chain.STAGES, alert, functools.partial(send, platform)

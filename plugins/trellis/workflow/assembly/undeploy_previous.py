@@ -8,9 +8,8 @@ from collections.abc import Iterable
 
 from airflow.sdk import DAG
 
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.undeploy_previous import NAME, UndeployPreviousOperator
 
@@ -29,19 +28,17 @@ def build(platform: Platform, owners: Iterable[str]) -> DAG:
 
     owners: of the experiments that deploy their models.
     """
-    with DAG(
-        dag_id=platform.dag_id(NAME),
+    with group_dag(
+        platform,
+        NAME,
+        on_failure(platform, _ADVICE),
         description="Undeploy a replaced model when its time is over",
         doc_md=PAGE,
-        schedule=None,
-        catchup=False,
-        # As in training.py.
-        auto_register=False,
         # No person opens this DAG, and the run of a paused DAG would wait for ever.
         is_paused_upon_creation=False,
-        tags=["research", "deployment"],
-        access_control=access_control(platform, owners),
-        default_args={"owner": "trellis", **arguments(platform, on_failure(platform, _ADVICE))},
+        tags=["deployment"],
+        owners=owners,
+        owner="trellis",
     ) as dag:
         UndeployPreviousOperator(
             task_id="undeploy",

@@ -1,19 +1,17 @@
 """The DAG watch: looks for the data and champions that experiments wait for."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import partial
 
 from airflow.sdk import DAG
 
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.contracts import assets
 from trellis.workflow.lookups import watched
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.schedule import MANUAL, NEW_DATA, after
+from trellis.workflow.spec.schedule import NEW_DATA, after
 from trellis.workflow.stages.watch import WatchOperator
 
 NAME = "watch"
@@ -40,8 +38,6 @@ def build(experiments: Mapping[str, Experiment], platform: Platform) -> DAG:
     another. experiments: all of the group, by name.
     """
     waiting = [experiment for experiment in experiments.values() if _waits(experiment)]
-    owners = sorted({experiment.owner for experiment in waiting})
-    schedule = platform.watch.schedule
     looks = [
         (assets.source(one.name, platform), partial(watched.source, one, platform))
         for one in waiting
@@ -53,23 +49,16 @@ def build(experiments: Mapping[str, Experiment], platform: Platform) -> DAG:
         for name in sorted(champions & experiments.keys())
     ]
     advice = {_task_id(asset.name): _ADVICE for asset, _ in looks}
-    with DAG(
-        dag_id=platform.dag_id(NAME),
+    with group_dag(
+        platform,
+        NAME,
+        on_failure(platform, advice),
         description="Looks for new data and champions that experiments wait for",
         doc_md=PAGE,
-        schedule=None if schedule == MANUAL else schedule,
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
-        catchup=False,
-        # As in training.py.
-        auto_register=False,
+        schedule=platform.watch.schedule,
         # Two looks at once could both find the same change.
         max_active_runs=1,
-        tags=["research"],
-        access_control=access_control(platform, owners),
-        default_args={
-            "owner": ", ".join(owners),
-            **arguments(platform, on_failure(platform, advice)),
-        },
+        owners=[experiment.owner for experiment in waiting],
     ) as dag:
         for asset, look in looks:
             WatchOperator(task_id=_task_id(asset.name), asset=asset, look=look)
