@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wording import says
 from trainer.training import flags
 from trellis_contracts import hyperparameters, model_file, model_imports
 from trellis_contracts.hyperparameters import Common, HyperparameterError
@@ -109,7 +110,7 @@ WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
         ),
         (
             f"{LOAD}def fit(data, hyperparameters): ...\n",
-            "line 2: expected `def fit(data, hyperparameters, report)` (or with `run` as fourth)",
+            ("`def fit(data, hyperparameters, report)`", "`run`"),
         ),
         (f"{FIT}def load(): ...\n", "line 2: expected `def load(folder)`"),
         (f"def fit(a, b, c, d, e): ...\n{LOAD}", "line 1: expected `def fit("),
@@ -148,7 +149,7 @@ WIDE = '"minimum": 1, "maximum": 64, "description": "units"'
 def test_every_mistake_is_told_with_its_line(text, mistake):
     with pytest.raises(ModelFileError) as refused:
         model_file.read(text, COMMON)
-    assert mistake in str(refused.value)
+    assert says(str(refused.value), mistake)
 
 
 @pytest.mark.parametrize(

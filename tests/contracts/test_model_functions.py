@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wording import says
 from trellis_contracts import hyperparameters, model_file
 from trellis_contracts.hyperparameters import Common
 from trellis_contracts.model_file import ModelFileError
@@ -35,7 +36,7 @@ def mistakes(text):
 def test_a_hyperparameter_that_the_model_does_not_have_is_named_with_its_line(function):
     ((line, message),) = mistakes(OWN + function)
     assert (OWN + function).split("\n")[line - 1].count("widht") == 1
-    assert "no hyperparameter 'widht'; did you mean 'width'?" in message
+    assert says(message, "'widht'", "'width'")
 
 
 @given(name=st.sampled_from([*COMMON, "width", "_fields", "__class__"]))

@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.trainer.table_run import TableRun
+from tests.wording import says
 from trainer import calibration, compare, postprocessing, predictions
 from trainer.metrics.decision import Threshold
 from trainer.metrics.outcome import Outcome
@@ -191,22 +192,19 @@ def test_other_keys_stop_the_comparison_and_every_contender_is_named(run, classi
         (lambda run: (run.path / "plan.json").unlink(), "is --run the folder of a run"),
         (
             lambda run: (run.dataset / "test-00001-of-00002.tfrecord").unlink(),
-            "test-00001-of-00002.tfrecord is named in dataset.json but does not exist",
+            ("test-00001-of-00002.tfrecord", "dataset.json"),
         ),
     ],
 )
 def test_what_is_missing_is_named(run, capsys, damage, message):
     damage(run)
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
-    assert message in capsys.readouterr().err
+    assert says(capsys.readouterr().err, message)
 
 
 def test_an_unknown_metric_names_the_known_ones(run, capsys):
     assert compare.main(["--run", run.uri, "--metric", "acc"]) == 1
-    assert (
-        "unknown metric 'acc' for a classification; expected one of accuracy, balanced_accuracy"
-        in (capsys.readouterr().err)
-    )
+    assert says(capsys.readouterr().err, "'acc'", "balanced_accuracy")
 
 
 def test_the_help_teaches(capsys):

@@ -22,6 +22,7 @@ from tests.trainer.exporting.tables.helpers import (
     take,
     write_table,
 )
+from tests.wording import says
 from trainer import dataset_description
 from trainer.exporting import ExportError
 from trainer.exporting.flags import parse_flags
@@ -41,13 +42,13 @@ def with_value(values, place, value):
         (
             {"key": with_value(KEYS, 5, None)},
             {},
-            "\n  the key (sample_id) is NULL or empty: in 1 row",
+            ("sample_id", "NULL"),
         ),
-        ({"key": with_value(KEYS, 5, "")}, {}, "the key (sample_id) is NULL or empty: in 1 row"),
+        ({"key": with_value(KEYS, 5, "")}, {}, ("sample_id", "NULL")),
         (
             {"key": with_value(KEYS, 5, KEYS[7])},
             {},
-            "\n  the key (sample_id) repeats that of another row: in 1 row, key 'été/7'",
+            ("sample_id", "'été/7'"),
         ),
         (
             {"split": with_value(split_of(KEYS), TRAIN, "test")},
@@ -59,20 +60,19 @@ def with_value(values, place, value):
         (
             {"label": with_value(["a", "b"] * 150, 4, None)},
             {},
-            "the label (malignant) is NULL or empty: in 1 row, key 'été/4'",
+            ("NULL", "'été/4'"),
         ),
         ({"label": ["a"] * ROWS}, {}, "the label (malignant) is 'a' in every row"),
         ({"label": ["a", "b", "c"] * 100}, {}, "has 3 classes ('a', 'b', 'c'), but the task is"),
         (
             {"label": with_value(["a", "b"] * 150, TEST, "c")},
             {"task": "multiclass_classification"},
-            "no row in the train split for 1 of 3 classes of the label (malignant): 'c'",
+            ("1 of 3", "'c'"),
         ),
         (
             {"x": with_value([1.0] * ROWS, 8, math.inf)},
             {},
-            "feature 'the x' (column x) is infinite, or beyond float32's 3.4e38: "
-            "in 1 row, key 'été/8'",
+            ("'the x'", "float32", "3.4e38", "'été/8'"),
         ),
         ({"x": with_value([1.0] * ROWS, 8, -1e39)}, {}, "'the x' (column x) is infinite, or"),
         (
@@ -81,7 +81,7 @@ def with_value(values, place, value):
                 "s": pa.nulls(ROWS, pa.string()),
             },
             {},
-            "2 of 2 features are always NULL in the train split: 'the x', 's'; leave",
+            ("2 of 2", "NULL", "'the x', 's'"),
         ),
         ({"x": [str(i) for i in range(ROWS)]}, {}, "column x is string, not FLOAT64"),
         ({}, {"features": [*SMALL, feature("y")]}, "column y is missing"),
@@ -90,12 +90,12 @@ def with_value(values, place, value):
         (
             {"label": with_value([1.0] * ROWS, 3, math.nan)},
             {"task": "regression"},
-            "the label (malignant) is NaN: in 1 row, key 'été/3'",
+            ("NaN", "'été/3'"),
         ),
         (
             {"label": with_value([1.0] * ROWS, 3, None)},
             {"task": "regression"},
-            "the label (malignant) is NULL: in 1 row, key 'été/3'",
+            ("NULL", "'été/3'"),
         ),
         (
             {"label": with_value([1.0] * ROWS, 3, math.inf)},
@@ -124,7 +124,7 @@ def test_a_bad_table_is_refused_and_leaves_nothing(tmp_path, capsys, changed, ot
     error = capsys.readouterr().err
     assert error.startswith("export refused: ")
     assert "été" not in error
-    assert message in whole(tmp_path, error)
+    assert says(whole(tmp_path, error), message)
     assert not (tmp_path / "dataset/dataset.json").exists()
     assert not (tmp_path / "dataset/partial").exists()
 

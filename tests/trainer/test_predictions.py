@@ -216,7 +216,7 @@ def test_a_regressions_file_has_the_documented_schema(tmp_path):
     [
         ({"keys": ["a", "b", "b"]}, "key appears more than once: 1 row.*'b'"),
         ({"labels": [1, np.nan, 2]}, "label is NaN or infinite: 1 row.*'b'"),
-        ({"values": [1, 2, np.inf]}, "predicted value is NaN or infinite.*1 row.*'c'"),
+        ({"values": [1, 2, np.inf]}, r"NaN.*'c'"),
         ({"values": [[1], [2], [3]]}, "shapes do not fit.*flatten"),
         ({"keys": [], "labels": [], "values": []}, "must not be empty"),
     ],

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tests.airflow_side import ROOT
+from tests.wording import says
 from trellis import try_model
 from trellis.__main__ import main
 from trellis.workflow.assembly import chain
@@ -48,7 +49,7 @@ def test_both_forms_of_a_file_are_checked(tmp_path, capsys, usd):
     assert main(command) == 0
     plain, local = (line for line in capsys.readouterr().out.splitlines() if "one run" in line)
     assert f"a.yaml: good; one run costs at most {usd:.2f} USD" in plain
-    assert "a.yaml with its section `local`: good; one run costs at most" in local
+    assert says(local, "a.yaml", "`local`")
     assert f"{usd:.2f} USD" not in local
     file.write_text(f"{text}\nlocal:\n  budget: 0.01 USD\n")
     assert main(command) == 1

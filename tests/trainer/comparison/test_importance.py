@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from testbed.predicting import predict
 from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
+from tests.wording import says
 from trainer import compare, dataset_description, models
 from trainer.comparison import importance
 from trainer.comparison.held_out_split import read_held_out_split
@@ -137,7 +138,7 @@ def test_the_leaderboard_and_the_report_have_it_of_every_feature(run, dataset):
     assert values == sorted(values, reverse=True)
     assert any(values)
     page = (folder / "report.html").read_text()
-    assert "What training/1 loses in AUC on 80 test examples" in page
+    assert says(page, "training/1", "AUC")
 
 
 def test_without_its_model_or_the_raw_rows_there_is_none_and_the_comparison_goes_on(

@@ -96,12 +96,12 @@ def test_any_order_of_rows_and_classes_gives_the_same(tmp_path_factory, seed, n,
     [
         (
             {"rows": [pairs(0.2, 0.8, names=("false", "maybe")), pairs(0.9, 0.1), pairs(0, 1)]},
-            "predicts 'maybe', which is not among the dataset's 'false', 'true'",
+            r"'maybe'.*'false', 'true'",
         ),
-        ({"keys": ("a", "b", "b")}, r"1 of 2 keys have several predictions: 'b'"),
+        ({"keys": ("a", "b", "b")}, r"1 of 2.*'b'"),
         (
             {"rows": [pairs(0.2, 0.7), pairs(0.9, 0.1), pairs(0, 1)]},
-            r"do not sum to 1 for 1 of 3 keys: 'c'; the sum for 'c' is 0\.9000.*return every class",
+            r"1 of 3.*'c'.*'c'.*0\.9000",
         ),
         ({"rows": [pairs(np.nan, 1), pairs(0.9, 0.1), pairs(0, 1)]}, "NaN or infinity.*'c'"),
         ({"rows": [pairs(-0.2, 1.2), pairs(0.9, 0.1), pairs(0, 1)]}, r"outside \[0, 1\].*'c'"),
@@ -118,7 +118,7 @@ def test_what_is_wrong_is_reported(tmp_path, changed, message):
 
 def test_other_keys_are_listed(tmp_path):
     folder = parquet(tmp_path, keys=("a", "b", "x"))
-    with refuses(HeldOutSplitError, match="1 missing: 'c'; 1 not in the test split: 'x'"):
+    with refuses(HeldOutSplitError, match=r"'c'.*'x'"):
         raw_predictions.read(folder, SPLIT)
 
 

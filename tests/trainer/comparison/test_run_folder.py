@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.wording import says
 from trainer.comparison.run_folder import RunError, read_run
 
 LABELS = np.arange(12) % 3
@@ -84,14 +85,14 @@ def test_predictions_without_metrics_may_be_of_an_earlier_attempt(run):
     run.contender(1, right(run))
     (run.path / "training/1/metrics.json").unlink()
     (contender,) = read_run(run.uri).contenders
-    assert "did not finish: no metrics.json beside predictions.parquet;" in contender.reason
+    assert says(contender.reason, "metrics.json", "predictions.parquet")
     assert contender.predictions is None
 
 
 def test_a_training_without_predictions_is_a_failed_contender(run):
     run.training(1)
     (contender,) = read_run(run.uri).contenders
-    assert contender.reason == "no predictions.parquet: it was trained with --outputs metrics"
+    assert says(contender.reason, "predictions.parquet", "--outputs")
 
 
 def test_damaged_predictions_are_a_failed_contender(run):
@@ -102,7 +103,7 @@ def test_damaged_predictions_are_a_failed_contender(run):
 
 
 def test_a_missing_plan_is_an_error_that_says_what_a_run_is(tmp_path):
-    with pytest.raises(RunError, match=r"no .*plan.json: is --run the folder of a run"):
+    with pytest.raises(RunError, match=r"plan\.json.*--run"):
         read_run(f"{tmp_path}/")
 
 

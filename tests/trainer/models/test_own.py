@@ -60,8 +60,8 @@ def test_only_the_planned_content_is_executed(tmp_path):
 @pytest.mark.parametrize(
     ("end", "problem"),
     [
-        ("    return x / nothing\n", "mine.py, line 9: NameError: name 'nothing' is not defined"),
-        ("    return dataset.layers\n", "line 9: AttributeError: .* has no attribute 'layers'"),
+        ("    return x / nothing\n", r"mine\.py.*NameError.*'nothing'"),
+        ("    return dataset.layers\n", r"AttributeError.*'layers'"),
         ("    raise SystemExit(3)\n", "mine.py, line 9: SystemExit: 3"),
         ("    return 3\n", "mine.py: build returned int, not a Keras model"),
         (

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.wording import says
 from trainer.serving import explaining
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.image_explanations import PixelExplainer
@@ -61,8 +62,8 @@ def test_the_predicted_class_is_explained_unless_another_one_is_asked_for():
 
 
 def test_a_class_that_there_is_none_of():
-    assert refusal(images(8), [IMAGE], label="red") == (
-        'parameters.explain.class: not a class of this model; expected "dark", "light"'
+    assert says(
+        refusal(images(8), [IMAGE], label="red"), "parameters.explain.class", '"dark", "light"'
     )
     assert "predicts a value, and has no classes" in refusal(rows(3), [], label="1")
 

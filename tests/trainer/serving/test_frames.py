@@ -192,7 +192,7 @@ def test_a_value_that_the_endpoint_refuses_is_named(model, changed, message):
 
 def test_columns_that_are_not_there_or_twice_are_named(model):
     frame = pd.DataFrame([PLAIN]).rename(columns={"smoker": "smokr"})
-    with pytest.raises(FrameError, match="there is no column 'smoker'; is it 'smokr'"):
+    with pytest.raises(FrameError, match=r"'smoker'.*'smokr'"):
         predict(model, frame)
     with pytest.raises(FrameError, match="2 columns are called 'size'"):
         predict(model, pd.DataFrame([PLAIN | {"SIZE": 1}]))

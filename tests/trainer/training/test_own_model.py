@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from testbed.trainings import arguments
+from tests.wording import says
 from trainer import predictions, try_model
 from trainer.estimators import run
 from trainer.training.data_checks import checked_dataset
@@ -99,7 +100,7 @@ def test_help_and_refusals_know_the_files_hyperparameters(few_digits, capsys):
     assert "--cell_units" not in shown
     with pytest.raises(SystemExit):
         parse_flags([*required, "--widht=4"], "")
-    assert "unknown flag --widht; did you mean --width?" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "--widht", "--width")
 
 
 @pytest.mark.slow

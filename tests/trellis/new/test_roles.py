@@ -101,7 +101,7 @@ def test_what_cannot_be_learned_is_refused(columns, label, message):
 
 
 def test_numbers_are_no_names_of_classes():
-    with pytest.raises(DataError, match="age is INT64: the label of multilabel_classification"):
+    with pytest.raises(DataError, match=r"INT64.*multilabel_classification"):
         propose(rows(RADIUS, AGE), label="age", task="multilabel_classification")
 
 

@@ -110,7 +110,7 @@ def test_texts_that_begin_like_images_stay_texts(read, text):
 
 def test_features_can_be_named(read):
     content = records([{"x": [1], "raw": [b"\x80\x81"]}, {"x": [2]}])
-    with pytest.raises(DataError, match=r"part-0.tfrecord, record 1: feature 'raw' has 2 bytes"):
+    with pytest.raises(DataError, match=r"part-0\.tfrecord.*'raw'"):
         read(content)
     file, said = read(content, features=("x",))
     assert file.table.to_pydict() == {"x": [1, 2]}

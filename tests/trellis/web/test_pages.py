@@ -20,6 +20,7 @@ from tests.trellis.results.made import (
     with_cost,
     write_files,
 )
+from tests.wording import says
 from trellis import console
 from trellis.workflow.contracts.record import Failure
 
@@ -299,4 +300,4 @@ def test_a_bucket_that_cannot_be_read_is_reported(bucket, get, google, monkeypat
     monkeypatch.setattr(access, "visible", lambda user: {"digits": gone})
     answer = get("ada", "/trellis/")
     assert answer.status_code == 502
-    assert "cannot read gs://no-such-bucket with the connection google_cloud_default" in answer.text
+    assert says(answer.text, "gs://no-such-bucket", "google_cloud_default")

@@ -15,6 +15,7 @@ from tests.trellis.workflow.whole_runs import (
     said,
     states,
 )
+from tests.wording import says
 
 __all__ = ["a_dag", "folder"]
 
@@ -231,9 +232,7 @@ def test_an_unknown_parameter_is_refused_before_anything_is_spent(google, a_dag,
     assert jobs(google, dag) == []
     out = capfd.readouterr().out
     reason = "Refused, nothing was spent. The parameters of this run of"
-    assert (
-        "learning_rte: unknown parameter; did you mean 'learning_rate'?" in out[out.index(reason) :]
-    )
+    assert says(out[out.index(reason) :], "learning_rte", "'learning_rate'")
     # On top of the log, not below the traceback.
     assert out.index(reason) < out.index("Task failed with exception")
 

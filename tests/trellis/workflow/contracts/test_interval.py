@@ -48,7 +48,7 @@ def test_an_interval_is_in_utc():
 def test_dates_count_by_their_midnight():
     noon = tuple(moment + timedelta(hours=12) for moment in DAY)
     assert literals("DATE", noon) == ("DATE '2024-01-03'", "DATE '2024-01-04'")
-    with pytest.raises(SourceError, match=r"selects nothing of the DATE column 'at'.*a day"):
+    with pytest.raises(SourceError, match=r"DATE.*'at'"):
         literals("DATE", (noon[0], noon[0] + timedelta(hours=1)))
 
 

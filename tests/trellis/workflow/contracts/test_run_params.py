@@ -4,6 +4,7 @@ import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
 from tests.trellis.workflow.plans import conf_of
+from tests.wording import says
 from trellis.workflow.contracts.run_params import apply, of_backfill, run_params
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.problems import FileError
@@ -120,7 +121,7 @@ def test_the_form_explains_itself(digits, breast_cancer):
 
 def test_a_table_has_days_and_baselines_to_choose(breast_cancer):
     form = run_params(breast_cancer)
-    assert "by 'measured_on' (UTC); empty: the run's data interval" in form["from"].description
+    assert says(form["from"].description, "'measured_on'", "UTC")
     assert form["bqml"].description.startswith("logistic_reg, boosted_tree_classifier; off:")
     limit = cost.baseline(breast_cancer, "automl", 0, None)
     assert f"1 node hours, at most {limit:.2f} USD; off:" in form["automl"].description
@@ -186,7 +187,7 @@ def test_every_hyperparameter_of_the_model_is_a_parameter(digits, breast_cancer)
     assert "embedding" in run_params(breast_cancer)
     rate = form["learning_rate"]
     assert rate.value is None
-    assert "empty: searched, 0.0003 to 0.01 (hyperparameters.learning_rate)" in rate.description
+    assert says(rate.description, "0.0003 to 0.01", "hyperparameters.learning_rate")
     assert form["batch_size"].value == 32  # the trainer's default
 
 

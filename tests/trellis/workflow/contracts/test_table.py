@@ -167,7 +167,7 @@ def test_what_is_kept_is_no_feature(table):
     assert list(named(found.features)) == ["mean radius", "stage", "groe"]
     assert from_json(found.to_json()) == found
     assert table(known).kept == ()
-    with pytest.raises(SourceError, match=r"source.keep\[0\]: there is no column 'site'"):
+    with pytest.raises(SourceError, match=r"source\.keep\[0\].*'site'"):
         table(known, keep=["site"])
     with pytest.raises(SourceError, match=r"source.keep\[0\]: 'visits' is STRUCT"):
         table([*known, Column("visits", "STRUCT")], keep=["visits"])
@@ -191,17 +191,17 @@ def test_what_rows_count_is_no_feature(table):
         (
             CELLS,
             {"weight": "measured_on", "partition": None},
-            r"source.weight: 'measured_on' is DATE, a weight is a number \(INT64, FLOAT64",
+            r"source\.weight.*'measured_on'.*DATE.*INT64, FLOAT64",
         ),
-        (CELLS, {"split": {"by": "patient"}}, "source.split.by: there is no column 'patient'"),
+        (CELLS, {"split": {"by": "patient"}}, r"source\.split\.by.*'patient'"),
         (CELLS, {"split": {"by": "mean radius"}}, "a group is text or a whole number"),
-        (CELLS, {"label": "maligant"}, "source.label: there is no column 'maligant'; did you mean"),
+        (CELLS, {"label": "maligant"}, r"source\.label.*'maligant'"),
         (CELLS, {"key": "id"}, "source.key: there is no column 'id'"),
-        (CELLS, {"key": "mean radius"}, "'mean radius' is FLOAT64, a key is text or a whole"),
+        (CELLS, {"key": "mean radius"}, r"'mean radius'.*FLOAT64"),
         (CELLS, {"label": "mean radius"}, "a class is text, a whole number or a BOOL"),
-        (CELLS, {"partition": "stage"}, "'stage' is INT64, a run's interval selects days"),
+        (CELLS, {"partition": "stage"}, r"'stage'.*INT64"),
         (CELLS, {"features": ["mean radus"]}, "did you mean 'mean radius'"),
-        (CELLS, {"categorical": ["mean radius"]}, "is FLOAT64; categorical is INT64 or STRING"),
+        (CELLS, {"categorical": ["mean radius"]}, r"FLOAT64.*INT64 or STRING"),
         (CELLS, {"text": ["stage"]}, "source.text: 'stage' is INT64; text is STRING"),
         (CELLS, {"text": ["note"]}, "source.text: there is no column 'note'"),
         (CELLS[:3], {}, "no column left to be a feature"),
@@ -254,5 +254,5 @@ def test_a_column_of_addresses_is_an_image(table):
 def test_a_column_of_images_that_is_no_text_is_refused(table):
     with pytest.raises(SourceError, match=r"source\.image_columns: 'stage' is INT64; image is"):
         table(CELLS, image_columns={"stage": {"size": 8}})
-    with pytest.raises(SourceError, match=r"source\.image_columns: there is no column 'photo'"):
+    with pytest.raises(SourceError, match=r"source\.image_columns.*'photo'"):
         table(CELLS, image_columns={"photo": {"size": 8}})

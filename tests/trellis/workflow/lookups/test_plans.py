@@ -46,7 +46,7 @@ def test_a_plan_of_an_earlier_version_must_be_made_again(digits, platform, writt
     storage.write_json(platform, address, content)
     with pytest.raises(
         AirflowFailException,
-        match=r"dataset: the key 'statement' is missing. Another version .*: clear `plan` to",
+        match=r"'statement'.*`plan`",
     ):
         plans.load(digits, platform, RUN_ID)
 

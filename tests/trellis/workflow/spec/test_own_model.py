@@ -93,9 +93,9 @@ def test_the_plan_names_the_content_and_later_stages_need_no_file(write, group):
         (OWN.replace("to: 64", "to: 1000"), "line 16, tune.search.width.to: got 1000; expected"),
         (
             OWN.replace("width:", "widht:"),
-            "the model 'towers.py' has no hyperparameter 'widht'; did you mean 'width'?",
+            ("'towers.py'", "'widht'", "'width'"),
         ),
-        (OWN.replace("width:", "layers:"), "the model 'towers.py' has no hyperparameter 'layers'"),
+        (OWN.replace("width:", "layers:"), ("'towers.py'", "'layers'")),
         (
             OWN.replace("train:", "hyperparameters: {label_smoothing: 0.1}\ntrain:"),
             "has no hyperparameter 'label_smoothing'",

@@ -19,14 +19,14 @@ def test_addresses(group):
         ("poll_seconds: 1", "poll_seconds: 0", "poll_seconds: got 0; expected a whole number"),
         ("max_workers: 2, ", "max_worker: 2, ", "did you mean 'max_workers'"),
         ("timeout: 30 minutes", "timeout: long", "as in '30 minutes'"),
-        ("location: US", "location: EU", "location: 'EU' does not fit .* in us-central1"),
-        ("location: US", "location: us-east1", "'us-east1' does not fit .* expected us-central1"),
+        ("location: US", "location: EU", r"'EU'.*us-central1"),
+        ("location: US", "location: us-east1", r"'us-east1'.*us-central1"),
         ("labels:", "network: lab\nlabels:", "network: got 'lab'"),
         ("labels:", "subnetwork: lab\nlabels:", "subnetwork: got 'lab'; expected regions/REGION"),
         (
             "labels:",
             "subnetwork: regions/us-east1/subnetworks/lab\nlabels:",
-            "subnetwork: is in us-east1, and jobs run in us-central1",
+            r"us-east1.*us-central1",
         ),
         (
             "labels:",
@@ -36,7 +36,7 @@ def test_addresses(group):
         (
             "labels:",
             "tensorboard: projects/lab/locations/us-east1/tensorboards/7\nlabels:",
-            "tensorboard: is in us-east1, and jobs run in us-central1",
+            r"us-east1.*us-central1",
         ),
         (
             "service_account: jobs@local-gcp.iam.gserviceaccount.com",

@@ -55,7 +55,7 @@ def read(bucket, run_id="demo"):
 
 def test_weights_are_of_classes_that_the_manifest_has(plan):
     plan(class_weights='{"9": 2}')
-    with pytest.raises(SourceError, match="class_weights: no example is of the class 'nine'"):
+    with pytest.raises(SourceError, match=r"class_weights.*'nine'"):
         plan(class_weights='{"nine": 2}')
 
 
@@ -191,7 +191,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
 
 def test_a_group_without_its_bucket_is_told_so(bucket, digits, group):
     missing = group.model_copy(update={"bucket": "no-such-bucket"})
-    with pytest.raises(PlatformError, match=r"no bucket gs://no-such-bucket \(platform.yaml: buck"):
+    with pytest.raises(PlatformError, match=r"gs://no-such-bucket.*platform\.yaml"):
         plan_run(digits, missing, "refused")
 
 
@@ -281,7 +281,7 @@ def test_weights_elsewhere_are_looked_for_there(bucket, backbone, group):
 def test_a_file_of_predictions_is_there_before_the_run_and_copied_to_it(bucket, digits, group):
     """Planned as a baseline; what is copied stays, even if the file becomes another."""
     ours = with_changes(digits, {("baselines", "files"): {"lab_xgb": "lab/one.parquet"}})
-    with pytest.raises(SourceError, match=r"files\.lab_xgb: there is no gs://.*/lab/one\.parquet"):
+    with pytest.raises(SourceError, match=r"files\.lab_xgb.*lab/one\.parquet"):
         plan_run(ours, group, "filed")
     (bucket / "lab").mkdir()
     (bucket / "lab/one.parquet").write_bytes(b"first")

@@ -149,8 +149,8 @@ def test_a_query_is_a_source(plan, content):
             rf"no table local-gcp.{DATASET}.cell \(source.bigquery\)",
         ),
         ({"bigquery": "nowhere.cells"}, r"no table local-gcp.nowhere.cells"),
-        ({"label": "benign"}, "source.label: there is no column 'benign'"),
-        ({"query": "SELECT 1 AS x"}, "source.key: there is no column 'sample_id'"),
+        ({"label": "benign"}, r"source\.label.*'benign'"),
+        ({"query": "SELECT 1 AS x"}, r"source\.key.*'sample_id'"),
         ({"query": f"SELECT *\nFROM {DATASET}.cells\nWHER stage = 1"}, r"Syntax error.*\[3:"),
         ({"query": f"SELECT sample_ids\nFROM {DATASET}.cells"}, r"sample_ids[^^]*\[1:8\]"),
         ({"query": "SELECT * FROM nowhere.cells"}, r"the query \(source.query\): .*nowhere"),
@@ -217,7 +217,7 @@ def test_a_group_whose_dataset_is_elsewhere_is_reported(plan, client, group):
     dataset.location = "EU"
     client.create_dataset(dataset, exists_ok=True)
     elsewhere = group.model_copy(update={"dataset": "plan_tests_eu"})
-    with pytest.raises(PlatformError, match=r"is in EU, not in US \(platform.yaml: dataset, loc"):
+    with pytest.raises(PlatformError, match=r"EU.*US.*platform\.yaml"):
         own_dataset.create(elsewhere)
 
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.trellis.results.made import a_contender, a_leaderboard
+from tests.wording import says
 from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.lookups import plans
 from trellis.workflow.stages import result
@@ -56,9 +57,7 @@ def decided(promoted):
 
 
 def test_what_became_of_the_promotion():
-    assert deployment(decided(True), record(), []) == (
-        "training/2 is promoted and deployed: E serves M@3."
-    )
+    assert says(deployment(decided(True), record(), []), "training/2", "M@3")
     assert deployment(decided(False), None, []) == (
         "training/2 is not promoted: accuracy 0.97 is below 0.99. The served version stays."
     )

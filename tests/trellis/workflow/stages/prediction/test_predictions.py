@@ -8,6 +8,7 @@ import pytest
 
 from tests.airflow_side import clear_and_run
 from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
+from tests.wording import says
 from trellis.workflow.contracts.table import Feature
 from trellis_contracts.columns import ImageForm
 
@@ -135,16 +136,12 @@ def refused(capfd, states):
 
 def test_without_a_champion_nothing_begins(predictions, client, refused):
     made = predictions("no-champion", bigquery=TABLE)
-    assert "There is no model of no-champion yet: a run of the DAG `no-champion` must" in refused(
-        made
-    )
+    assert says(refused(made), "DAG", "`no-champion`")
     made.promote("challenger", table=LEARNED)
     said = refused(made)
     assert "No version of no-champion is the champion" in said
     assert "1 (challenger): 20" in said
-    assert "There is no version 'chalenger'; did you mean 'challenger'?" in refused(
-        made, model="chalenger"
-    )
+    assert says(refused(made, model="chalenger"), "'chalenger'", "'challenger'")
 
 
 def test_what_does_not_fit_begins_nothing(predictions, client, refused):
@@ -152,12 +149,10 @@ def test_what_does_not_fit_begins_nothing(predictions, client, refused):
     made = predictions("no-fit", query=query)
     made.promote("champion", table=LEARNED)
     said = refused(made)
-    assert "The query (predict.query) does not fit no-fit@1:" in said
-    assert "'x' is STRING; the model learned from FLOAT64" in said
-    assert "there is no column 'stage'; did you mean 'stages'?" in said
-    assert "There is no table local-gcp.a.b (predict.bigquery)" in refused(
-        predictions("no-fit", bigquery="a.b")
-    )
+    assert says(said, "predict.query", "no-fit@1")
+    assert says(said, "'x'", "STRING", "FLOAT64")
+    assert says(said, "'stage'", "'stages'")
+    assert says(refused(predictions("no-fit", bigquery="a.b")), "local-gcp.a.b", "predict.bigquery")
     dear = predictions("no-fit", bigquery=TABLE, timeout="10 hours", machines={"replicas": 40})
     assert re.search(r"may cost at most \d+\.\d\d USD", refused(dear))
     plan = made.folder / "no-fit/runs/r/plan.json"
