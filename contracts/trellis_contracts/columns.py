@@ -30,11 +30,12 @@ rows, with one feature, and have the column `rejected` (STRING): why a line is n
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split, bucket_range
 from trellis_contracts.dataset_features import IMAGE, Feature, Resize
+from trellis_contracts.files import Part, optional
 from trellis_contracts.finding import Finding
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
@@ -51,7 +52,7 @@ REJECTED = "rejected"
 
 
 @dataclass(frozen=True)
-class ImageForm:
+class ImageForm(Part):
     """Form of the images of a column in the dataset.
 
     size: height and width in pixels. encoding: of the train split; the others are png. scale: how
@@ -66,7 +67,7 @@ class ImageForm:
 
 
 @dataclass(frozen=True)
-class TableFeature:
+class TableFeature(Part):
     """A feature. name: in the experiment file; column, type: in the Parquet files. image: of kind
     image only.
     """
@@ -75,7 +76,7 @@ class TableFeature:
     column: str
     type: str
     kind: str
-    image: ImageForm | None = None
+    image: ImageForm | None = optional()
 
     @property
     def title(self) -> str:
@@ -98,23 +99,6 @@ class TableFeature:
             resize=form.resize,
             scale=form.scale,
         )
-
-    def to_document(self) -> dict[str, Any]:
-        """The feature in columns.json and plan.json."""
-        document = asdict(self)
-        if self.image is None:
-            del document["image"]
-        else:
-            document["image"]["size"] = list(self.image.size)
-        return document
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """From content that fits the schema."""
-        fields = dict(document)
-        if form := fields.pop("image", None):
-            fields["image"] = ImageForm(**{**form, "size": tuple(form["size"])})
-        return cls(**fields)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +186,7 @@ class Columns:
             **({"max_rejected": self.max_rejected} if self.of(IMAGE) else {}),
             "vocabulary": self.vocabulary,
             "source": dict(self.source),
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [finding.to_document() for finding in self.findings],
         }
 
     @classmethod
@@ -213,13 +197,13 @@ class Columns:
             split=_split(document["split"]),
             key=document["key"]["name"],
             label=document["label"]["name"],
-            features=tuple(TableFeature.from_document(entry) for entry in document["features"]),
+            features=tuple(map(TableFeature.from_document, document["features"])),
             vocabulary=document["vocabulary"],
             source=document["source"],
             weight=document["weight"]["name"] if "weight" in document else None,
             positive=document.get("positive"),
             max_rejected=document.get("max_rejected", 0.0),
-            findings=tuple(Finding(**entry) for entry in document.get("findings", ())),
+            findings=tuple(map(Finding.from_document, document.get("findings", ()))),
             **others,
         )
 

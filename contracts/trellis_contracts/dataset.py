@@ -59,30 +59,15 @@ TensorFlow is not imported here, so that any program can read a description at l
 """
 
 import itertools
-import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from trellis_contracts import documents
-from trellis_contracts.dataset_features import (
-    IMAGE,
-    Feature,
-    Label,
-    Statistics,
-    TermStatistics,
-    Weight,
-)
+from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE, Feature, Label, Weight
 from trellis_contracts.documents import ContractError
+from trellis_contracts.files import File, Part, optional
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
-
-SCHEMA_VERSION = 2
-
-IMAGE_RULE = 2
-"""How image files become records. Raise it when the same file gives another record: after a change
-of trainer.images, or an upgrade of OpenCV or Pillow that changes pixels (a test fails then). It is
-part of the fingerprint, so that datasets of another rule are exported again.
-"""
 
 FILE_NAME = "dataset.json"
 REJECTED_FILE_NAME = "rejected.jsonl"
@@ -102,7 +87,7 @@ class DatasetError(ValueError):
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Part):
     """The rule that assigns examples to splits.
 
     rule: HASH_RULE, GROUP_RULE or another one, in words. ranges: with the first two,
@@ -113,6 +98,16 @@ class Split:
     rule: str
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     by: str | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """See Part."""
+        return {"rule": self.rule, **({} if self.by is None else {"by": self.by}), **self.ranges}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """See Part."""
+        ranges = {name: bucket_range(document[name]) for name in SPLITS if name in document}
+        return cls(document["rule"], ranges, document.get("by"))
 
     @property
     def described(self) -> str:
@@ -131,7 +126,7 @@ def by_hash(shares: Iterable[int], by: str | None = None) -> Split:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Part):
     """Examples of one split, in all and by class name (every class, 0 included; {}: regression).
 
     Of a multi-label task an example counts for each of its classes.
@@ -142,7 +137,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Shard:
+class Shard(Part):
     """One TFRecord file: name within the dataset's folder, records, size in bytes."""
 
     name: str
@@ -150,22 +145,25 @@ class Shard:
     bytes: int
 
 
-@dataclass(frozen=True)
-class DatasetDescription:
-    """dataset.json in memory; the module's docstring explains the fields."""
+@dataclass(frozen=True, kw_only=True)
+class DatasetDescription(File):
+    """dataset.json; the module's docstring explains the fields."""
+
+    CONTRACT: ClassVar[str] = "dataset"
+    SCHEMA: ClassVar[int] = 2
 
     fingerprint: str
+    task: str | None = None
     source: Mapping[str, object]
     split: Split
     features: tuple[Feature, ...]
+    label: Label = field(default_factory=Label)
+    weight: Weight | None = optional()
     classes: tuple[str, ...]
     counts: Mapping[str, Counts]
     files: Mapping[str, tuple[Shard, ...]]
     rejected: int
     warnings: tuple[str, ...] = ()
-    label: Label = field(default_factory=Label)
-    task: str | None = None
-    weight: Weight | None = None
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -224,80 +222,25 @@ class DatasetDescription:
         """Addresses of a split's shards, in order, when the dataset lies in `directory`."""
         return [f"{directory.rstrip('/')}/{shard.name}" for shard in self.files[split]]
 
-    def to_json(self) -> str:
-        """The text of dataset.json. Raises ContractError if it would not match its schema."""
-        document = {
-            "schema": SCHEMA_VERSION,
-            "fingerprint": self.fingerprint,
-            "task": self.task,
-            "source": dict(self.source),
-            "split": {
-                **_without_none({"rule": self.split.rule, "by": self.split.by}),
-                **self.split.ranges,
-            },
-            "features": [
-                _without_none(asdict(feature))
-                | ({"rule": IMAGE_RULE} if feature.kind == IMAGE else {})
-                for feature in self.features
-            ],
-            "label": _without_none(asdict(self.label)),
-            **({"weight": _without_none(asdict(self.weight))} if self.weight else {}),
-            "classes": self.classes,
-            "counts": {
-                split: {"examples": counts.examples, "classes": dict(counts.classes)}
-                for split, counts in self.counts.items()
-            },
-            "files": {
-                split: [asdict(shard) for shard in shards] for split, shards in self.files.items()
-            },
-            "bytes": self.bytes,
-            "rejected": self.rejected,
-            "warnings": self.warnings,
-        }
-        return documents.to_json("dataset", document, FILE_NAME)
+    def to_json(self, where: str = FILE_NAME) -> str:
+        """See File."""
+        return super().to_json(where)
+
+    def to_document(self) -> dict[str, Any]:
+        """See File."""
+        return super().to_document() | {"bytes": self.bytes}
 
     @classmethod
-    def from_json(cls, text: str, where: str = FILE_NAME) -> "DatasetDescription":
-        """Read the text of a dataset.json. Raises DatasetError, naming `where`, if it is none."""
+    def from_json(cls, text: str, where: str = FILE_NAME) -> Self:
+        """Read the text of a dataset.json whose images are of this program's rule. Raises
+        DatasetError, naming `where`, if it is none.
+        """
         try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise DatasetError(f"{where} is not JSON: {error}") from error
-        try:
-            documents.check("dataset", document, where)
+            document = documents.parse(cls.CONTRACT, text, where)
         except ContractError as error:
             raise DatasetError(str(error)) from error
         _check_rule(document, where)
         return cls.from_document(document)
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "DatasetDescription":
-        """From the content of a dataset.json that fits its schema, with images of any rule."""
-        return cls(
-            fingerprint=document["fingerprint"],
-            source=document["source"],
-            split=Split(
-                rule=document["split"]["rule"],
-                by=document["split"].get("by"),
-                ranges={
-                    split: bucket_range(document["split"][split])
-                    for split in SPLITS
-                    if split in document["split"]
-                },
-            ),
-            features=tuple(_feature(feature) for feature in document["features"]),
-            label=Label(**_with_statistics(document["label"])),
-            classes=tuple(document["classes"]),
-            counts={split: Counts(**document["counts"][split]) for split in SPLITS},
-            files={
-                split: tuple(Shard(**shard) for shard in document["files"][split])
-                for split in SPLITS
-            },
-            rejected=document["rejected"],
-            warnings=tuple(document["warnings"]),
-            task=document["task"],
-            weight=Weight(**_with_statistics(document["weight"])) if "weight" in document else None,
-        )
 
 
 def _input_of(feature: Feature) -> str:
@@ -310,15 +253,6 @@ def bucket_range(edges: list[int]) -> tuple[int, int]:
     return low, high
 
 
-def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the fields that do not apply. (None inside a shape is a value: any length.)"""
-    return {
-        name: _without_none(value) if isinstance(value, dict) else value
-        for name, value in fields.items()
-        if value is not None
-    }
-
-
 def _check_rule(document: Mapping[str, Any], where: str) -> None:
     for feature in document["features"]:
         rule = feature.get("rule", 1)
@@ -328,28 +262,6 @@ def _check_rule(document: Mapping[str, Any], where: str) -> None:
                 f"them by rule {IMAGE_RULE}. Export the dataset again (a new run does), or use the "
                 "trainer that wrote it"
             )
-
-
-def _feature(document: Mapping[str, Any]) -> Feature:
-    fields = {**_with_statistics(document), "shape": tuple(document["shape"])}
-    fields.pop("rule", None)
-    if "vocabulary" in fields:
-        fields["vocabulary"] = tuple(fields["vocabulary"])
-    return Feature(**fields)
-
-
-def _with_statistics(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A feature's or label's fields, its statistics as the class that they are of."""
-    if "statistics" not in document:
-        return document
-    # Their only lists are quantiles and frequencies.
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in document["statistics"].items()
-    }
-    kind: type[TermStatistics | Statistics]
-    kind = TermStatistics if "frequencies" in values else Statistics
-    return {**document, "statistics": kind(**values)}
 
 
 def shard_name(split: str, index: int, count: int) -> str:

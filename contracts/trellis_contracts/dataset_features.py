@@ -46,7 +46,9 @@ statistics. Every statistic and vocabulary is of the train split alone:
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
+
+from trellis_contracts.files import Part, optional
 
 # Kinds of features; a manifest's one column has the name of its kind.
 IMAGE = "image"
@@ -68,6 +70,12 @@ IMAGE_ADDRESS = BUCKET + r"(?P<key>(?s:.*)[^/])"
 alike. key: the name of the object.
 """
 
+IMAGE_RULE = 2
+"""How image files become records. Raise it when the same file gives another record: after a change
+of trainer.images, or an upgrade of OpenCV or Pillow that changes pixels (a test fails then). It is
+part of the fingerprint, so that datasets of another rule are exported again.
+"""
+
 # How an image of another shape becomes the dataset's: trainer.images has the three ways.
 Resize = Literal["stretch", "letterbox", "crop"]
 RESIZES: tuple[Resize, ...] = get_args(Resize)
@@ -84,7 +92,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Statistics:
+class Statistics(Part):
     """Statistics of numbers in the train split; the module's docstring defines each. Timestamps in
     seconds.
 
@@ -98,9 +106,9 @@ class Statistics:
     min: float
     max: float
     quantiles: tuple[float, ...]
-    min_length: int | None = None
-    max_length: int | None = None
-    mean_length: float | None = None
+    min_length: int | None = optional()
+    max_length: int | None = optional()
+    mean_length: float | None = optional()
 
     @property
     def standard(self) -> tuple[float, float]:
@@ -112,7 +120,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class TermStatistics:
+class TermStatistics(Part):
     """Statistics of a categorical feature in the train split. frequencies[i] belongs to
     vocabulary[i].
     """
@@ -124,7 +132,7 @@ class TermStatistics:
 
 
 @dataclass(frozen=True)
-class Feature:
+class Feature(Part):
     """One input of a model; the module's docstring says which kind has which fields.
 
     shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). encoding
@@ -137,18 +145,23 @@ class Feature:
     name: str
     kind: str
     dtype: str
-    encoding: str | None = None
+    encoding: str | None = optional()
     shape: tuple[int | None, ...] = ()
     column: str = ""
-    index: int | None = None
-    vocabulary: tuple[str, ...] | None = None
-    statistics: Statistics | TermStatistics | None = None
-    resize: Resize | None = None
-    scale: str | None = None
+    index: int | None = optional()
+    vocabulary: tuple[str, ...] | None = optional()
+    statistics: Statistics | TermStatistics | None = optional()
+    resize: Resize | None = optional()
+    scale: str | None = optional()
 
     def __post_init__(self):
         if not self.column:
             object.__setattr__(self, "column", self.name)
+
+    def to_document(self) -> dict[str, Any]:
+        """See Part."""
+        rule = {"rule": IMAGE_RULE} if self.kind == IMAGE else {}
+        return super().to_document() | rule
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -209,7 +222,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Label:
+class Label(Part):
     """The feature that holds the class index or the set of classes (int64), or the value to predict
     (float32).
 
@@ -218,8 +231,8 @@ class Label:
 
     name: str = "label"
     dtype: str = "int64"
-    column: str | None = None
-    statistics: Statistics | None = None
+    column: str | None = optional()
+    statistics: Statistics | None = optional()
 
     @property
     def number_statistics(self) -> Statistics:
@@ -230,7 +243,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Weight:
+class Weight(Part):
     """Weights of a table's rows in the loss of training; never a feature.
 
     column: its name in the source. statistics: of the train split. classes: the sum of the train

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 from trellis_contracts import documents
@@ -88,13 +88,23 @@ def _decoder(hint: Any) -> Decode:
     if hasattr(hint, "from_document"):
         return typing.cast(Decode, hint.from_document)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         one = _decoder(arguments[0])
         return lambda value: tuple(map(one, value))
     if origin is Mapping:
         of_value = _decoder(arguments[1])
         return lambda value: {key: of_value(one) for key, one in value.items()}
     if origin in (typing.Union, types.UnionType) and type(None) in arguments:
-        known = _decoder(arguments[0])
+        known = _either([one for one in arguments if one is not type(None)])
         return lambda value: None if value is None else known(value)
     return lambda value: value
+
+
+def _either(hints: list[Any]) -> Decode:
+    """Read values of one of these types: of several parts, the one that has all of the keys."""
+    if len(hints) == 1:
+        return _decoder(hints[0])
+    keys = {one: {field.name for field in dataclasses.fields(one)} for one in hints}
+    return lambda value: next(
+        one.from_document(value) for one, known in keys.items() if value.keys() <= known
+    )

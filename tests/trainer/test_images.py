@@ -22,7 +22,7 @@ from PIL import Image, ImageOps
 from tests.trainer.image_files import DEEP_KINDS, KINDS, image_files
 from trainer import images
 from trainer.images import ImageError, Scale
-from trellis_contracts.dataset import IMAGE_RULE
+from trellis_contracts.dataset_features import IMAGE_RULE
 
 ROOT = Path(__file__).resolve().parents[2]
 ORIENTATION = 0x0112  # the EXIF tag

@@ -179,7 +179,6 @@ TABLE = {
     ),
     ("models.transformer:build", "the longest sequence"): "long sequences",
     ("models.wide_and_deep:build", "categorical features make"): "too many pairs",
-    ("trellis_contracts.dataset:DatasetDescription.from_json", "is not JSON"): OURS,
     ("trellis_contracts.dataset:DatasetDescription.from_json", "str(error)"): OURS,
     ("trellis_contracts.dataset:_check_rule", "images by rule"): OURS,
     ("dataset_description:load", "there is no {where}"): OURS,

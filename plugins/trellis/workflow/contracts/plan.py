@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.contracts.table import from_json as table_from_json
 from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel
@@ -63,7 +62,7 @@ class Plan(Planned):
                 for name, own in self.experiment.own_models.items()
             },
             image_files=self.experiment.image_files,
-            table=self.table.to_json(),
+            table=self.table.to_document(),
             **self.planned,
         )
 
@@ -84,6 +83,6 @@ def from_file(file: PlanFile, run: Run) -> Plan:
     return Plan(
         experiment=experiment,
         run=run,
-        table=table_from_json(file.table),
+        table=Table.from_document(file.table),
         **file.planned,
     )

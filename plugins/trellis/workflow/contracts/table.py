@@ -6,8 +6,8 @@ unusable source lists everything that is wrong with it.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from trellis.workflow.contracts import frozen_columns
@@ -18,6 +18,7 @@ from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit
 from trellis.workflow.sql import identifier
 from trellis_contracts.columns import SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
+from trellis_contracts.files import Part
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 MOST_FEATURES = 1000
@@ -86,7 +87,7 @@ _SQL_TYPES = {"FLOAT": "FLOAT64", "INTEGER": "INT64", "BOOLEAN": "BOOL", "RECORD
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Part):
     """A column of the source, its type as GoogleSQL writes it."""
 
     name: str
@@ -164,7 +165,7 @@ class Feature(TableFeature):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Kept(Part):
     """A column that is no feature: `name` in the source, `column` in the snapshot."""
 
     name: str
@@ -172,7 +173,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Part):
     """The columns of a table dataset. split_by: None where the key decides an example's split.
     weight: None where all rows count the same. kept: further columns, for `run.rows()`. rejected:
     the column with the reason why a manifest's line is no example; None of other sources.
@@ -216,27 +217,6 @@ class Table:
         """Names of the features that baselines do not use."""
         used = self.of_baselines()
         return [feature.name for feature in self.features if feature not in used]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON that `from_json` reads; part of plan.json."""
-        return {
-            **asdict(self),
-            "features": [feature.to_document() for feature in self.features],
-            "kept": [asdict(column) for column in self.kept],
-        }
-
-
-def from_json(content: Mapping[str, Any]) -> Table:
-    """The table in a plan.json."""
-    optional = ("partition", "split_by", "weight", "rejected")
-    return Table(
-        key=Column(**content["key"]),
-        label=Column(**content["label"]),
-        features=[Feature.from_document(feature) for feature in content["features"]],
-        regression=content["regression"],
-        kept=tuple(Kept(**column) for column in content["kept"]),
-        **{role: Column(**content[role]) if content[role] else None for role in optional},
-    )
 
 
 def columns(fields: Iterable[Any]) -> list[Column]:
@@ -295,7 +275,8 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     aliases = _aliases([column.name for column in kept], taken)
     frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
     rejected = by_name[wanted.rejected] if wanted.rejected else None
-    return Table(key, label, partition, features, regression, split_by, weight, frozen, rejected)
+    decided = (split_by, weight, frozen, rejected)
+    return Table(key, label, partition, tuple(features), regression, *decided)
 
 
 def _reserved(split_by: Column | None, weight: Column | None) -> Sequence[str]:

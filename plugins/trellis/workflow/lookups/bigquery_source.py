@@ -16,7 +16,7 @@ from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import recorded
-from trellis_contracts.dataset import IMAGE_RULE
+from trellis_contracts.dataset_features import IMAGE_RULE
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.

@@ -14,7 +14,7 @@ TABLE = Table(
     Column("sample", "INT64"),
     Column("y", "BOOL"),
     Column("day", "DATE"),
-    [Feature("mean radius", "mean_radius", "FLOAT64", "numeric")],
+    (Feature("mean radius", "mean_radius", "FLOAT64", "numeric"),),
     False,
 )
 

@@ -13,8 +13,8 @@ from trellis.workflow.contracts.table import (
     MOST_FEATURES,
     RESERVED,
     Column,
+    Table,
     columns,
-    from_json,
     resolve,
 )
 from trellis.workflow.validation.file import with_changes
@@ -140,7 +140,7 @@ def test_baselines_do_without_sequences_and_text(table):
 
 def test_a_table_is_the_same_after_json(table):
     found = table([*CELLS, Column("trace", "ARRAY<FLOAT64>")])
-    assert from_json(found.to_json()) == found
+    assert Table.from_document(found.to_document()) == found
 
 
 def test_what_keeps_rows_together_is_no_feature(table):
@@ -149,7 +149,7 @@ def test_what_keeps_rows_together_is_no_feature(table):
     assert found.split_by == patient
     assert named(found.features)["split_by"][0] == "split_by_2"
     assert "Patient" not in named(found.features)
-    assert from_json(found.to_json()) == found
+    assert Table.from_document(found.to_document()) == found
     # A day stays out unless it is named; what is divided evenly may well be learned from.
     cuts = {"time": "measured_on", "validation": "2024-01-02", "test": "2024-01-03"}
     assert "measured_on" not in named(table(CELLS, split=cuts, partition=None).features)
@@ -157,7 +157,7 @@ def test_what_keeps_rows_together_is_no_feature(table):
     # Without it, all is as it was.
     plain = table([*CELLS, patient, clash])
     assert named(plain.features)["split_by"][0] == "split_by"
-    assert plain.to_json()["split_by"] is None
+    assert plain.to_document()["split_by"] is None
 
 
 def test_what_is_kept_is_no_feature(table):
@@ -165,7 +165,7 @@ def test_what_is_kept_is_no_feature(table):
     found = table(known, keep=["sex", "größe"])
     assert {one.name: one.column for one in found.kept} == {"Sex": "Sex", "größe": "groe_2"}
     assert list(named(found.features)) == ["mean radius", "stage", "groe"]
-    assert from_json(found.to_json()) == found
+    assert Table.from_document(found.to_document()) == found
     assert table(known).kept == ()
     with pytest.raises(SourceError, match=r"source\.keep\[0\].*'site'"):
         table(known, keep=["site"])
@@ -179,7 +179,7 @@ def test_what_rows_count_is_no_feature(table):
     assert found.weight == weight
     assert named(found.features)["example_weight"][0] == "example_weight_2"
     assert "Weight" not in named(found.features)
-    assert from_json(found.to_json()) == found
+    assert Table.from_document(found.to_document()) == found
     plain = table([*CELLS, weight])
     assert "Weight" in named(plain.features)
     assert plain.weight is None
@@ -248,7 +248,7 @@ def test_a_column_of_addresses_is_an_image(table):
     assert photo.image == ImageForm((64, 64), 1, "jpeg", "crop")
     assert found.of_baselines() == [f for f in found.features if f != photo]
     assert found.left_out() == ["Photo"]
-    assert from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert Table.from_document(json.loads(json.dumps(found.to_document()))) == found
 
 
 def test_a_column_of_images_that_is_no_text_is_refused(table):

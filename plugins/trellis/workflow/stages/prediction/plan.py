@@ -14,7 +14,6 @@ from trellis.workflow.contracts.errors import NoRowsError, SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import PredictionPlan, Rows
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.contracts.table import from_json as table_from_json
 from trellis.workflow.lookups import documents, storage, versions
 from trellis.workflow.lookups.versions import VersionError
 from trellis.workflow.pricing import prediction
@@ -173,7 +172,7 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             f"The plan of the run that made {version.name} is gone ({version.run}plan.json): "
             "choose another version (Model in the trigger form), or restore the file."
         )
-    table = table_from_json(file.table)
+    table = Table.from_document(file.table)
     of_images = table.rejected is not None
     if of_images != isinstance(experiment.prediction, ImagePredict):
         learned = "images" if of_images else "a table"
