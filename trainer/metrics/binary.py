@@ -86,7 +86,6 @@ def _predictive_value(name: str, short: str, of: str, index: int) -> Metric:
         interval="clopper-pearson",
         # Contenders decide for a class in different examples.
         difference_interval="paired pseudo-error bootstrap",
-        pseudo_errors=True,
         chance=chance.share_of(index),
         share=lambda outcome: (outcome.correct, outcome.predicted == index),
     )

@@ -103,7 +103,6 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             chance=chance.equal_recalls,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "f1",
@@ -116,7 +115,6 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             _macro_f1_resampled,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "auc",
@@ -129,7 +127,6 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             chance=chance.half,
             interval="newcombe or pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "average_precision",
@@ -144,7 +141,6 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             chance=chance.mean_share,
             interval="logit and pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "log_loss",

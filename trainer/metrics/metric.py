@@ -25,7 +25,6 @@ class Metric:
     point: outcome -> value, NaN if undefined.
     resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
     interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
-    pseudo_errors: whether its intervals need the resamples of `pseudo_error`.
     chance: outcome -> the score of an answer that does not look at the example, from the labels
     alone: trainer.metrics.chance; None if there is no such score.
     share: outcome -> two (n,) bool, hits and the examples among which the value is their share;
@@ -47,11 +46,15 @@ class Metric:
     resampled: Callable[[Any, np.ndarray], np.ndarray]
     interval: str = "bootstrap"
     difference_interval: str = "paired bootstrap"
-    pseudo_errors: bool = False
     chance: Callable[[Any], float] | None = None
     share: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
     terms: Callable[[Any], np.ndarray] | None = None
     of_label: bool = False
+
+    @property
+    def pseudo_errors(self) -> bool:
+        """True if its intervals need the resamples of `pseudo_error`."""
+        return "pseudo-error" in self.difference_interval
 
     @property
     def sign(self) -> int:

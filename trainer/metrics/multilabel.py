@@ -104,7 +104,6 @@ MULTILABEL_METRICS: dict[str, Metric] = {
             chance=chance.most_frequent_decisions,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "exact_match",
@@ -132,7 +131,6 @@ MULTILABEL_METRICS: dict[str, Metric] = {
             chance=chance.half,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "f1",
@@ -146,7 +144,6 @@ MULTILABEL_METRICS: dict[str, Metric] = {
             _over_parts_resampled(_f1),
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "auc",
@@ -161,7 +158,6 @@ MULTILABEL_METRICS: dict[str, Metric] = {
             chance=chance.half,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "average_precision",
@@ -179,7 +175,6 @@ MULTILABEL_METRICS: dict[str, Metric] = {
             chance=chance.mean_share,
             interval="pseudo-error bootstrap",
             difference_interval="paired pseudo-error bootstrap",
-            pseudo_errors=True,
         ),
         Metric(
             "log_loss",
