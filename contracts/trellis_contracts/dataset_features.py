@@ -154,7 +154,7 @@ class Feature(Part):
     resize: Resize | None = optional()
     scale: str | None = optional()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.column:
             object.__setattr__(self, "column", self.name)
 

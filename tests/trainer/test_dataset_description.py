@@ -59,6 +59,7 @@ def test_the_document_has_the_documented_form():
             "dtype": "uint8",
             "encoding": "png",
             "shape": [8, 6, 1],
+            "column": "image",
             "rule": 2,
         }
     ]

@@ -53,9 +53,7 @@ def images(
     return _description((_image_feature("image", shape, scale),), task, classes)
 
 
-def _image_feature(
-    name: str, shape: Sequence[int], scale: str | None, column: str | None = None
-) -> Feature:
+def _image_feature(name: str, shape: Sequence[int], scale: str | None, column: str = "") -> Feature:
     dtype = "uint8" if scale is None else "uint16"
     return Feature(name, IMAGE, dtype, "png", tuple(shape), column, scale=scale)
 

@@ -55,7 +55,9 @@ def instances(folder, kind, values, **options):
 def served(kind, values):
     """Return the inputs of the model's signature for these values of instances."""
     body = json.dumps({"instances": [{"x": value} for value in values]}).encode()
-    return [row.values[0] for row in RowReader([Field("x", kind, "x", 9)]).read(body).instances]
+    return [
+        row.values[0] for row in RowReader([Field("x", kind, "x", 9, "x")]).read(body).instances
+    ]
 
 
 @pytest.mark.parametrize(

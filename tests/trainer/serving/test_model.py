@@ -99,7 +99,7 @@ def test_pixels_are_explained_at_the_size_that_the_model_sees(model, baseline):
     moved = found["score"] - found["baseline_score"]
     assert abs(shares.sum() - moved) == pytest.approx(found["approximation_error"], abs=1e-6)
     assert found["approximation_error"] < 1e-3
-    distances = pixels.astype(float) - {"black": 0, "grey": 127.5, "white": 255}[baseline]
+    distances = pixels.astype(float) - {"black": 0, "grey": 127, "white": 255}[baseline]
     assert shares == pytest.approx(moved * distances / distances.sum(), abs=1e-4)
 
 
@@ -111,7 +111,7 @@ def test_an_image_of_any_size_is_explained_as_it_was_predicted(model):
 
 
 def test_a_model_that_answers_nan_is_said_to(model, monkeypatch):
-    def diverged(pixels):
+    def diverged(image):
         return {
             "probabilities": np.array([[0.5, 0.5], [math.nan, math.nan]], np.float32),
             "label": np.array([b"dark", b"dark"], object),

@@ -14,11 +14,11 @@ from trainer.serving.errors import InvalidRequestError
 from trainer.serving.rows import NULLS, Field, RowReader
 
 FIELDS = [
-    Field("radius", "numeric", "radius", 0),
-    Field("smoker", "boolean", "smoker", 0),
-    Field("site", "categorical", "site", 0),
-    Field("taken", "timestamp", "taken", 0),
-    Field("pulse", "sequence", "pulse", 3),
+    Field("radius", "numeric", "radius", 0, "radius"),
+    Field("smoker", "boolean", "smoker", 0, "smoker"),
+    Field("site", "categorical", "site", 0, "site"),
+    Field("taken", "timestamp", "taken", 0, "taken"),
+    Field("pulse", "sequence", "pulse", 3, "pulse"),
 ]
 GOOD = {
     "radius": 17.9,
@@ -151,7 +151,9 @@ def test_of_very_many_unknown_fields_only_one_is_named():
 
 @pytest.mark.usefixtures("no_search")
 def test_of_very_many_missing_fields_only_one_is_named():
-    wide = RowReader([Field(f"x{number}", "numeric", f"x{number}", 0) for number in range(2000)])
+    wide = RowReader(
+        [Field(f"x{number}", "numeric", f"x{number}", 0, f"x{number}") for number in range(2000)]
+    )
     with pytest.raises(InvalidRequestError) as error:
         wide.read(json.dumps({"instances": [{}] * 256}).encode())
     assert str(error.value).startswith(

@@ -145,7 +145,7 @@ def _identity(described: table.Table) -> dict[str, Any]:
     tables without them are frozen.
     """
     optional = ("split_by", "weight", "kept", "rejected")
-    content = described.to_json()
+    content = described.to_document()
     return {name: part for name, part in content.items() if part or name not in optional}
 
 
