@@ -228,7 +228,9 @@ class DatasetDescription(File):
 
     def to_document(self) -> dict[str, Any]:
         """See File."""
-        return super().to_document() | {"bytes": self.bytes}
+        document = super().to_document()
+        last = {name: document.pop(name) for name in ("rejected", "warnings")}
+        return document | {"bytes": self.bytes} | last
 
     @classmethod
     def from_json(cls, text: str, where: str = FILE_NAME) -> Self:

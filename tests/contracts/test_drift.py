@@ -47,6 +47,7 @@ def test_equal_datasets_have_not_moved():
         "f": "within chance",
         "t": None,
         "c": "within chance",
+        "image": None,
     }
 
 
@@ -129,7 +130,7 @@ def test_categories_that_came_and_went_are_named_where_the_vocabularies_are_whol
 
 
 def test_classes_that_came_and_went_are_named():
-    (label,) = measure(
+    (label, _) = measure(
         dataset(IMAGE, classes={"no": 600, "yes": 400}),
         dataset(IMAGE, classes={"no": 500, "maybe": 500}),
     )

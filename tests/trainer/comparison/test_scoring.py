@@ -170,9 +170,9 @@ def test_a_dataset_with_another_label(served):
 def test_images_are_no_rows(served, image_model, run_folder):
     model, _, new = served
     said = refusal(image_model, new)
-    assert "it takes images, the dataset holds rows of a table" in said
+    assert "no feature image" in said
     run = run_folder([0, 1], ["0", "1"])
-    assert "it takes rows of a table, the dataset holds images" in refusal(model, str(run.dataset))
+    assert "no feature pulse" in refusal(model, str(run.dataset))
 
 
 def test_a_model_that_is_gone_or_broken(tmp_path, served):
