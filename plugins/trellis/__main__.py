@@ -23,6 +23,7 @@ from trellis.workflow.spec.profile import Profile, named
 from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import FOLDER, check_on, load, profiles_of
 from trellis_contracts.catalog import load as load_catalog
+from trellis_contracts.documents import ContractError
 
 DESCRIPTION = """\
 Work on experiment files and their Google Cloud project.
@@ -98,11 +99,15 @@ def main(arguments: list[str] | None = None) -> int:
     return _guarded(options.run, options)
 
 
+# ImportError: of a library for figures, which not every installation has.
+_MENDABLE = (FileError, DataError, NoRunError, CredentialsError, ContractError, ImportError)
+
+
 def _guarded(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
     """Run a command; returns its exit code, or 1 after an error, which it prints."""
     try:
         return run(options)
-    except (FileError, DataError, NoRunError, CredentialsError) as error:
+    except _MENDABLE as error:
         print(error, file=sys.stderr)
     except Exception as error:
         # Google's libraries take a second to import, and most commands need none.

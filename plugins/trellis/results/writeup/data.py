@@ -97,7 +97,7 @@ def predictors(f: Facts) -> str:
     for feature in features:
         kinds[feature.kind] = kinds.get(feature.kind, 0) + 1
     what = listed(f"{n} {kind}" for kind, n in kinds.items())
-    if f.dataset.single_image:
+    if [one.kind for one in features] == [IMAGE]:
         return "Each example was one image; there were no other predictors."
     names = f": {listed(code(one.name) for one in features)}" if len(features) <= _NAMED else ""
     return f"There were {len(features)} predictors ({what}){names}."

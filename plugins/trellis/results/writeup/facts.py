@@ -122,7 +122,7 @@ def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
 
 def _dates(client: Any, plan: PlanFile, dataset: DatasetDescription) -> Iterator[Dates]:
     """First and last values by split of the frozen rows' columns of days and times."""
-    names = {f.column: f.name for f in dataset.features if f.column}
+    names = {f.column: f.name for f in dataset.features}
     names |= {kept["column"]: kept["name"] for kept in plan.table.get("kept", ())}
     ends: dict[str, dict[str, tuple[Any, Any]]] = {}
     for blob in each_blob(client, f"{plan.dataset.uri}source/rows-"):

@@ -2,9 +2,8 @@
 
 from airflow.sdk import DAG
 
-from trellis.workflow.assembly.access import access_control
 from trellis.workflow.assembly.alerts import on_failure
-from trellis.workflow.assembly.default_args import arguments
+from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy import stage, tasks
@@ -39,30 +38,24 @@ red task's log (`TRELLIS FAILURE`) name the cause and what to do.
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """resolve -> deploy -> result; the tasks of `deploy` are those of the experiment's own DAG."""
-    with DAG(
-        dag_id=platform.dag_id(experiment.name + RESERVE),
+    alert = on_failure(platform, ADVICE, ends_run=["resolve", "deploy."])
+    with group_dag(
+        platform,
+        experiment.name + RESERVE,
+        alert,
         description=f"The champion of {experiment.name}, by today's image of the server",
         doc_md=PAGE.format(
             name=experiment.name,
             canary="%, ".join(map(str, experiment.deployment.canary)),
             rollback=platform.dag_id("rollback"),
         ),
-        schedule=None,
-        catchup=False,
-        # As in training.py.
-        auto_register=False,
         # Nobody switches it on, and the run of a paused DAG would wait for ever.
         is_paused_upon_creation=False,
         # Two at once would take each other's deployment back.
         max_active_runs=1,
-        tags=["research", "deployment"],
-        access_control=access_control(platform, [experiment.owner]),
-        default_args={
-            "owner": experiment.owner,
-            **arguments(platform, on_failure(platform, ADVICE, ends_run=["resolve", "deploy."])),
-        },
+        tags=["deployment"],
+        owners=[experiment.owner],
     ) as dag:
-        alert = on_failure(platform, ADVICE, ends_run=["resolve", "deploy."])
         resolved = resolve.task(experiment, platform)
         deployed = tasks.tasks(ReservedSubject(experiment, platform), alert)
         resulted = result.task(experiment, platform)
