@@ -156,5 +156,5 @@ def test_of_images(tmp_path, monkeypatch):
         "train": (315, "c9341924e0179547"),
         "validation": (43, "b086ce084259e92c"),
         "test": (42, "178d8893aabd8d40"),
-        "dataset.json": "",
+        "dataset.json": "44c1c8b096822114",
     }
