@@ -83,7 +83,7 @@ def test_a_bucket_that_is_not_there(google, dags, trellis):
     (dags / "platform.yaml").write_text(text.replace("bucket: results-", "bucket: no-"))
     code, _, errors = trellis("runs")
     assert code == 1
-    assert "cannot be read" in errors
+    assert "bucket does not exist" in errors
 
 
 def test_the_digest_of_the_last_days(digits, add, trellis):
