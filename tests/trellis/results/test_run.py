@@ -204,8 +204,8 @@ def test_images_have_their_addresses(run, client, put, digits, bucket):
         part.to_parquet(sink)
         put(f"digits/datasets/3f2a/source/rows-00000000000{number}.parquet", sink.getvalue())
     loaded = trellis.load_run(run, client)
-    assert loaded.rows()["uri"].to_dict() == {key: f"gs://images/{key}" for key in KEYS}
-    assert loaded.predictions().join(loaded.rows()).loc["k3", "uri"] == "gs://images/k3"
+    assert loaded.rows()["image"].to_dict() == {key: f"gs://images/{key}" for key in KEYS}
+    assert loaded.predictions().join(loaded.rows()).loc["k3", "image"] == "gs://images/k3"
 
 
 def test_a_run_says_what_it_is(run, client, bucket):

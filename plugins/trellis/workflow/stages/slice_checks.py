@@ -11,7 +11,7 @@ from trellis_contracts.slices import MOST_VALUES, SliceColumn, frozen_column
 
 def counted(experiment: Experiment, table: Table) -> list[str]:
     """SQL of the slice that a row is in, a text, of each entry of the experiment's `slices`."""
-    frozen = table.to_json()
+    frozen = table.to_document()
     return [
         " || '|' || ".join(_part(one, frozen_column(frozen, one.column)) for one in entry.columns)
         for entry in experiment.slices

@@ -81,7 +81,7 @@ def test_a_column_that_is_no_feature_is_frozen_and_learned_by_no_model(planned):
     assert [feature.name for feature in plan.table.features] == ["radius", "age"]
     kept = {one.name: one.column for one in plan.table.kept}
     assert kept == {"site": "site", "older device": "older_device"}
-    frozen = plan.table.to_json()
+    frozen = plan.table.to_document()
     assert frozen_column(frozen, "SITE") == "site"
     assert frozen_column(frozen, "age") == "age"
     assert frozen_column(frozen, "malignant") == "label"
@@ -90,7 +90,7 @@ def test_a_column_that_is_no_feature_is_frozen_and_learned_by_no_model(planned):
 def test_bins_are_of_the_number_where_the_feature_is_a_category(planned):
     plan = planned({"device": [25]}, features=["radius", "device"], categorical=["device"])
     assert [feature.type for feature in plan.table.features] == ["FLOAT64", "STRING"]
-    assert frozen_column(plan.table.to_json(), "device") == "device_2"
+    assert frozen_column(plan.table.to_document(), "device") == "device_2"
 
 
 def test_slices_of_features_leave_the_dataset_as_it_is(planned):
