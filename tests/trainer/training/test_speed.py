@@ -112,6 +112,14 @@ def test_where_steps_cannot_read_the_time_it_is_not_measured(trained, monkeypatc
     assert all(process.computed is None for process in found.replicas.values())
 
 
+def test_the_second_call_is_measured_and_then_one_every_few_seconds(monkeypatch):
+    monkeypatch.undo()
+    clock = iter([0.0, 0.1, 0.2, 5.0, 5.2, 9.0, 10.3])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    samples = speed.Samples()
+    assert [samples.due() for _ in range(7)] == [False, True, False, False, True, False, True]
+
+
 def test_a_machine_without_nvml_has_no_figures_of_gpus(trained):
     assert speed.Devices().take() is None
     assert all("devices" not in row.to_document() for row in trained().speed)
@@ -129,6 +137,7 @@ def test_a_profile_beyond_the_steps_is_refused_with_their_number(trained, capsys
     assert "--profile 10-100000" in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_worker_at_half_speed_is_named(few_digits, make_job):
     """It is suspended half of the time; the chief waits for it."""
     job = make_job(
