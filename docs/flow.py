@@ -29,7 +29,7 @@ def whole() -> Experiment:
     """An experiment that has every stage."""
     table = load(ROOT / "dags/experiments/breast-cancer.yaml")
     asks = {("deploy", "approve"): ["role:Op"], ("deploy", "within"): "12 hours"}
-    return with_changes(table, {("train", "seeds"): 2, **asks})
+    return with_changes(table, {("train", "seeds"): 2, ("train", "ensemble"): True, **asks})
 
 
 def svg() -> str:

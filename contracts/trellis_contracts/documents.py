@@ -1,7 +1,7 @@
 """One validator for the files that pass between stages, each with a JSON Schema.
 
-    dataset, metrics, predictions, leaderboard, figures,
-    postprocessing, challenger                               the trainer writes them
+    dataset, metrics, predictions, saved_model, ensemble, leaderboard,
+    figures, postprocessing, challenger                      the trainer writes them
     decision                                                 a flag of the trainer's
     columns, plan, changes, trials, baseline, served         the trainer reads them
     deployment, prediction_plan, prediction_result, rollback stay on Airflow's side

@@ -29,6 +29,7 @@ COMMANDS = {
     "train": Command("trainer.task", "a dataset -> one tuning trial or one full training"),
     "try": Command("trainer.try_model", "a model's own file -> does it build, learn and export?"),
     "weights": Command("trainer.weights", "a backbone's ImageNet weights -> a file for the bucket"),
+    "ensemble": Command("trainer.ensemble", "a run's trainings -> one model, their mean"),
     "compare": Command("trainer.compare", "all contenders' predictions -> leaderboard and report"),
     "serve": Command("trainer.serve", "a trained model -> predictions over HTTP"),
 }

@@ -9,6 +9,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     training/RANK/                model/, checkpoints/, logs/, metrics.json, predictions.parquet;
                                   uncalibrated.parquet, if it is calibrated
         seeds/SEED/               the same of this training with another seed
+    training/ensemble/            model/, metrics.json, predictions.parquet of the trainings' mean
     baselines/NAME/               raw/, service/, baseline.json, predictions.parquet
     served.json                   which model is served when the run compares
     served/                       predictions.parquet: what that model says of the test split
@@ -25,6 +26,9 @@ from dataclasses import dataclass
 
 ROWS = "rows-*.parquet"
 """The files of a table dataset's snapshot, in the dataset's folder source/."""
+
+ENSEMBLE = "training/ensemble"
+"""Name of the mean of all trainings as a contender."""
 
 
 def source(dataset: str) -> str:
@@ -117,6 +121,11 @@ class RunAddresses:
     def repeat_of(self, training: str, seed: int) -> str:
         """Base of a contender's training with another seed."""
         return f"{self.contender(training)}seeds/{seed}/"
+
+    @property
+    def ensemble(self) -> str:
+        """Base of the mean of all trainings, which competes as one of them."""
+        return self.contender(ENSEMBLE)
 
     @property
     def baselines(self) -> str:

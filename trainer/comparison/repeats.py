@@ -14,6 +14,7 @@ from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.run_folder import Run, read_training
 from trainer.comparison.scoreboard import Scoreboard, decimals
 from trainer.metrics.metric import Metric
+from trellis_contracts import layout
 from trellis_contracts.leaderboard import FailedSeed, Repeats, Spread
 from trellis_contracts.plan import PlanFile
 
@@ -34,7 +35,7 @@ def read_repeats(
     none.
     """
     own, *others = seeds_of(run.plan)
-    if not others or selected is None:
+    if not others or selected in (None, layout.ENSEMBLE):
         return None
     metrics = scores.metrics
     standing = next(one for one in scores.standings if one.name == selected)

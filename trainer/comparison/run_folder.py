@@ -176,7 +176,7 @@ def read_run(uri: str) -> Run:
         plan=plan,
         dataset=dataset_description.load(plan.dataset.uri),
         tuning=tuning,
-        contenders=_trainings(files, every, plan.rates["training"]),
+        contenders=_trainings(files, every, plan),
         previous=_previous(plan.dataset.previous),
         changes=read_file(DatasetChanges, files.changes),
         other_tunings=other_tunings,
@@ -225,15 +225,17 @@ def _trial(trial: trials.Trial, metrics: str, rank: int | None) -> Trial:
     )
 
 
-def _trainings(files: RunFolder, tunings: Sequence[Tuning], rate: float) -> list[Contender]:
-    """A contender for every chosen trial and every folder below training/.
-
-    rate: USD per hour of one training with all its workers.
+def _trainings(files: RunFolder, tunings: Sequence[Tuning], plan: PlanFile) -> list[Contender]:
+    """A contender for every chosen trial and every folder below training/, and for their mean if
+    the plan has one.
     """
+    rate = plan.rates["training"]
     every = [trial for tuning in tunings for trial in tuning.trials]
     chosen = {str(trial.rank): trial for trial in every if trial.rank is not None}
     folder = storage.local_path(files.trainings)
     found = {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
+    if plan.configuration.get("train", {}).get("ensemble"):
+        found.add(layout.ENSEMBLE.rpartition("/")[2])
     contenders = []
     for rank in sorted(found | set(chosen), key=lambda rank: (len(rank), rank)):
         name = f"training/{rank}"
@@ -294,6 +296,8 @@ def _predictions(uri: str, training: Training | None) -> tuple[AnyPredictions | 
     """The predictions of a training, or the reason why it has none."""
     path = storage.local_path(layout.predictions(uri))
     if not path.parent.is_dir():
+        if uri.endswith(f"/{layout.ENSEMBLE}/"):
+            return None, "there is none: its job failed, or fewer than two trainings have ended"
         return None, "the training wrote nothing: it failed before its first epoch, or never ran"
     if not training:
         # metrics.json is written last: without it, other files may be those of an earlier attempt.

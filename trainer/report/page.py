@@ -40,6 +40,7 @@ from trainer.report.residuals import residual_section
 from trainer.report.sets import set_section
 from trainer.report.speeds import training_speeds
 from trainer.report.tuning import tuning_section
+from trellis_contracts import layout
 from trellis_contracts.charts import VERSION, inlined
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.drift import LIMITS
@@ -247,6 +248,8 @@ def _argument(value: object) -> str:
 
 def _command(contender: Contender, training: Training, run: Run) -> str:
     """The command that trains it once more, by hand and in one process."""
+    if contender.name == layout.ENSEMBLE:
+        return f"python -m trainer.ensemble --run {_argument(run.uri)}"
     own = run.plan.model_files.get(training.model)
     flags = {
         "dataset": run.dataset_uri,

@@ -27,7 +27,7 @@ class PixelExplainer:
         assert field.image is not None
         self.name = field.name
         self.image: ImageInput = field.image
-        self._gradient = gradient
+        self.gradient = gradient
         self._input = field.input
 
     def work(self, how: Explain) -> int:
@@ -72,7 +72,7 @@ class PixelExplainer:
             part = images[start : start + size]
             inputs = {name: np.repeat(value, len(part), 0) for name, value in others.items()}
             inputs |= {self._input: part, "index": np.full(len(part), index or 0)}
-            answer = self._gradient(**inputs)
+            answer = self.gradient(**inputs)
             scores.append(answer["score"])
             gradients.append(answer[f"gradient/{self._input}"])
         return np.concatenate(scores), np.concatenate(gradients)

@@ -1,6 +1,7 @@
 """Calls a model, whatever the library: reads what it is asked, and forms its answers.
 
-keras_model.py loads a SavedModel, file_model.py what a group's own file has saved.
+keras_model.py loads a SavedModel, file_model.py what a group's own file has saved, and
+ensemble_model.py several of them.
 """
 
 import importlib
@@ -18,7 +19,7 @@ from trainer.serving.errors import ModelFailureError
 from trainer.serving.explanations import Signature
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Row, RowReader
-from trellis_contracts import saved_model
+from trellis_contracts import ensemble, saved_model
 from trellis_contracts.documents import ContractError
 from trellis_contracts.postprocessing import PLAIN
 from trellis_contracts.tasks import MULTILABEL
@@ -26,6 +27,7 @@ from trellis_contracts.tasks import MULTILABEL
 _LOADERS = {
     "saved_model.pb": "trainer.serving.keras_model",
     saved_model.FILE_NAME: "trainer.serving.file_model",
+    ensemble.FILE_NAME: "trainer.serving.ensemble_model",
 }
 """Modules with a function `load`, by the file without which a folder is no model of theirs."""
 MARKS = " or ".join(_LOADERS)
@@ -67,7 +69,7 @@ class Model:
         self.classes, self.family, self.threshold = list(classes), family, threshold
         self.explainer = explainer
         self.postprocessing = PLAIN
-        self._example = rows.nulls() if example is None else example
+        self.example = rows.nulls() if example is None else example
 
     @classmethod
     def load(cls, directory: Path) -> "Model":
@@ -88,7 +90,7 @@ class Model:
         Raises ModelError if the model fails.
         """
         for size in (1, batch):
-            for outcome in self.predict([self._example] * size):
+            for outcome in self.predict([self.example] * size):
                 if isinstance(outcome, Exception):
                     raise ModelError(f"the model fails on a blank example: {outcome}") from outcome
 

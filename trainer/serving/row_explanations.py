@@ -30,9 +30,9 @@ _GRADIENT = MAX_EXPLAINED_VALUES // MAX_EXPLAINED_PIXELS
 
 
 class RowExplainer:
-    """Explains a model's predictions. serve: its signature; ordinary: the baseline, by input;
-    pixels: explain its images, in the order of rows.images. effort: the options that the work grows
-    with.
+    """Explains a model's predictions. serve: its signature; ordinary: the baseline, by input, and
+    as an attribute a value for each field; pixels: explain its images, in the order of rows.images.
+    effort: the options that the work grows with.
     """
 
     def __init__(
@@ -45,22 +45,22 @@ class RowExplainer:
         self._serve = serve
         self._rows = rows
         self._fields = rows.fields
-        self._ordinary = [ordinary[field.input][0] for field in self._fields]
-        self._pixels = pixels
+        self.ordinary = [ordinary[field.input][0] for field in self._fields]
+        self.pixels = pixels
         efforts = ["paths"] * (len(self._fields) > 1) + ["steps"] * bool(pixels)
         self.effort = " or ".join(efforts) or "paths"
 
     def work(self, row: Row, how: Explain) -> int:
         """Values that the model has to read for an explanation."""
         values = 0
-        for field, own, ordinary in zip(self._fields, row.values, self._ordinary, strict=True):
+        for field, own, ordinary in zip(self._fields, row.values, self.ordinary, strict=True):
             if field.image is not None:
                 values += field.image.size
             elif field.kind == SEQUENCE:
                 values += _SEQUENCE_VALUE * max(len(own), len(ordinary))
             else:
                 values += 1
-        gradients = _GRADIENT * sum(image.work(how) for image in self._pixels)
+        gradients = _GRADIENT * sum(image.work(how) for image in self.pixels)
         return values * shapley.evaluations(len(self._fields), how.paths) + gradients
 
     def explain(self, row: Row, index: int | None, how: Explain) -> dict[str, Any]:
@@ -78,13 +78,13 @@ class RowExplainer:
             "attributions": dict(zip(names, shares.values.astype(kind), strict=True)),
             "approximation_error": kind(shares.error),
         }
-        if self._pixels:
+        if self.pixels:
             found["pixels"] = self._of_pixels(own, baseline, index, how)
         return found
 
     def _baseline(self, how: Explain) -> list[Any]:
         """A value for each field."""
-        found = list(self._ordinary)
+        found = list(self.ordinary)
         if how.baseline is not None:
             for place in self._rows.images:
                 image = self._fields[place].image
@@ -125,7 +125,7 @@ class RowExplainer:
             field.input: column(field.kind, [value])
             for field, value in zip(self._fields, own, strict=True)
         }
-        places = zip(self._rows.images, self._pixels, strict=True)
+        places = zip(self._rows.images, self.pixels, strict=True)
         # The gradient's images are floats.
         inputs |= {
             self._fields[place].input: own[place][np.newaxis].astype(np.float32)

@@ -74,16 +74,52 @@ def parse_flags(
         hyperparameters=table(**given),
         places=_places(parser, flags.output, environment),
         own=own,
-        held_out=_held_out(parser, flags),
+        held_out=held_out_of(parser, flags, flags.task),
         profile=flags.profile,
     )
 
 
-def _held_out(parser: argparse.ArgumentParser, flags: argparse.Namespace) -> HeldOut:
+def held_out_of(parser: argparse.ArgumentParser, flags: argparse.Namespace, task: str) -> HeldOut:
+    """What the flags of `add_held_out` ask for. Exits with code 2 if it is not for the task."""
     asked = HeldOut(**{name: getattr(flags, name) for name in CHOICES})
-    for name, why in asked.unfit(flags.task):
+    for name, why in asked.unfit(task):
         parser.error(f"--{name}: {why}")
     return asked
+
+
+def add_held_out(parser: argparse.ArgumentParser) -> None:
+    """Add the flags for what is chosen on the validation split."""
+    add = parser.add_argument
+    add(
+        "--calibrate",
+        choices=METHODS,
+        help="calibrate the probabilities on the validation split, when the training has ended: "
+        + _listed(METHODS)
+        + " (default: not at all)",
+    )
+    add(
+        "--decide",
+        type=_rule,
+        metavar="JSON",
+        help="choose on the validation split above which probability the second of two classes is "
+        'decided, after calibration: {"cost": {"missed": 10, "false_alarm": 1}}, the least cost; '
+        '{"sensitivity": 0.95}, at least that, with the highest specificity; {"maximize": METRIC}, '
+        f"one of {', '.join(BY_DECISION)} (default: a half)",
+    )
+    add(
+        "--abstain",
+        type=_share,
+        metavar="SHARE",
+        help="share of the examples, the least certain, that the model hands back; the certainty "
+        "below which it does is that of the validation split (default: none)",
+    )
+    add(
+        "--coverage",
+        type=_share,
+        metavar="SHARE",
+        help="probability with which the set of classes, or the interval, of a prediction has the "
+        "truth, by split-conformal prediction on the validation split (default: there are none)",
+    )
 
 
 def _model(argv: Sequence[str]) -> tuple[str, str | None]:
@@ -160,36 +196,7 @@ def _parser(
         help="all: SavedModel, predictions of the test split and metrics.json; metrics: only "
         "metrics.json, as a tuning trial needs (default: all)",
     )
-    add(
-        "--calibrate",
-        choices=METHODS,
-        help="calibrate the probabilities on the validation split, when the training has ended: "
-        + _listed(METHODS)
-        + " (default: not at all)",
-    )
-    add(
-        "--decide",
-        type=_rule,
-        metavar="JSON",
-        help="choose on the validation split above which probability the second of two classes is "
-        'decided, after calibration: {"cost": {"missed": 10, "false_alarm": 1}}, the least cost; '
-        '{"sensitivity": 0.95}, at least that, with the highest specificity; {"maximize": METRIC}, '
-        f"one of {', '.join(BY_DECISION)} (default: a half)",
-    )
-    add(
-        "--abstain",
-        type=_share,
-        metavar="SHARE",
-        help="share of the examples, the least certain, that the model hands back; the certainty "
-        "below which it does is that of the validation split (default: none)",
-    )
-    add(
-        "--coverage",
-        type=_share,
-        metavar="SHARE",
-        help="probability with which the set of classes, or the interval, of a prediction has the "
-        "truth, by split-conformal prediction on the validation split (default: there are none)",
-    )
+    add_held_out(parser)
     add(
         "--strategy",
         choices=STRATEGIES,

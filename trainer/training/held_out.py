@@ -22,9 +22,8 @@ from trainer.metrics.decision import Threshold
 from trainer.training import TrainingError, scores
 from trainer.training.protocol import Predictor
 from trainer.training.scores import Scores
-from trainer.training.settings import Settings
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.held_out import NOTHING
+from trellis_contracts.held_out import NOTHING, HeldOut
 from trellis_contracts.metrics import BY_DECISION
 from trellis_contracts.postprocessing import (
     PLAIN,
@@ -46,12 +45,13 @@ class Chosen:
     figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
-def of(settings: Settings, dataset: DatasetDescription, predictor: Predictor) -> Chosen:
-    """Choose for a trained model what its settings ask for. Raises TrainingError."""
-    asked = settings.held_out
+def of(asked: HeldOut, address: str, dataset: DatasetDescription, predictor: Predictor) -> Chosen:
+    """Choose for a trained model what is asked for. address: of the dataset's folder. Raises
+    TrainingError.
+    """
     if asked == NOTHING:
         return Chosen()
-    found = scores.of_split(predictor, settings.dataset, dataset, "validation")
+    found = scores.of_split(predictor, address, dataset, "validation")
     fitted, unseen = None, found
     if asked.calibrate is not None:
         seen = found

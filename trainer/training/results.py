@@ -13,15 +13,18 @@ out: the order of examples of one class, r2 of equal labels. The loss is without
 replica's entry is a process: its steps, and the examples of all its devices.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from trainer import storage
 from trainer.metrics.decision import Threshold
 from trainer.training import held_out, scores
-from trainer.training.protocol import Estimator, Fitted
+from trainer.training.held_out import Chosen
+from trainer.training.protocol import Estimator, Fitted, Predictor
 from trainer.training.scores import Scores
-from trainer.training.settings import Settings
+from trainer.training.settings import Places, Settings
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.held_out import HeldOut
 from trellis_contracts.training import TrainedOn, Training
 
 
@@ -35,13 +38,11 @@ def write(
     }
     threshold, test = None, None
     if settings.outputs == "all":
-        chosen = held_out.of(settings, dataset, fitted.predictor)
+        asked = settings.held_out
+        chosen, test = keep(
+            settings.places, settings.dataset, dataset, fitted.predictor, estimator.load, asked
+        )
         threshold, validation = chosen.threshold, {**validation, **chosen.figures}
-        fitted.predictor.save(settings.places.model, threshold, chosen.postprocessing)
-        if chosen.postprocessing.calibration is not None:
-            before = scores.of_split(fitted.predictor, settings.dataset, dataset, "test")
-            _write(settings.places.uncalibrated, before, None)
-        test = _predict(settings, dataset, estimator, threshold)
     training = Training(
         model=settings.model,
         model_sha256=settings.own.sha256 if settings.own else None,
@@ -68,21 +69,28 @@ def write(
     print(_summary(training), flush=True)
 
 
-def _predict(
-    settings: Settings,
+def keep(
+    places: Places,
+    address: str,
     dataset: DatasetDescription,
-    estimator: Estimator,
-    threshold: Threshold | None,
-) -> dict[str, float]:
-    """Predictions of the test split; returns its metrics.
+    predictor: Predictor,
+    load: Callable[[Path, DatasetDescription], Predictor],
+    asked: HeldOut,
+) -> tuple[Chosen, dict[str, float]]:
+    """Save a predictor with what it is asked to choose on the validation split, and write its
+    predictions of the test split; returns the choice, and the metrics there.
 
     The saved model itself makes them, from the stored examples: the comparison scores the model
-    that would be served.
+    that would be served. address: of the dataset's folder. load: reads a saved model.
     """
-    loaded = estimator.load(Path(settings.places.model), dataset)
-    found = scores.of_split(loaded, settings.dataset, dataset, "test")
-    _write(settings.places.predictions, found, threshold)
-    return found.figures(threshold)
+    chosen = held_out.of(asked, address, dataset, predictor)
+    predictor.save(places.model, chosen.threshold, chosen.postprocessing)
+    if chosen.postprocessing.calibration is not None:
+        before = scores.of_split(predictor, address, dataset, "test")
+        _write(places.uncalibrated, before, None)
+    found = scores.of_split(load(places.model, dataset), address, dataset, "test")
+    _write(places.predictions, found, chosen.threshold)
+    return chosen, found.figures(chosen.threshold)
 
 
 def _write(path: Path, found: Scores, threshold: Threshold | None) -> None:

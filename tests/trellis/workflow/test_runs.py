@@ -163,6 +163,31 @@ def test_a_run_without_a_search_trains_with_the_files_hyperparameters_and_each_s
     assert states(run_dag(dag)) == {**dict.fromkeys(names, "success"), "export": "skipped"}
 
 
+@pytest.mark.parametrize("seed", [0, 6])
+def test_the_mean_of_the_trainings_is_a_contender_and_its_failure_not_the_ends(
+    google, a_dag, folder, seed
+):
+    dag = a_dag(seed=seed, changes={("train", "ensemble"): True, ("train", "seeds"): 2})
+    run = run_dag(dag)
+    ended = states(run)
+    fails = seed == 6
+    assert ended.pop("ensemble") == ("failed" if fails else "success")
+    assert ended.pop("result") == ("failed" if fails else "success")
+    assert set(ended.values()) == {"success"}
+    board = json.loads((folder(dag) / "leaderboard/leaderboard.json").read_text())
+    names = {contender["name"] for contender in board["contenders"]}
+    assert names == {"training/1", "training/2", *(() if fails else ("training/ensemble",))}
+    plan = json.loads((folder(dag) / "plan.json").read_text())
+    # Two trainings, the repeat, the ensemble, and the comparison.
+    assert plan["jobs"]["custom"] == 5
+    assert plan["cost"]["stages"]["ensemble"] == plan["cost"]["stages"]["compare"] > 0
+    (job,) = [each for each in jobs(google, dag) if each["labels"]["airflow-task"] == "ensemble"]
+    assert job["kind"] == "custom"
+    if not fails:
+        made = json.loads((folder(dag) / "training/ensemble/metrics.json").read_text())
+        assert made["hyperparameters"] == {"members": "2"}
+
+
 def test_several_models_have_a_search_each_and_one_leaderboard(google, a_dag, folder):
     others = {
         "residual": {"search": {"learning_rate": {"from": 0.01, "to": 0.1}}},

@@ -2,8 +2,9 @@
 
     plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> approve -> deploy -> result, without tune and choose if there is no search,
-    without approve if `deploy.approve` names nobody, and with repeat (each further seed) before
-    compare if `train.seeds` is above 1. Each of `other_models` has a search beside `tune`.
+    without approve if `deploy.approve` names nobody, with repeat (each further seed) before compare
+    if `train.seeds` is above 1, and with ensemble if `train.ensemble` asks for it. Each of
+    `other_models` has a search beside `tune`.
 
 A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
 snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
@@ -28,6 +29,7 @@ from trellis.workflow.stages import (
     choose,
     compare,
     costs,
+    ensemble,
     export,
     plan,
     promote,
@@ -66,10 +68,11 @@ CHAIN = (
     Link(choose.STAGE, ["tune"]),
     Link(train.STAGE, ["choose"]),
     Link(repeat.STAGE, ["train"]),
+    Link(ensemble.STAGE, ["train", "repeat"]),
     Link(bqml.STAGE, [baselines.waits_for]),
     Link(automl.STAGE, [baselines.waits_for]),
     Link(baselines.STAGE, ["bqml", "automl"]),
-    Link(compare.STAGE, ["train", "repeat", "baselines", "served"]),
+    Link(compare.STAGE, ["train", "repeat", "ensemble", "baselines", "served"]),
     Link(served.STAGE, ["plan"]),
     Link(promote.STAGE, ["compare"]),
     Link(approve.STAGE, ["promote"]),

@@ -49,6 +49,12 @@ class Train(Section):
         ge=1,
         le=20,
     )
+    ensemble: bool = key(
+        "the mean of the probabilities (of a regression the values) of all these trainings is one "
+        "more contender, and one model where it is served; of a single training with `seeds`, that "
+        "of its seeds",
+        False,
+    )
     epochs: int = key(
         "maximum length of a training; early stopping may end it", unit="epochs", ge=1, le=10000
     )

@@ -29,7 +29,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         region=platform.region,
         gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.trainings),
-        reads=_folders,
+        reads=folders,
         writes=_leaderboard(experiment, platform),
         contenders=contenders,
         generation=experiment.generation,
@@ -45,18 +45,25 @@ def contenders(context: Any) -> dict[str, Any]:
     ti = context["ti"]
     served = ti.xcom_pull(task_ids="served")
     return {
-        "trainings": sorted(job["name"] for job in _trainings(context)),
+        **trainings(context),
         "baselines": ti.xcom_pull(task_ids="baselines") or {},
         "served": served["model"] if served else None,
     }
 
 
+def trainings(context: Any) -> dict[str, list[str]]:
+    """Describe the trainings that a task finds: those of the tasks before it."""
+    return {"trainings": sorted(job["name"] for job in _trainings(context))}
+
+
 def _trainings(context: Any) -> list[dict[str, Any]]:
-    """Collect the return values of the trainings' tasks."""
-    return [job for job in context["ti"].xcom_pull(task_ids=["train", "repeat"]) if job]
+    """Collect the return values of the trainings' tasks; a task has none while it runs."""
+    tasks = ["train", "repeat", "ensemble"]
+    return [job for job in context["ti"].xcom_pull(task_ids=tasks) if job]
 
 
-def _folders(context: Any, jinja_env: Any) -> list[str]:
+def folders(context: Any, jinja_env: Any) -> list[str]:
+    """The trainings' folders, as a field of an operator."""
     return [job["output"] for job in _trainings(context)]
 
 
@@ -70,15 +77,20 @@ def _leaderboard(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The CustomJob that compares. It finds the contenders in the run's folder."""
-    machines = Machines(type=platform.compare.machine_type)
     arguments = [f"--run={plan.run.uri}", f"--metric={plan.experiment.metric}"]
+    return job_of(plan, platform, "leaderboard", "compare", arguments)
+
+
+def job_of(
+    plan: Plan, platform: Platform, title: str, command: str, arguments: list[str]
+) -> dict[str, Any]:
+    """A CustomJob on the comparison's machine. title: in its name. command: the trainer's."""
+    machines = Machines(type=platform.compare.machine_type)
     return {
-        "display_name": f"{plan.experiment.name} leaderboard",
+        "display_name": f"{plan.experiment.name} {title}",
         "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
-            "worker_pool_specs": [
-                job_messages.pool(plan, platform, "compare", arguments, machines)
-            ],
+            "worker_pool_specs": [job_messages.pool(plan, platform, command, arguments, machines)],
             "scheduling": job_messages.scheduling(platform.compare.timeout, machines),
             **job_messages.identity(platform),
         },
@@ -86,13 +98,14 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     }
 
 
-def _fleet(platform: Platform) -> Fleet:
+def fleet(platform: Platform) -> Fleet:
+    """The machine of a comparison."""
     return Fleet("platform.yaml, compare", [(Machine(type=platform.compare.machine_type), 1)])
 
 
 def per_hour(platform: Platform) -> float:
     """US dollars an hour of a comparison."""
-    return cost.per_hour(_fleet(platform).machines, platform.region)
+    return cost.per_hour(fleet(platform).machines, platform.region)
 
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
@@ -110,7 +123,7 @@ STAGE = Stage(
     dry_run=lambda *_: [("compare", "all on one test split")],
     at_most=_at_most,
     spent=lambda jobs: {"compare": jobs.custom_hours("compare") * per_hour(jobs.platform)},
-    fleet=lambda experiment, platform: _fleet(platform),
+    fleet=lambda experiment, platform: fleet(platform),
     jobs=lambda plan: {"custom": 1},
     advice={"compare": "The trainings are safe. Clear this task to compare again."},
     linked=True,

@@ -144,6 +144,13 @@ class CompareOperator(CustomJobOperator):
         return super().execute(context)
 
 
+class EnsembleOperator(CompareOperator):
+    """Makes the ensemble again if its trainings have changed. writes: the ensemble's folder."""
+
+    def _writes(self) -> Iterable[str]:
+        return (self.writes, trained_model(self.writes))
+
+
 class PromoteOperator(BaseOperator, SkipMixin):
     """Returns the decision: the downstream tasks run if it is promoted; else they are skipped, even
     when they are cleared.

@@ -63,6 +63,14 @@ def _counts(experiment: Experiment) -> Iterator[Problem]:
             )
         if tune.parallel > tune.trials:
             yield Problem(("tune", "parallel"), f"got {tune.parallel} of only {tune.trials} trials")
+    if train.ensemble and experiment.trainings == 1 and train.seeds == 1:
+        message = "is the mean of several trainings, and there is one: raise `top` or `seeds`"
+        yield Problem(("train", "ensemble"), f"{message}, or add `other_models`")
+    if train.ensemble and experiment.calibrate is not None:
+        # Its figures of the validation split, by which it is selected, would be those of models
+        # that were fitted there, beside those of the others before that.
+        message = "is selected by models that `calibrate` has fitted to the validation split"
+        yield Problem(("train", "ensemble"), f"{message}: leave out one of the two")
     workers, shards = train.machines.workers, experiment.source.shards
     # What a file's own `fit` reads, it divides by itself.
     networks = bool(experiment.networks)

@@ -45,8 +45,8 @@ contenders = []
 tuned = [path for path in [run / "trials.json", *run.glob("tuning/*/trials.json")] if path.exists()]
 chosen = {c["rank"] for path in tuned for c in json.loads(path.read_text())["chosen"]}
 # Trainings without a search are found by their folders.
-found = {int(path.name) for path in run.glob("training/*")}
-for rank in sorted(chosen | found):
+found = {path.name for path in run.glob("training/*")}
+for rank in sorted({*map(str, chosen)} | found):
     name = f"training/{rank}"
     metrics = run / name / "metrics.json"
     if metrics.exists():
