@@ -18,6 +18,9 @@ from trellis_contracts.files import File, optional
 FILE_NAME = "model.json"
 FOLDER = "saved"
 
+KERAS = "saved_model.pb"
+"""The file without which a folder is no SavedModel; it is written last."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SavedModel(File):

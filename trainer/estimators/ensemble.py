@@ -21,9 +21,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.documents import ContractError
 from trellis_contracts.ensemble import FILE_NAME, FOLDER, Ensemble
 from trellis_contracts.postprocessing import PLAIN, Postprocessing
-
-KERAS = "saved_model.pb"
-"""The file without which a folder is no SavedModel."""
+from trellis_contracts.saved_model import KERAS
 
 
 class EnsemblePredictor:

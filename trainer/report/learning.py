@@ -8,6 +8,7 @@ from trainer.comparison.run_folder import Contender
 from trainer.report.axes import axis, scale
 from trainer.report.contenders import colour
 from trainer.report.numbers import finite_points
+from trellis_contracts import layout
 from trellis_contracts.charts import GUIDE, chart, layer, number
 from trellis_contracts.training import Training
 
@@ -27,8 +28,14 @@ class LearningCurves:
 
 
 def learning_curves(contenders: Sequence[Contender]) -> list[LearningCurves]:
-    """Charts of every training with epochs: all losses on one scale, all metrics on another."""
-    trained = [(c.name, place, c.training) for place, c in enumerate(contenders, 1) if c.training]
+    """Charts of every training with epochs: all losses on one scale, all metrics on another. An
+    ensemble has none.
+    """
+    trained = [
+        (c.name, place, c.training)
+        for place, c in enumerate(contenders, 1)
+        if c.training and c.name != layout.ENSEMBLE
+    ]
     histories = [training.history for _, _, training in trained]
     longest = max(map(len, histories), default=0)
     metric = trained[0][2].metric if trained else "accuracy"

@@ -25,7 +25,7 @@ from trellis_contracts.postprocessing import PLAIN
 from trellis_contracts.tasks import MULTILABEL
 
 _LOADERS = {
-    "saved_model.pb": "trainer.serving.keras_model",
+    saved_model.KERAS: "trainer.serving.keras_model",
     saved_model.FILE_NAME: "trainer.serving.file_model",
     ensemble.FILE_NAME: "trainer.serving.ensemble_model",
 }

@@ -15,8 +15,8 @@ what was saved, by the same code for all libraries from the request to the score
 the answer: decision, explanations by Shapley values, permutation importance.
 
 The estimators (trainer.estimators): keras.py, our networks and a file's `build`, on any number of
-machines; own_file.py, a file's `fit` and `load`, on one. Neither this module nor that one imports
-TensorFlow.
+machines; own_file.py, a file's `fit` and `load`; ensemble.py, a predictor that is the mean of
+others. Neither this module nor these two import TensorFlow by themselves.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -62,6 +62,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.postprocessing import PLAIN, Calibration, Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
+from trellis_contracts.saved_model import KERAS
 
 
 def export(
@@ -90,7 +91,7 @@ def export(
         archive.write_out(folder, verbose=False)
         trainer.postprocessing.write(Path(folder), postprocessing)
         # Without saved_model.pb it is no model.
-        storage.copy_folder(Path(folder), directory, last="saved_model.pb")
+        storage.copy_folder(Path(folder), directory, last=KERAS)
 
 
 class KerasPredictor:

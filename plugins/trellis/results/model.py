@@ -19,7 +19,7 @@ class LoadedModel:
     signatures: of a SavedModel, TensorFlow's functions by name, of tensors;
     trainer/training/saved_model.py and trainer/training/raw_rows.py describe them. A raw row is not
     what a source or a request holds: times are microseconds since 1970, and each kind has a value
-    of its own for NULL. Raises TypeError of a model that a group's own file has saved.
+    of its own for NULL. Raises TypeError of a model of a group's own file, and of an ensemble.
     """
 
     def __init__(self, folder: Path, fetch: Callable[[str], bytes], tensorflow: Any = None):
@@ -31,7 +31,7 @@ class LoadedModel:
     @property
     def signatures(self) -> Mapping[str, Any]:
         if self._loaded is None:
-            raise TypeError("a model that a file of one's own has saved has no signatures")
+            raise TypeError("only a SavedModel has signatures; ask `predict`")
         return self._loaded.signatures
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -322,8 +322,8 @@ class LoadedRun:
         return frame[list(names)].set_axis(list(names.values()), axis="columns")
 
     def model(self, contender: str | None = None, folder: str | Path | None = None) -> LoadedModel:
-        """The model of a full training: a SavedModel, loaded by TensorFlow, or what a group's own
-        file has saved, loaded by that file.
+        """The model of a full training: a SavedModel, loaded by TensorFlow, what a group's own file
+        has saved, loaded by that file, or an ensemble of them.
 
         contender: its name; None: the winner. folder: where to download it to; None: a new
         temporary one. `predict` of what is returned takes a frame of rows as they are in the
@@ -331,7 +331,7 @@ class LoadedRun:
         """
         name = contender or self.winner
         found = self.download(name, folder)
-        if (found / saved_model.FILE_NAME).exists():
+        if not (found / saved_model.KERAS).exists():
             return LoadedModel(found, self._file)
         try:
             import tensorflow as tf
