@@ -1,4 +1,6 @@
-"""A model of another library is served like a network: rolled back to one, and forward again."""
+"""A model of another library, and an ensemble, are served like a network: rolled back to one, and
+forward again.
+"""
 
 import json
 import os
@@ -18,8 +20,8 @@ PYTHON = ROOT / ".venv/trainer/bin/python"
 
 @pytest.fixture
 def trained(tmp_path):
-    """What train_two.py prints, and the folder that it leaves."""
-    module = "tests.trellis.workflow.stages.rollback.train_two"
+    """What train_three.py prints, and the folder that it leaves."""
+    module = "tests.trellis.workflow.stages.rollback.train_three"
     done = subprocess.run(
         [PYTHON, "-m", module, str(tmp_path)],
         cwd=ROOT,
@@ -55,12 +57,15 @@ def answers(registry, instances):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_forest_is_rolled_back_to_a_network_and_forward_again(registry, trained):
+@pytest.mark.parametrize("champion", ["forest", "ensemble"])
+def test_it_is_rolled_back_to_a_network_and_forward_again(registry, trained, champion):
     """Each by the image that has its library, and each answers as it predicted the test split."""
     folder, expected = trained
-    served = {"previous": ("keras", "serve"), "champion": ("forest", "trainer")}
+    folders = {"keras": "training/1", "forest": "training/2", "ensemble": "training/ensemble"}
+    served = {"previous": ("keras", "serve"), "champion": (champion, "trainer")}
     for alias, (name, image) in served.items():
-        registry.upload(alias, files=folder / name / "model", container=served_by(registry, image))
+        files = folder / folders[name] / "model"
+        registry.upload(alias, files=files, container=served_by(registry, image))
     registry.create_endpoint()
     registry.deploy("2").result(timeout=300)
 
@@ -70,8 +75,8 @@ def test_a_forest_is_rolled_back_to_a_network_and_forward_again(registry, traine
         found = answers(registry, expected["instances"])
         np.testing.assert_allclose(found, expected[name], atol=1e-5)
 
-    check("2", "forest")
+    check("2", champion)
     assert registry.run().state == "success"
     check("1", "keras")
     assert registry.run().state == "success"
-    check("2", "forest")
+    check("2", champion)
