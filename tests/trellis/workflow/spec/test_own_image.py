@@ -83,7 +83,7 @@ def test_an_image_of_a_server_needs_something_that_serves(loaded, group):
 
 def test_an_image_of_a_server_may_be_that_of_batch_predictions_alone(loaded, group):
     file = loaded("image: deep\nserve_image: light\n", light="onnxruntime==1.24.1\n")
-    predict = {"bigquery": "t", "machines": {"type": "n1-standard-2"}}
+    predict = {"bigquery": "d.t", "machines": {"type": "n1-standard-2"}}
     predicting = with_changes(file, {("predict",): predict, ("deploy",): None})
     assert predicting.serve_image == "light"
     both = with_changes(file, {("predict",): predict})

@@ -285,7 +285,7 @@ def test_the_comparison_gets_the_run(plan, group):
 
 
 def test_every_job_knows_the_contracts_of_the_dags(plan, group):
-    """Of the export see test_the_export_gets_source_settings_and_limits."""
+    """The export has a flag: test_the_export_gets_source_settings_and_limits."""
     specs = [
         message_of(TUNING, tune.job(plan, group), {}).trial_job_spec,
         message_of(CUSTOM, train.job(plan, group, train.UNTUNED), {}).job_spec,
