@@ -46,6 +46,8 @@ tuned = [path for path in [run / "trials.json", *run.glob("tuning/*/trials.json"
 chosen = {c["rank"] for path in tuned for c in json.loads(path.read_text())["chosen"]}
 # Trainings without a search are found by their folders.
 found = {path.name for path in run.glob("training/*")}
+if plan["configuration"]["train"].get("ensemble"):
+    found.add("ensemble")
 for rank in sorted({*map(str, chosen)} | found):
     name = f"training/{rank}"
     metrics = run / name / "metrics.json"
