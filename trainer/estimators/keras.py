@@ -133,7 +133,13 @@ def _train_together(
     # Elsewhere, to read a variable may need the other processes, which do not ask at that time.
     watched = spread.kind in ("single", "mirrored")
     calls = callbacks.build(
-        settings, dataset, state.model, last_phase, is_chief=is_chief, watched=watched
+        settings,
+        dataset,
+        state.model,
+        last_phase,
+        is_chief=is_chief,
+        watched=watched,
+        losses=state.learning.losses,
     )
     # Lists, because a model as such does not lead tf.train.Checkpoint to its dropout seeds.
     variables = tf.train.Checkpoint(

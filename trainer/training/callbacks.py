@@ -6,6 +6,7 @@ ReduceLROnPlateau decide the same on each of them. Only the chief reports and wr
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import hypertune
@@ -65,9 +66,11 @@ def build(
     *,
     is_chief: bool,
     watched: bool = True,
+    losses: Sequence[str] = (),
 ) -> CallbackList:
     """The callbacks of a training. last_phase: the first epoch, from 0, that may be the last.
-    watched: whether the model can be asked for answers in this process, beside the steps.
+    watched: whether the model can be asked for answers in this process, beside the steps. losses:
+    names of those of a file's own training step.
     """
     h = settings.common
     callbacks: list[Callback] = [
@@ -98,7 +101,7 @@ def build(
             aim = objectives.build(dataset, dataclasses.replace(h, class_weights="none"))
             names = [tensor.name for tensor in model.inputs]
             callbacks.append(FirstEpoch(settings.dataset, dataset, aim, names))
-    callbacks.append(ProgressLine(settings.epochs, settings.task, settings.metric))
+    callbacks.append(ProgressLine(settings.epochs, settings.task, settings.metric, losses))
     return CallbackList(callbacks, model=model)
 
 
@@ -152,17 +155,17 @@ class ProgressLine(Callback):
     the losses and metrics of a model's own file.
     """
 
-    def __init__(self, epochs: int, task: str, metric: str):
+    def __init__(self, epochs: int, task: str, metric: str, losses: Sequence[str] = ()):
         super().__init__()
         self._epochs = epochs
         shown = dict.fromkeys(["loss", metrics.of_task(task)[0], metric])
-        self._names = [f"{split}{metric}" for split in ("", "val_") for metric in shown]
-        # Others are those of a model's own file.
-        self._known = {f"{split}{name}" for split in ("", "val_") for name in metrics.IN_TRAINING}
-        self._known |= {"epoch", "learning_rate", "seconds"}
+        names = [f"{split}{metric}" for split in ("", "val_") for metric in shown]
+        self._names = [*losses, *names]
+        # The metrics of a model's own file.
+        self._known = {f"val_{metric}" for metric in metrics.IN_TRAINING}
 
     def on_epoch_end(self, epoch, logs=None):
-        own = [name for name in logs if name not in self._known]
+        own = [name for name in logs if name.startswith("val_") and name not in self._known]
         parts = [
             f"{name} {_figure(name, logs[name])}" for name in [*self._names, *own] if name in logs
         ]

@@ -20,11 +20,12 @@ class Part(NamedTuple):
 
 class Learning(Protocol):
     """What a step minimizes, and the figures of the train split. figures: how many there are.
-    several: whether `parts` returns more than one part.
+    several: whether `parts` returns more than one part. losses: names of a file's own.
     """
 
     figures: int
     several: bool
+    losses: Sequence[str]
 
     def parts(self, inputs: Inputs, labels: Any) -> tuple[list[Part], Sequence[tf.Tensor]]:
         """The parts that are minimized together, of a batch of one replica, and the figures of each
@@ -38,7 +39,7 @@ class Learning(Protocol):
 class OfTask:
     """The objective of the task, of the outputs of one call of the model."""
 
-    figures, several = 2, False
+    figures, several, losses = 2, False, ()
 
     def __init__(self, model: keras.Model, objective: Objective):
         self._model, self._objective = model, objective
@@ -55,7 +56,7 @@ class OfFile:
     """The losses of a file's `train_step`, each a figure under its name."""
 
     def __init__(self, model: keras.Model, objective: Objective, step: OwnStep):
-        self._objective, self._names = objective, step.names
+        self._objective, self.losses = objective, step.names
         self._losses = step.of(model)
         weights = model.trainable_variables
         moved = {name: [weights[i] for i in places] for name, places in step.moved.items()}
@@ -70,12 +71,12 @@ class OfFile:
         shared = [losses for name, losses in found.items() if name not in self._moved]
         parts = [Part(tf.add_n(shared) * counts)] if shared else []
         parts += [Part(found[name] * counts, moved) for name, moved in self._moved.items()]
-        return parts, [found[name] for name in self._names]
+        return parts, [found[name] for name in self.losses]
 
     def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
         """See Learning."""
         means = (total / examples for total in sums)
-        return dict(zip(self._names, means, strict=True))
+        return dict(zip(self.losses, means, strict=True))
 
 
 def of(model: keras.Model, objective: Objective, step: OwnStep | None) -> Learning:

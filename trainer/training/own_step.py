@@ -38,8 +38,16 @@ from trellis_contracts.metrics import IN_TRAINING
 EXAMPLES = 3
 """As many are enough to try a step, and no other length of a tensor is likely to be that."""
 
-_NAME = re.compile(r"(?!val_)[a-z][a-z0-9_]{0,62}")
-_TAKEN = (*IN_TRAINING, "epoch", "seconds", "learning_rate")
+# Other figures of an epoch: of the validation split, and of the training's speed.
+_NAME = re.compile(r"(?!val_|gpu_|.*_share$)[a-z][a-z0-9_]{0,62}")
+_TAKEN = (
+    *IN_TRAINING,
+    "epoch",
+    "seconds",
+    "learning_rate",
+    "examples_per_second",
+    "memory_bytes",
+)
 
 
 class Batch(NamedTuple):
@@ -129,8 +137,8 @@ def _problem(found: Any, examples: int, model: keras.Model) -> str | None:
     for name, value in found.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
             return (
-                f"a loss named {name!r}; expected letters a to z, digits and _, not val_ at the "
-                "start, and none of " + ", ".join(_TAKEN)
+                f"a loss named {name!r}; expected letters a to z, digits and _, not val_ or gpu_ "
+                "at the start nor _share at the end, and none of " + ", ".join(_TAKEN)
             )
         losses, moved = _split(value)
         if not tf.is_tensor(losses) or losses.shape != (examples,) or losses.dtype != tf.float32:

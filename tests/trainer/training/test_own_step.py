@@ -1,6 +1,7 @@
 """A model's file with `train_step`: several losses, several outputs, in our loop."""
 
 import json
+import re
 from pathlib import Path
 
 import keras
@@ -59,9 +60,14 @@ def train(tmp_path):
 
 
 def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(
-    train, few_digits, tmp_path
+    train, few_digits, tmp_path, capsys
 ):
     metrics = train(few_digits, epochs=12, learning_rate=0.005)
+    line = capsys.readouterr().out.splitlines()[-2]
+    assert re.search(
+        r"epoch 12/12 entropy \d.*reconstruction \d.*divergence \d.*val_accuracy", line
+    )
+    assert "memory_bytes" not in line
     first, last = metrics["history"][0], metrics["history"][-1]
     for loss in ("entropy", "reconstruction"):
         assert last[loss] < 0.8 * first[loss]
@@ -179,6 +185,7 @@ LOSSES = "'a': entropy(batch.labels, scores), 'b': tf.square(other[:, 0])"
         ("return {'loss': other[:, 0]}", "a loss named 'loss'"),
         ("return {'val_a': other[:, 0]}", "a loss named 'val_a'"),
         ("return {'epoch': other[:, 0]}", "a loss named 'epoch'"),
+        ("return {'input_share': other[:, 0]}", "a loss named 'input_share'"),
         (f"return {{{LOSSES}, 'c': (other[:, 0], [])}}", "the loss c with variables that are not"),
         (
             f"return {{{LOSSES}, 'c': (other[:, 0], [keras.Variable(1.0)])}}",
