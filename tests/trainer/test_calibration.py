@@ -34,7 +34,7 @@ def drawn(examples, classes, temperature, seed=0):
 
 
 def drawn_sets(examples, classes, temperature, seed=0):
-    """The same of a multi-label task: labels are (n, classes) bool."""
+    """Draw a multi-label task: labels are (n, classes) bool."""
     random = np.random.default_rng(seed)
     logits = random.normal(size=(examples, classes)) * 1.5
     truth = 1 / (1 + np.exp(-logits))

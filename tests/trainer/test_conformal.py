@@ -80,7 +80,7 @@ def test_a_new_group_is_covered_as_often_as_is_said(groups):
 
 
 def test_examples_of_groups_are_not_taken_as_independent():
-    """Of few groups of many alike examples, the quantile of all examples covers too little."""
+    """The quantile of all examples covers too few new groups, if groups have many alike ones."""
     random, coverage = np.random.default_rng(3), 0.85
     naive = ours = 0
     for _ in range(DRAWS):

@@ -44,7 +44,7 @@ def facts(conformal: Conformal, outcome: AnyOutcome, classes: tuple[str, ...]) -
 
 
 def _reached(hits: np.ndarray, groups: Groups | None) -> Estimate:
-    """Of groups, a random example of a random one is covered."""
+    """The share that is covered: where there are groups, of the examples of a random one."""
     if groups is None:
         return share(hits, None)
     return estimate(*mean_of_groups(hits, LEVEL, groups), DECIMALS)
