@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from trellis.workflow.assembly import prediction, rollback, training, undeploy_previous
+from trellis.workflow.assembly import prediction, reserve, rollback, training, undeploy_previous
 from trellis.workflow.spec.platform import Access
 from trellis.workflow.validation import group as validation
 
@@ -24,6 +24,7 @@ def dags(digits, group):
     return {
         "digits": training.build(digits, group),
         "digits-predict": prediction.build(digits, group),
+        "digits-reserve": reserve.build(digits, group),
         "rollback": rollback.build({"digits": digits, "other": other}, group),
         "undeploy_previous": undeploy_previous.build(group, owners),
     }
@@ -41,6 +42,7 @@ def test_every_dag_has_the_groups_prefix_and_the_texts_name_it(digits, group):
     assert "trellis/experiments/lab-digits)" in found["digits"].doc_md
     assert "DAG `lab-rollback`" in found["digits"].doc_md
     assert "DAG `lab-rollback`" in found["digits-predict"].doc_md
+    assert "DAG `lab-rollback`" in found["digits-reserve"].doc_md
     # Not a name of Airflow's: the folder of its runs.
     assert f"gs://{lab.bucket}/digits/runs/RUN/" in found["digits"].doc_md
 
@@ -59,6 +61,7 @@ def test_owners_may_change_their_dags_and_readers_see_all(digits, group):
     assert {name: dag.access_control for name, dag in found.items()} == {
         "digits": own,
         "digits-predict": own,
+        "digits-reserve": own,
         "rollback": shared,
         "undeploy_previous": shared,
     }
