@@ -23,7 +23,7 @@ TODAY = date(2030, 5, 1)
 
 @dataclasses.dataclass
 class Day:
-    """As much of a Target as the diagnosis reads."""
+    """A Target without anything but the day, which is all that the diagnosis reads."""
 
     today: date = TODAY
 
