@@ -46,7 +46,8 @@ def api() -> Iterator[Callable[[str], Any]]:
 
 class People:
     """Answers the question of a DAG's newest run, once, while it waits: each of `answers` is
-    (user, option, reason). codes: HTTP status codes of the answers. questions: as the API has them.
+    (user, option, reason, or all fields of the answer). codes: HTTP status codes of the answers.
+    questions: as the API has them.
     """
 
     def __init__(self, browser: Callable[[str], Any], dag_id: str, *answers: tuple[str, str, Any]):
@@ -61,7 +62,8 @@ class People:
             run = f"/api/v2/dags/{self._dag_id}/dagRuns/{quote(waiting[0].run_id, safe='')}"
             address = f"{run}/taskInstances/{waiting[0].task_id}/-1/hitlDetails"
             self.questions.append(self._browser("ada").get(address).json())
-            answer = {"chosen_options": [option], "params_input": {"reason": reason}}
+            fields = reason if isinstance(reason, dict) else {"reason": reason}
+            answer = {"chosen_options": [option], "params_input": fields}
             self.codes.append(self._browser(user).patch(address, json=answer).status_code)
 
 

@@ -114,6 +114,9 @@ class ApproveOperator(ApprovalOperator):
             return self._approved(context, run, decision, ended)
         return self._skip(context, ended)
 
+    def validate_params_input(self, params_input: Any) -> None:
+        """Accept whatever fields came with an answer: Airflow would lose it, and ask again."""
+
     def _unanswered(self, context: Any, run: Run, decision: Promotion, asked: Approval) -> Any:
         """Wait on, unless the time is over or another model is served."""
         try:
