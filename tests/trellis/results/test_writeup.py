@@ -10,7 +10,7 @@ import pytest
 
 import trellis
 from tests.contracts.datasets import categorical, dataset, numeric
-from tests.trellis.results.made import a_board, a_plan_of, a_run, an_approval
+from tests.trellis.results.made import SLICES, a_board, a_plan_of, a_run, an_approval
 from trellis.__main__ import main
 from trellis.results.files import load_files
 from trellis.results.selection import NoRunError
@@ -262,3 +262,26 @@ def test_the_commands(run, digits, add, dags, bucket, tmp_path, capsys):
     assert "has files already" in capsys.readouterr().err
     assert main(["methods", "digts", *where]) == 1
     assert "did you mean 'digits'?" in capsys.readouterr().err
+
+
+def test_parts_of_the_test_split_and_calibration_are_told_where_there_are_any(gather, put):
+    f = gather()
+    assert "was also scored in" not in methods.text(f)
+    board = f.board.to_document()
+    (chosen,) = (c for c in board["contenders"] if c["selected"])
+    lower = {"value": -0.02, "interval": [-0.03, -0.01]}
+    before = {"log_loss": {"value": 0.12, "interval": [0.05, 0.2]}}
+    change = {"log_loss": lower}
+    calibration = {"method": "temperature", "examples": 55, "before": before, "change": change}
+    chosen["training"]["calibration"] = calibration
+    put("digits/runs/r/leaderboard/leaderboard.json", {**board, "slices": SLICES})
+    f = gather()
+    assert cells(methods.text(f), "part") == [
+        ["`site = b`", "20", "0.5000 [0.3000, 0.7000]", "-0.4500 [-0.7000, -0.2000]"],
+        ["`site = c`", "5", "", ""],
+    ]
+    told = {row[0]: row[2] for row in cells(tripod.text(f), "item")}
+    for number in ("12d", "14", "23b"):
+        assert "It was worse in `site = b`." in told[number]
+    assert "calibrated by temperature on 55 examples" in told["12f"]
+    assert "log loss by -0.0200 [-0.0300, -0.0100]" in told["12f"]

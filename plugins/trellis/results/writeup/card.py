@@ -45,6 +45,8 @@ def text(f: Facts) -> str:
         f"The test split of the same data. Dates: {data.dates(f)}",
         "## Quantitative analyses",
         scoring.results(f),
+        *filter(None, [scoring.slices(f), scoring.slice_table(f)]),
+        *filter(None, [scoring.calibration(f), scoring.conformal(f)]),
         " ".join(filter(None, [modelling.repeats(f), scoring.importance(f)])),
         "## Ethical considerations",
         open_("consent, sensitive data, harm of a wrong answer, who reviewed it"),

@@ -29,6 +29,8 @@ def text(f: Facts) -> str:
         f"{modelling.software(f)} {modelling.hardware(f)}",
         "## Results",
         scoring.results(f),
+        *filter(None, [scoring.slices(f), scoring.slice_table(f)]),
+        *filter(None, [scoring.calibration(f), scoring.conformal(f)]),
         scoring.gate(f),
     ]
     return "\n\n".join(parts)

@@ -5,7 +5,7 @@ function takes its facts.
 from trellis.results.scores import score
 from trellis.results.writeup.facts import Facts
 from trellis.results.writeup.markdown import code, listed, table
-from trellis_contracts.leaderboard import Contender
+from trellis_contracts.leaderboard import Contender, Estimate
 
 
 def evaluation(f: Facts) -> str:
@@ -62,6 +62,80 @@ def _roles(f: Facts, one: Contender) -> str:
         *(["served"] if served and one.name == served.name else []),
     ]
     return f" ({', '.join(roles)})" if roles else ""
+
+
+def slices(f: Facts) -> str | None:
+    """Scores in parts of the test split, the largest gaps first; None if the file names none."""
+    found = f.board.slices
+    if found is None or not found.slices:
+        return None
+    about = f.board.metrics[found.metric]
+    by = listed(code(column) for column in dict.fromkeys(c for s in found.slices for c in s.by))
+    parts, gaps = len(found.slices), found.comparisons
+    text = (
+        f"{code(found.of)} was also scored in {parts} parts of the test split, by {by}. A gap is "
+        f"its {about.title} in a part minus that on all other test examples; the intervals of the "
+        f"{gaps} that were looked at are of {found.level:.1%} each, so that they hold together."
+    )
+    worse = [one.name for one in found.slices if one.is_worse(about.goal)]
+    first = f"It was worse in {listed(map(code, worse))}." if worse else "None showed it worse."
+    return f"{text} {first}"
+
+
+def slice_table(f: Facts) -> str | None:
+    """Table of the parts of the test split; None if there are none."""
+    found = f.board.slices
+    if found is None or not found.slices:
+        return None
+    about = f.board.metrics[found.metric]
+    rows = [
+        (
+            code(one.name),
+            f"{one.examples:,}",
+            _score(one.metrics.get(found.of, {}).get(found.metric), about.decimals),
+            _score(one.gap, about.decimals),
+        )
+        for one in found.slices
+    ]
+    return table(["part", "examples", about.title, "gap"], rows)
+
+
+def _score(found: Estimate | None, decimals: int) -> str:
+    return "" if found is None else score(found, decimals)
+
+
+def calibration(f: Facts) -> str | None:
+    """Calibration of the selected training; None without one."""
+    training = f.selected.training if f.selected else None
+    found = training.calibration if training else None
+    if found is None:
+        return None
+    changes = listed(
+        f"{f.board.metrics[name].title} by {score(change, f.board.metrics[name].decimals)}"
+        for name, change in found.change.items()
+        if name in f.board.metrics
+    )
+    moved = f", which changed on the test split {changes}" if found.change else ""
+    return (
+        f"Probabilities were calibrated by {found.method} on {found.examples:,} examples of the "
+        f"validation split{moved}."
+    )
+
+
+def conformal(f: Facts) -> str | None:
+    """Conformal sets or intervals of the selected training; None without any."""
+    training = f.selected.training if f.selected else None
+    found = training.conformal if training else None
+    if found is None:
+        return None
+    what = "sets of classes" if f.dataset.classes else "intervals"
+    size = "mean number of classes" if f.dataset.classes else "width"
+    reached = score(found.reached, 6)
+    return (
+        f"Split-conformal {what} at a coverage of {found.coverage:.0%}, from {found.examples:,} "
+        f"examples of the validation split, covered {reached} of the test split ({size} "
+        f"{found.size:.4g})."
+    )
 
 
 def importance(f: Facts) -> str | None:
