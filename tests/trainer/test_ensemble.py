@@ -243,7 +243,7 @@ def test_the_pixels_of_an_image_are_explained_by_the_mean_of_the_gradients(tmp_p
     asked = [model.explainer.explain(row, 1, Explain(steps=20)) for model in (whole, *members)]
     scores = [one["score"] for one in asked]
     assert scores[0] == pytest.approx((scores[1] + scores[2]) / 2, rel=1e-5)
-    mean, first, second = (one["attributions"] for one in asked)
+    mean, first, second = (one["pixels"]["image"]["attributions"] for one in asked)
     pixels = [
         integrated_gradients.from_png(base64.b64decode(one["b64"]), one["scale"])
         for one in (mean, first, second)
