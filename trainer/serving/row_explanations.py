@@ -39,7 +39,7 @@ class RowExplainer:
         self,
         serve: Signature,
         rows: RowReader,
-        ordinary: Mapping[str, np.ndarray],
+        ordinary: Mapping[str, np.ndarray | Sequence[Any]],
         pixels: Sequence[PixelExplainer] = (),
     ):
         self._serve = serve

@@ -39,11 +39,11 @@ class Learning(Protocol):
 class OfTask:
     """The objective of the task, of the outputs of one call of the model."""
 
-    figures, several, losses = 2, False, ()
+    figures, several = 2, False
+    losses: Sequence[str] = ()
 
     def __init__(self, model: keras.Model, objective: Objective):
         self._model, self._objective = model, objective
-        self.means = objective.means
 
     def parts(self, inputs: Inputs, labels: Any) -> tuple[list[Part], Sequence[tf.Tensor]]:
         """See Learning. The figures are the objective's measures."""
@@ -51,9 +51,15 @@ class OfTask:
         losses = of_mixed(self._objective.losses, labels, outputs)
         return [Part(losses)], of_mixed(self._objective.measures, labels, outputs)
 
+    def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
+        """See Learning."""
+        return self._objective.means(sums, examples)
+
 
 class OfFile:
     """The losses of a file's `train_step`, each a figure under its name."""
+
+    losses: Sequence[str]
 
     def __init__(self, model: keras.Model, objective: Objective, step: OwnStep):
         self._objective, self.losses = objective, step.names
