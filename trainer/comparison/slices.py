@@ -7,7 +7,9 @@ intervals of both by the square-and-add rule (Newcombe, Statistics in Medicine 1
 Donner, Statistics in Medicine 27, 2008), which holds if the two are independent, and is wider than
 needed if the same groups are in both and vary alike. Gaps are many, and the largest one is looked
 at: with k of them, each interval has the level 1 - 0.05 / k, so that all cover with 95% confidence
-(Bonferroni). A part and its complement have the same gap, which counts once.
+(Bonferroni). A part and its complement have the same gap, which counts once. Percentage of 50 to
+60 simulated test splits on which all intervals of 6 or 7 slices of 12 to 40 examples covered: AUC
+93 to 95, accuracy 97, RMSE 90 to 95; log loss 86 to 88, before it was widened by Student's t.
 """
 
 import math
@@ -19,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from scipy import stats
 
 from trainer.comparison import raw_examples, samples
 from trainer.comparison.held_out_split import HeldOutSplit
@@ -158,9 +161,15 @@ def difference_interval(
 def _with_interval(outcome: AnyOutcome, metric: Metric, level: float) -> tuple[float, Interval]:
     drawn = samples.draw({"": outcome}, [metric])[""][metric.name]
     value = metric.point(outcome)
-    # Slices are small, and percentiles of a mean of few skewed errors are too narrow.
-    method = metric.interval if metric.terms is None else "studentized bootstrap"
-    return value, METHODS[method](metric, outcome, value, drawn, level)
+    if metric.terms is None:
+        return value, METHODS[metric.interval](metric, outcome, value, drawn, level)
+    # Slices are small, and percentiles of a mean of few skewed errors are too narrow; of a few
+    # examples the studentized ones, too: wider by Student's t.
+    low, high = METHODS["studentized bootstrap"](metric, outcome, value, drawn, level)
+    units = outcome.groups.count if outcome.groups else len(outcome.labels)
+    tail = (1 + level) / 2
+    wider = float(stats.t.ppf(tail, max(units - 1, 1)) / stats.norm.ppf(tail))
+    return value, (value - wider * (value - low), value + wider * (high - value))
 
 
 def _scores(
