@@ -185,8 +185,9 @@ def test_the_mean_of_the_trainings_is_a_contender_and_its_failure_not_the_ends(
     # Two trainings, the repeat, the ensemble, and the comparison.
     assert plan["jobs"]["custom"] == 5
     assert plan["cost"]["stages"]["ensemble"] == plan["cost"]["stages"]["compare"] > 0
-    (job,) = [each for each in jobs(google, dag) if each["labels"]["airflow-task"] == "ensemble"]
-    assert job["kind"] == "custom"
+    labels = [each["labels"]["airflow-task"] for each in jobs(google, dag)]
+    # One that fails is tried again.
+    assert labels.count("ensemble") > 1 if fails else labels.count("ensemble") == 1
     if not fails:
         made = json.loads((folder(dag) / "training/ensemble/metrics.json").read_text())
         assert made["hyperparameters"] == {"members": "2"}
