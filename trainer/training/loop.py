@@ -179,6 +179,7 @@ def fit(
         with meter.saving():
             save()
         saved = time.monotonic()
+    profile.after(total)
     meter.close()
 
 

@@ -248,6 +248,9 @@ ROWS = {
     "a batch beyond train": (
         {}, {("hyperparameters",): {"batch_size": 256}}, "batch_size: up to 256, in the section",
     ),
+    "steps beyond the last": (
+        {}, {("train", "profile"): [10, 100_000]}, "train.profile: step 100000 is beyond the",
+    ),
     "one class in validation": (
         {"fold": "CASE WHEN n < 40 THEN 'test' WHEN n < 99 THEN 'validation' ELSE 'train' END",
          "malignant": "n < 40 OR MOD(n, 2) = 0 AND n > 98"},
@@ -258,6 +261,10 @@ ROWS = {
          "malignant": "n < 40 OR MOD(n, 2) = 0 AND n > 98"},
         {("source", "split"): {"column": "fold"}, ("tune", "maximize"): "f1",
          ("decision",): {"maximize": "f1"}}, "decision: a threshold is chosen among at least 10",
+    ),
+    "too few groups for sets": (
+        {"ward": "MOD(n, 60)"}, {("source", "split"): {"by": "ward"}, ("coverage",): 0.95},
+        "coverage: 0.95 needs at least 19 groups",
     ),
     "too few to calibrate on": (
         {}, {("calibrate",): "isotonic"}, "calibrate: isotonic needs 200 examples",

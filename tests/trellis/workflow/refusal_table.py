@@ -111,6 +111,8 @@ TABLE = {
     ("training.failures:explained", "while writing"): MACHINES,
     ("training.failures:explained", "no memory left"): MACHINES,
     ("training.failures:explained", "_full('')"): MACHINES,
+    ("training.held_out:_conformal", "or its groups"): "too few groups for sets",
+    ("training.profiling:Profile.__init__", "choose a range"): "steps beyond the last",
     ("training.input_pipeline:Input.__init__", "is a global batch"): (
         "a batch beyond train, a searched batch, accumulation"
     ),

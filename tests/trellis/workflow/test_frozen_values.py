@@ -133,7 +133,7 @@ def test_the_label_by_which_a_job_is_adopted():
     [
         ("digits", "069ec187701b7a79", "6762aa964a526967"),
         ("breast-cancer", "69f2c5f499d05899", "8eb16abc255d14a6"),
-        ("patients", "91b3731195698049", "119a4d5677e3d8bd"),
+        ("patients", "0d1ef8c04287de14", "119a4d5677e3d8bd"),
         ("heartbeats", "0352de40c65543ef", None),
     ],
 )

@@ -49,6 +49,7 @@ def judge(experiment: Experiment, splits: Mapping[str, Counts]) -> list[str]:
     return [
         *_shards(experiment, splits["train"].examples),
         *_batches(experiment, splits["train"].examples),
+        *_profile(experiment, splits["train"].examples),
         *_metric(experiment, splits["validation"]),
         *_held_out(experiment, splits),
     ]
@@ -115,6 +116,20 @@ def _batches(experiment: Experiment, examples: int) -> Iterator[str]:
                 f"{remedy} (hyperparameters.batch_size, or tune.search)"
             )
             break
+
+
+def _profile(experiment: Experiment, examples: int) -> Iterator[str]:
+    """Steps to profile beyond those of the first training."""
+    train = experiment.train
+    if train.profile is None or experiment.model not in MODELS:
+        return
+    share = _share(examples, experiment.source.shards, train.machines)
+    batch = _largest(experiment, "batch_size") * _largest(experiment, "accumulation")
+    if batch and train.profile[1] > (steps := train.epochs * (share // batch)):
+        yield (
+            f"train.profile: step {train.profile[1]} is beyond the {steps:,} steps of a training "
+            f"with {train.epochs} epochs and batches of {batch}: choose a range of them"
+        )
 
 
 def _share(examples: int, shards: int, machines: Machine) -> int:
