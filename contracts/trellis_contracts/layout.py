@@ -5,6 +5,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     tuning/TRIAL/                 what the tuning job's trials write, metrics.json last
     tuning/MODEL/                 trials.json and TRIAL/ of each of `other_models`
     changes.json                  how the dataset differs from the last one trained on
+    start.json                    the served training that another one goes on from
     trials.json                   all trials, and those chosen
     training/RANK/                model/, checkpoints/, logs/, metrics.json, predictions.parquet;
                                   uncalibrated.parquet, if it is calibrated
@@ -81,6 +82,10 @@ class RunAddresses:
     @property
     def changes(self) -> str:
         return f"{self.uri}changes.json"
+
+    @property
+    def start(self) -> str:
+        return f"{self.uri}start.json"
 
     @property
     def tuning(self) -> str:

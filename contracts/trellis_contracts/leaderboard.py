@@ -129,13 +129,14 @@ class ConformalFacts(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingFacts(Part):
-    """Figures of a training's metrics.json. validation: the metric that it was trained for.
-    replicas: processes that took part.
+    """Figures of a training's metrics.json. start: file of the weights that it began with; None:
+    new ones. validation: the metric that it was trained for. replicas: processes that took part.
     """
 
     model: str
     parameters: int | None
     seed: int
+    start: str | None = optional()
     strategy: str
     epochs_run: int
     best_epoch: int

@@ -37,8 +37,9 @@ class TrainedOn(Part):
 @dataclass(frozen=True, kw_only=True)
 class Training(File):
     """model: its name. model_sha256: of a group's own file. metric: by which the best epoch is
-    chosen. hyperparameters: all that the model reads. strategy: how it was distributed. best_epoch:
-    from 1. history: the figures of each epoch; those of the validation split begin with val_.
+    chosen. hyperparameters: all that the model reads. start: file of the weights that it began
+    with; None: new ones. strategy: how it was distributed. best_epoch: from 1. history: the figures
+    of each epoch; those of the validation split begin with val_.
     warnings: of the first epoch. threshold: what the SavedModel decides by; None: by the most
     probable class. validation: figures of the best epoch; test: of the SavedModel, None of a trial.
     replicas: by task, such as worker:0; speed: of each epoch; weights_sha256; parameters: trainable
@@ -53,6 +54,7 @@ class Training(File):
     metric: str
     hyperparameters: Mapping[str, Value]
     seed: int
+    start: str | None = optional()
     strategy: str
     epochs_run: int
     best_epoch: int

@@ -70,11 +70,13 @@ def tasks():
     """Ids of the tasks of all DAGs."""
     group = platform.load(ROOT / "dags")
     shipped = [load(path) for path in sorted((ROOT / "dags/experiments").glob("*.yaml"))]
+    every = {("train", "seeds"): 2, ("budget",): "9000 USD"}
     asks = {("deploy", "approve"): ["ada"], ("deploy", "within"): "1 hour"}
+    starts = {("train", "start"): "champion"}
     made = [
         with_changes(
             one,
-            {("train", "seeds"): 2, ("budget",): "9000 USD", **(asks if one.deploy else {})},
+            every | (asks if one.deploy else {}) | (starts if one.model == "dense" else {}),
         )
         for one in shipped
         if one.own_model is None

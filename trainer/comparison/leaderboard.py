@@ -18,6 +18,7 @@ from trainer.comparison.notes import (
     of_learning,
     of_slices,
     reused,
+    started,
 )
 from trainer.comparison.promotion import Decision
 from trainer.comparison.run_folder import Contender, Run
@@ -87,7 +88,7 @@ def of(
     ]
     groups = next(iter(outcomes.values())).groups
     remarks = [run.served.remark] if run.served and run.served.remark else []
-    remarks += reused(plan.reuse.steps)
+    remarks += [*started(contenders, scores), *reused(plan.reuse.steps)]
     remarks += of_held_out(ranked)
     remarks = [
         *of_slices(slices, scores.primary, scores.decimals(scores.primary)),
@@ -177,6 +178,7 @@ def _training(training: Training, postprocessed: Mapping[str, Any]) -> TrainingF
         model=training.model,
         parameters=training.parameters,
         seed=training.seed,
+        start=training.start,
         strategy=training.strategy,
         epochs_run=training.epochs_run,
         best_epoch=training.best_epoch,

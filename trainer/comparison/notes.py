@@ -141,6 +141,32 @@ def reused(steps: Mapping[str, str]) -> list[str]:
     ]
 
 
+def started(contenders: Mapping[str, Contender], scores: Scoreboard) -> list[str]:
+    """A sentence for each training that began with the weights of another run's, beside the best
+    that began with new ones. contenders: by name.
+    """
+    values = {
+        standing.name: (training, standing.metrics[scores.primary.name].value)
+        for standing in scores.standings
+        if contenders[standing.name].kind == "tensorflow"
+        and (training := contenders[standing.name].training) is not None
+    }
+    cold = next((name for name, (training, _) in values.items() if training.start is None), None)
+    found = []
+    for name, (training, value) in values.items():
+        if training.start is None:
+            continue
+        run = training.start.partition("/runs/")[2].partition("/")[0]
+        beside = ""
+        if cold is not None:
+            beside = f" beside {values[cold][1]:.4f} of {cold}, the first of those with new ones"
+        found.append(
+            f"{name} began with the weights of the model that was served, of the run {run}: "
+            f"{scores.primary.title} {value:.4f}{beside}."
+        )
+    return found
+
+
 def _unrecognized(
     outcomes: Mapping[str, ClassOutcome], competing: Sequence[Standing], classes: Sequence[str]
 ) -> str | None:

@@ -214,6 +214,8 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
     with spread.strategy.scope():
         with precision.computing_in(h.mixed_precision):
             model = _build_model(settings, dataset)
+        if settings.start:
+            checkpoints.start(settings.start, model)
         if spread.replicas > 1:
             distribution.synchronize_normalization(model)
         if h.jit_compile and spread.servers:
@@ -281,6 +283,7 @@ def _decisive_settings(
         "task": settings.task,
         "metric": settings.metric,
         "seed": settings.seed,
+        **({"start": settings.start} if settings.start else {}),
         "strategy": spread.kind,
         "replicas": spread.replicas,
         # Elsewhere a finished training may go on.

@@ -36,6 +36,7 @@ from trainer import storage
 from trainer.training import TrainingError
 
 if TYPE_CHECKING:
+    import keras
     import tensorflow as tf
 
 SCHEMA_VERSION = 1
@@ -113,6 +114,30 @@ def load(directory: Path, name: str, variables: "tf.train.Checkpoint", settings:
         with np.load(path / _BEST) as arrays:
             best = [arrays[name] for name in arrays.files]
     return Saved(settings, document["progress"], document["callbacks"], best)
+
+
+def start(address: str, model: "keras.Model") -> None:
+    """Give a model the weights of another training's best epoch.
+
+    address: of its best.npz, gs://... or a path. Raises TrainingError if there is none, or they are
+    those of other layers.
+    """
+    try:
+        with np.load(storage.local_path(address)) as arrays:
+            weights = [arrays[name] for name in arrays.files]
+    except (OSError, ValueError) as error:
+        raise TrainingError(f"start: {address} has no weights: {error}") from error
+    found, wanted = [w.shape for w in weights], [tuple(w.shape) for w in model.weights]
+    if found != wanted:
+        differing = [
+            f"{own.path}: {there} there, {here} here"
+            for own, there, here in zip(model.weights, found, wanted, strict=False)
+            if there != here
+        ]
+        first = differing[0] if differing else f"{len(found)} there, {len(wanted)} here"
+        raise TrainingError(f"start: {address} is of other layers ({first}): train anew")
+    model.set_weights(weights)
+    print(f"starting with the weights of {address}", flush=True)
 
 
 def _here() -> "tf.train.CheckpointOptions":

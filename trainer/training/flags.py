@@ -76,6 +76,7 @@ def parse_flags(
         own=own,
         held_out=held_out_of(parser, flags, flags.task),
         profile=flags.profile,
+        start=flags.start,
     )
 
 
@@ -180,6 +181,13 @@ def _parser(
         metavar="N",
         help="of initial weights, data order, dropout and augmentation. The same seed, number of "
         "replicas and kind of machine give the same weights (default: 0)",
+    )
+    add(
+        "--start",
+        type=_address,
+        metavar="ADDRESS",
+        help="best.npz of another training's checkpoint: the weights to begin with, of a network "
+        "of the same layers (default: new weights)",
     )
     add(
         "--metric",

@@ -50,6 +50,7 @@ def write(
         metric=settings.metric,
         hyperparameters=settings.read_hyperparameters(dataset.inputs),
         seed=settings.seed,
+        start=settings.start,
         strategy=fitted.strategy,
         epochs_run=len(fitted.history),
         best_epoch=fitted.best_epoch,

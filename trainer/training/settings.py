@@ -60,7 +60,8 @@ class Settings:
     """The flags of trainer.task, checked; `python -m trainer.task --help` explains them.
 
     model: one of MODELS, or the name of a group's own file. own: that file. profile: the first and
-    last step, from 1, to profile.
+    last step, from 1, to profile. start: a file of weights to begin with, gs://... or a path; None:
+    new ones.
     """
 
     dataset: str
@@ -76,6 +77,7 @@ class Settings:
     own: OwnModel | None = None
     held_out: HeldOut = NOTHING
     profile: tuple[int, int] | None = None
+    start: str | None = None
 
     @property
     def common(self) -> Common:

@@ -303,3 +303,44 @@ def interrupt(patch, owner, name, after):
         return original(*arguments, **options)
 
     patch.setattr(owner, name, interrupted)
+
+
+def best_of(folder):
+    """The file of the best epoch's weights of a training."""
+    return max((folder / "checkpoints").glob("step-*/best.npz"))
+
+
+def test_a_training_that_starts_with_anothers_weights_goes_on_from_its_best_epoch(
+    train, few_digits, tmp_path
+):
+    first = train(few_digits, output="first", epochs=4, learning_rate=0.01)
+    best = first["history"][first["best_epoch"] - 1]
+    start = str(best_of(tmp_path / "first"))
+    # A step that is too small to be one shows where the training began.
+    small = {"epochs": 1, "learning_rate": 1e-10, "optimizer": "sgd"}
+    warm = train(few_digits, output="warm", start=start, **small)
+    cold = train(few_digits, output="cold", **small)
+    assert warm["history"][0]["val_loss"] == pytest.approx(best["val_loss"], rel=1e-4)
+    assert cold["history"][0]["val_loss"] > 1.2 * best["val_loss"]
+    assert warm["start"] == start
+    assert "start" not in cold
+
+
+def test_the_mean_of_weights_begins_with_those_of_the_start(train, few_digits, tmp_path):
+    first = train(few_digits, output="first", epochs=4, learning_rate=0.01)
+    best = first["history"][first["best_epoch"] - 1]
+    start = str(best_of(tmp_path / "first"))
+    small = {"epochs": 1, "learning_rate": 1e-10, "optimizer": "sgd", "weight_averaging": 0.99}
+    warm = train(few_digits, output="warm", start=start, **small)
+    assert warm["history"][0]["val_loss"] == pytest.approx(best["val_loss"], rel=1e-4)
+
+
+def test_weights_of_other_layers_are_refused_by_their_names(train, few_digits, tmp_path):
+    train(few_digits, output="first", epochs=1, units=8)
+    start = str(best_of(tmp_path / "first"))
+    with pytest.raises(
+        TrainingError, match=r"of other layers \(.*kernel: \(64, 8\) there, \(64, 16"
+    ):
+        train(few_digits, output="warm", epochs=1, units=16, start=start)
+    with pytest.raises(TrainingError, match="has no weights"):
+        train(few_digits, output="none", epochs=1, start=str(tmp_path / "none.npz"))

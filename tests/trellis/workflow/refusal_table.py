@@ -9,6 +9,7 @@ OURS = "A file or flag that Trellis itself wrote is another than it wrote: no in
 MACHINES = "What the machines of a job have, or become of them, shows when it runs."
 EXECUTED = "Only executing the model's file tells; `trellis try` does so in seconds."
 PASSED_ON = "Passes on a refusal that is listed by itself."
+STARTED = "The task `start` compares what shapes the layers before any training."
 OTHER_FILE = "The weights are read in the job; `plan` sees that the file is there."
 
 TABLE = {
@@ -68,6 +69,8 @@ TABLE = {
     ("exporting.tfrecord:serialize_examples", "of different lengths"): OURS,
     ("exporting.workers:Workers._results", "was killed"): MACHINES,
     ("training.checkpoints:load", "incomplete here"): MACHINES,
+    ("training.checkpoints:start", "has no weights"): OURS,
+    ("training.checkpoints:start", "of other layers"): STARTED,
     ("training.checkpoints:_refuse_other_settings", "is from a training"): OURS,
     ("training.data_checks:checked_dataset", "str(error)"): PASSED_ON,
     ("training.data_checks:_check_files", "is incomplete"): OURS,

@@ -88,12 +88,13 @@ def training(f: Facts) -> str:
     if chosen is None or chosen.training is None:
         return f"{text} No training could be scored."
     facts = chosen.training
+    began = ", which began with the weights of the model that was served" if facts.start else ""
     size = f", {facts.parameters:,} trainable parameters" if facts.parameters else ""
     return (
         f"{text} The validation split selected {code(chosen.name)} among "
         f"{count(len(f.trainings), 'training')}: {code(facts.model)}{size}, epoch "
-        f"{facts.best_epoch} of {facts.epochs_run}, seed {facts.seed}. The test split took no part "
-        "in that choice."
+        f"{facts.best_epoch} of {facts.epochs_run}, seed {facts.seed}{began}. The test split took "
+        "no part in that choice."
     )
 
 

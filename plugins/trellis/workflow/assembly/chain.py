@@ -1,7 +1,8 @@
 """The stages of an experiment's DAG in their order: a new stage is one more line.
 
-    plan -> export -> changes -> tune -> choose -> train (each chosen trial) -> compare
+    plan -> export -> changes -> start -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> approve -> deploy -> result, without tune and choose if there is no search,
+    without start if no training goes on from the served model,
     without approve if `deploy.approve` names nobody, with repeat (each further seed) before compare
     if `train.seeds` is above 1, and with ensemble if `train.ensemble` asks for it. Each of
     `other_models` has a search beside `tune`.
@@ -37,6 +38,7 @@ from trellis.workflow.stages import (
     result,
     served,
     snapshot,
+    start,
     train,
     tune,
 )
@@ -64,7 +66,8 @@ CHAIN = (
     Link(snapshot.EXTRACT, ["check"]),
     Link(export.STAGE, ["extract"]),
     Link(changes.STAGE, ["export"]),
-    Link(tune.STAGE, ["changes"]),
+    Link(start.STAGE, ["changes"]),
+    Link(tune.STAGE, ["start"]),
     Link(choose.STAGE, ["tune"]),
     Link(train.STAGE, ["choose"]),
     Link(repeat.STAGE, ["train"]),

@@ -60,6 +60,7 @@ _WRITERS = {
     "prediction_plan": "plan",
     "reserve": "resolve",
     "rollback": "resolve",
+    "start": "start",
 }
 
 

@@ -30,6 +30,7 @@ class RegisteredVersion:
     model: its name without the version. run: gs:// address of the run that made it, "" if its
     description does not say. first: the number that its training had first; another than its own
     if the DAG EXPERIMENT-reserve registered it once more.
+    description does not say. artifact: gs:// address of its files, "" if it has none.
     """
 
     model: str
@@ -38,6 +39,7 @@ class RegisteredVersion:
     created: datetime
     run: str
     first: str
+    artifact: str = ""
 
     @property
     def name(self) -> str:
@@ -109,4 +111,5 @@ def _version(name: str, model: Any) -> RegisteredVersion:
         model.version_create_time,
         run,
         model.labels.get(FIRST_LABEL, model.version_id),
+        model.artifact_uri,
     )

@@ -55,6 +55,11 @@ class Train(Section):
         "of its seeds",
         False,
     )
+    start: Literal["champion"] | None = key(
+        "champion: one more training begins with the weights of the served model, with that "
+        "model's hyperparameters, beside those that begin with new ones; none before there is one",
+        None,
+    )
     epochs: int = key(
         "maximum length of a training; early stopping may end it", unit="epochs", ge=1, le=10000
     )
@@ -279,7 +284,8 @@ class Experiment(Section):
     @property
     def trainings(self) -> int:
         """Number of full trainings of a run at most, without repeats."""
-        return sum(one.train.top for one in self.by_model.values())
+        started = self.train.start is not None
+        return sum(one.train.top for one in self.by_model.values()) + started
 
     @property
     def tuning(self) -> Maximize | Minimize:

@@ -15,10 +15,11 @@ from typing import Any
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import train, tune
+from trellis.workflow.stages import start, train, tune
 from trellis.workflow.stages.stage import Building, Row, Stage
 from trellis.workflow.validation.file import known_to
 from trellis_contracts.catalog import Hyperparameter
+from trellis_contracts.start import Start
 from trellis_contracts.training import Training
 from trellis_contracts.trials import Chosen, Measurement, Trial, Trials
 
@@ -29,7 +30,7 @@ def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
     """
     from airflow.sdk import task as airflow_task
 
-    from trellis.workflow.lookups import plans
+    from trellis.workflow.lookups import documents, plans
 
     @airflow_task(task_id="choose")
     def choose(tunings, run_id=None):
@@ -41,7 +42,9 @@ def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
                 chosen.append(train.untuned(model, len(chosen) + 1))
             else:
                 chosen += _best(searches.pop(0), plan, platform, model, len(chosen) + 1)
-        return chosen
+        if plan.experiment.train.start is None:
+            return chosen
+        return start.with_start(chosen, documents.find_file(platform, Start, plan.run.start))
 
     return choose(tunings)
 

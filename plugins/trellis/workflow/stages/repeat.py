@@ -86,8 +86,9 @@ def repeats(experiment: Experiment) -> bool:
 def _tasks(dag: Building) -> Tasks:
     from trellis.workflow.stages.ended import EndedOperator
 
-    before = dag.made.get("choose")
-    selected, repeat = tasks(dag.experiment, dag.platform, None if before is None else before.last)
+    made_by = next((name for name in ("choose", "start") if name in dag.made), None)
+    before = dag.made[made_by].last if made_by else None
+    selected, repeat = tasks(dag.experiment, dag.platform, before)
     # A repeat that failed is in the report.
     repeated = EndedOperator(
         task_id="repeated",

@@ -67,13 +67,13 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     model = chosen.get("model")
     plan = plan.of(model)
     train = plan.experiment.train
-    seed = {"seed": chosen["seed"]} if "seed" in chosen else {}
-    values = {**chosen["parameters"], **seed}
+    others = {name: chosen[name] for name in ("seed", "start") if name in chosen}
+    values = {**chosen["parameters"], **others}
     arguments = job_messages.training_arguments(plan, train.epochs, "all", values)
     arguments += job_messages.held_out_arguments(plan.experiment)
     if train.machines.reduction_servers is not None:
         arguments.append("--strategy=reduction_server")
-    if train.profile and chosen["rank"] == 1 and not seed:
+    if train.profile and chosen["rank"] == 1 and "seed" not in chosen:
         arguments.append("--profile={}-{}".format(*train.profile))
     pools = [
         job_messages.pool(plan, platform, "train", arguments, machine, count)
@@ -84,6 +84,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     trial, folder = chosen["trial"], _folder(plan, chosen)
     origin = "" if trial is None else f" (trial {trial})"
     origin = f" {model}{origin}" if model else origin
+    origin += ", from the champion" if "start" in chosen else ""
     origin += ", reused" if plan.reused(folder) else ""
     name = folder.removeprefix(plan.run.uri).rstrip("/")
     return {
@@ -127,13 +128,14 @@ def reused(steps: Iterable[str]) -> tuple[int, int]:
 def _tasks(dag: Building) -> Tasks:
     from trellis.workflow.stages.ended import EndedOperator
 
-    before = dag.made.get("choose")
-    trainings = task(dag.experiment, dag.platform, None if before is None else before.last)
+    made_by = next((name for name in ("choose", "start") if name in dag.made), None)
+    before = dag.made[made_by].last if made_by else None
+    trainings = task(dag.experiment, dag.platform, before)
     # At least one training has succeeded, and all have ended.
     trained = EndedOperator(
         task_id="trained",
         of="train",
-        made_by=None if before is None else "choose",
+        made_by=made_by,
         one_succeeded=True,
         on_failure=dag.alert,
     )

@@ -44,6 +44,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *layers.problems(experiment, catalog),
         *own_file.problems(experiment),
         *other_models.problems(experiment, catalog),
+        *_start(experiment),
         *_machines(experiment),
         *_baselines(experiment),
         *slices.problems(experiment.slices),
@@ -158,6 +159,19 @@ def _metric(experiment: Experiment) -> Iterator[Problem]:
         wanted = METRICS[metric].goal
         message = f"{better[wanted]} of '{metric}' is better: write `{wanted}: {metric}`"
         yield Problem(where, message)
+
+
+def _start(experiment: Experiment) -> Iterator[Problem]:
+    """List what cannot begin with another model's weights."""
+    where = ("train", "start")
+    if experiment.train.start is None:
+        return
+    if None not in experiment.networks:
+        yield Problem(where, f"{experiment.model} has a `fit` of its own, which begins by itself")
+    elif experiment.model == "backbone":
+        yield Problem(where, "a backbone begins with `weights`, in phases: leave it out")
+    if experiment.train.machines.parameter_servers is not None:
+        yield Problem(where, "weights on `parameter_servers` begin anew: leave one of them out")
 
 
 def _machines(experiment: Experiment) -> Iterator[Problem]:
