@@ -50,6 +50,7 @@ FLAGS = (
     "outputs",
     "profile",
     "seed",
+    "start",
     "strategy",
     "task",
 )
