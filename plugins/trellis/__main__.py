@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from trellis import endpoints, prices, try_model
@@ -65,10 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser(
         "reference", help="print every key of experiment files and platform.yaml"
-    ).set_defaults(run=_reference)
+    ).set_defaults(handler=_reference)
     commands.add_parser(
         "schema", help="print the JSON Schema of experiment files, for editors"
-    ).set_defaults(run=_schema)
+    ).set_defaults(handler=_schema)
     check = commands.add_parser(
         "check",
         help="check experiment files; exit code 1 for problems",
@@ -81,7 +80,9 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="folder of platform.yaml (default: the one above the experiment's)",
     )
-    check.set_defaults(run=lambda options: max(_check(f, options.platform) for f in options.files))
+    check.set_defaults(
+        handler=lambda options: max(_check(f, options.platform) for f in options.files)
+    )
     attempt = commands.add_parser(
         "try", help="try a model's own file on one batch; exit code 1 if it cannot be trained"
     )
@@ -96,17 +97,18 @@ def main(arguments: list[str] | None = None) -> int:
         return try_model.run(options.file, more)
     if more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
-    return _guarded(options.run, options)
+    return _guarded(options)
 
 
 # ImportError: of a library for figures, which not every installation has.
 _MENDABLE = (FileError, DataError, NoRunError, CredentialsError, ContractError, ImportError)
 
 
-def _guarded(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+def _guarded(options: argparse.Namespace) -> int:
     """Run a command; returns its exit code, or 1 after an error, which it prints."""
     try:
-        return run(options)
+        code: int = options.handler(options)
+        return code
     except _MENDABLE as error:
         print(error, file=sys.stderr)
     except Exception as error:

@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
         help="list the models of idle endpoints that --yes would undeploy",
     )
     endpoints.add_argument("--yes", action="store_true", help="with --undeploy: undeploy them")
-    endpoints.set_defaults(run=run)
+    endpoints.set_defaults(handler=run)
 
 
 def run(options: argparse.Namespace, now: datetime | None = None) -> int:

@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     prices = commands.add_parser("prices", help="compare the prices of machines with Google's")
     command_line.add_folder(prices, "which names the group's region")
     prices.add_argument("--write", action="store_true", help="change the table")
-    prices.set_defaults(run=lambda options: run(options.folder, options.write))
+    prices.set_defaults(handler=lambda options: run(options.folder, options.write))
 
 
 def run(folder: Path, write: bool, file: Path = TABLE, services_file: Path = services.TABLE) -> int:

@@ -119,7 +119,7 @@ def own(tmp_path):
 def test_a_models_file_is_tried_by_the_trainer_with_what_the_experiment_says(own, monkeypatch):
     commands = []
 
-    def run(command, check):
+    def run(command, **_):
         commands.append(command)
         return subprocess.CompletedProcess(command, 3)
 
@@ -142,7 +142,7 @@ def test_a_models_file_is_tried_on_images_of_the_sizes_that_rows_have(own, monke
     monkeypatch.setattr(
         try_model.subprocess,
         "run",
-        lambda command, check: commands.append(command) or subprocess.CompletedProcess(command, 0),
+        lambda command, **_: commands.append(command) or subprocess.CompletedProcess(command, 0),
     )
     monkeypatch.setattr(try_model, "_python", lambda image: "python")
     text = re.sub(

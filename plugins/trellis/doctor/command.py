@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="then run two small jobs, on Dataflow and Vertex AI (some minutes, some cents)",
     )
-    doctor.set_defaults(run=lambda options: run(options.folder, options.smoke))
+    doctor.set_defaults(handler=lambda options: run(options.folder, options.smoke))
 
 
 def run(folder: Path, with_jobs: bool = False) -> int:

@@ -98,7 +98,7 @@ def add(commands: Any) -> None:
             help="of TFRecords, a feature to read; repeatable (default: all that any record has)",
         )
         command_line.add_folder(command, "beside experiments/", "--folder")
-        command.set_defaults(run=run)
+        command.set_defaults(handler=run)
 
 
 def run(options: argparse.Namespace) -> int:

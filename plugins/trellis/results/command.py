@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
     summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
     for command in (runs, compare, methods, export, split, summary):
         command_line.add_folder(command, "which names the bucket", "--platform")
-        command.set_defaults(run=run)
+        command.set_defaults(handler=run)
 
 
 def run(options: argparse.Namespace) -> int:

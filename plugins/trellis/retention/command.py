@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
     command_line.add_folder(clean, "whose `retention` says what is kept")
     clean.add_argument("--yes", action="store_true", help="remove what is listed")
     clean.add_argument("--kept", action="store_true", help="also list the kept runs, and why")
-    clean.set_defaults(run=clean_up)
+    clean.set_defaults(handler=clean_up)
     erase = commands.add_parser(
         "erase", help="find the rows of a patient or another group in what runs have made"
     )
@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
         help="a value of the column that `split: {by: ...}` names, or of the source's key",
     )
     erase.add_argument("--yes", action="store_true", help="remove what is listed")
-    erase.set_defaults(run=erase_group)
+    erase.set_defaults(handler=erase_group)
 
 
 def clean_up(options: argparse.Namespace, now: datetime | None = None) -> int:

@@ -31,7 +31,7 @@ def gather(run, client, bucket):
 def cells(text, first):
     """The rows of a text's table whose first head is this: a list of lists."""
     (found,) = re.findall(rf"^\| {re.escape(first)} \|.*\n\| ---.*\n((?:\|.*\n?)*)", text, re.M)
-    return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in found.splitlines()]
+    return [[cell.strip() for cell in row.strip()[1:-1].split("|")] for row in found.splitlines()]
 
 
 def test_the_counts_by_split_and_class_are_those_of_the_dataset(gather, put):

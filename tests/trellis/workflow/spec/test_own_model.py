@@ -6,6 +6,7 @@ import pytest
 
 from tests.trellis.workflow.plans import a_plan
 from tests.trellis.workflow.spec.files import GOOD
+from tests.wording import says
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import from_file
 from trellis.workflow.spec.problems import FileError
@@ -105,7 +106,7 @@ def test_the_plan_names_the_content_and_later_stages_need_no_file(write, group):
     ],
 )
 def test_an_experiment_that_does_not_fit_its_model(write, experiment, problem):
-    assert problem in problems(write(experiment))
+    assert says(problems(write(experiment)), problem)
 
 
 def test_a_wrong_file_is_told_with_its_own_lines(write):
