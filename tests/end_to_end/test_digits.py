@@ -71,7 +71,9 @@ def test_the_endpoint_answers_what_was_predicted_by_the_printed_lines(first_run,
     (explained,) = json.loads(asked)["predictions"]
     assert explained["probabilities"] == pytest.approx(by_curl[0]["probabilities"], abs=1e-4)
     assert explained["explanation"]["class"] == explained["label"]
-    assert {"b64", "scale"} <= set(explained["explanation"]["attributions"])
+    assert set(explained["explanation"]["attributions"]) == {"image"}
+    pixels = explained["explanation"]["pixels"]["image"]
+    assert {"b64", "scale"} <= set(pixels["attributions"])
 
 
 @pytest.mark.slow
