@@ -240,7 +240,8 @@ def test_the_pixels_of_an_image_are_explained_by_the_mean_of_the_gradients(tmp_p
     whole = Model.load(found.model)
     members = [Model.load(found.path / f"training/{rank}/model") for rank in (1, 2)]
     row = of_file(cv2.imencode(".png", images[0])[1].tobytes())
-    asked = [model.explainer.explain(row, 1, Explain(steps=20)) for model in (whole, *members)]
+    # Each chooses its own places along the way, so the sums agree where these are many.
+    asked = [model.explainer.explain(row, 1, Explain(steps=300)) for model in (whole, *members)]
     scores = [one["score"] for one in asked]
     assert scores[0] == pytest.approx((scores[1] + scores[2]) / 2, rel=1e-5)
     mean, first, second = (one["pixels"]["image"]["attributions"] for one in asked)

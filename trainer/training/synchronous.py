@@ -70,7 +70,8 @@ class Synchronous:
                 ready, updated = tf.unstack(tf.reduce_max(times, 0))
                 if averages:
                     averages.update(tf.cast(number, tf.float32) + 1.0)
-                parts = tf.stack([begun - ended, ready - begun, updated - ended])
+                # A moment is read when its thread has its turn, so a later one may come first.
+                parts = tf.maximum(tf.stack([begun - ended, ready - begun, updated - ended]), 0.0)
                 return number + 1, updated, spent + parts
 
             sums.clear()

