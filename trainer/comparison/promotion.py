@@ -196,14 +196,12 @@ def _recall(gate: Gate, run: Run, challenger: str, board: Scoreboard) -> Iterato
         return
     low = {c: counts for c, counts in recalls.items() if counts[0] <= gate.recall * counts[1]}
     shown = list((low or recalls).items())
-    texts = [
-        f"{classes[c]}: {found} of {total}" for c, (found, total) in shown[: _SHOWN if low else 1]
-    ]
-    more = f" and {len(low) - _SHOWN} more classes" if len(low) > _SHOWN else ""
+    texts = [f"{classes[c]}: {found} of {total}" for c, (found, total) in shown]
+    listed = _some(texts if low else texts[:1], " classes")
     yield Check(
         f"recall of every class above {gate.recall:g}",
         not low,
-        f"{'' if low else 'lowest is '}{', '.join(texts)}{more} test examples recognized",
+        f"{'' if low else 'lowest is '}{listed} test examples recognized",
     )
 
 
@@ -285,8 +283,9 @@ def _of_slices(
     return Check(condition, passed, "; ".join(shown))
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+def _some(names: Sequence[str], what: str = "") -> str:
+    """what: of which there are more than are named."""
+    more = f" and {len(names) - _SHOWN} more{what}" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
 
 

@@ -99,13 +99,13 @@ def _run(client: Any, bucket: str, name: str) -> tuple[RunRecord, RunFiles]:
 
 def _write_up(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
     # pandas and Arrow take long to import.
-    from trellis.results.run import load_run
+    from trellis.results.run import of_files
     from trellis.results.writeup import export, facts
 
     record, files = _run(client, bucket, options.run)
     found = facts.load(client, files, record)
     if options.command == "export":
-        return export.export(load_run(files.run.uri, client), found, options.to)
+        return export.export(of_files(client, files, files.run.uri), found, options.to)
     return ["\n\n---\n\n".join(make(found) for make in export.TEXTS.values())]
 
 

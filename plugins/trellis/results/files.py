@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.layout import Run, dataset_rows
 from trellis_contracts.approval import Approval
 from trellis_contracts.deployment import Deployment
 from trellis_contracts.documents import ContractError
@@ -80,6 +80,11 @@ def each_blob(client: Any, prefix: str) -> Iterator[Any]:
     """The objects whose gs:// addresses start with the prefix, in order."""
     bucket, _, name = prefix.removeprefix("gs://").partition("/")
     return iter(client.list_blobs(bucket, prefix=name))
+
+
+def frozen_rows(client: Any, plan: PlanFile) -> Iterator[Any]:
+    """The Parquet files of the rows that BigQuery froze for a run."""
+    return each_blob(client, dataset_rows(plan.dataset.uri).partition("*")[0])
 
 
 def _any_blob(client: Any, *prefixes: str) -> bool:

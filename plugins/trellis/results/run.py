@@ -58,7 +58,11 @@ def load_run(uri: str, client: Any = None) -> "LoadedRun":
         from google.cloud.storage import Client
 
         client = Client()
-    files = load_files(client, layout.Run(**found.groupdict()))
+    return of_files(client, load_files(client, layout.Run(**found.groupdict())), uri)
+
+
+def of_files(client: Any, files: RunFiles, uri: str) -> "LoadedRun":
+    """The run in the folder `uri`, whose files were read. Raises as load_run does."""
     if files.problems:
         raise ContractError("; ".join(files.problems))
     if files.plan is None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trellis.results.files import each_blob, read
+from trellis.results.files import frozen_rows, read
 from trellis.results.selection import NoRunError
 from trellis_contracts.columns import WEIGHT
 from trellis_contracts.dataset import FILE_NAME, SPLITS, DatasetDescription
@@ -37,7 +37,7 @@ def export(client: Any, plan: PlanFile, folder: Path, *, answers: bool) -> list[
     if text is None:
         raise NoRunError(f"there is no dataset in {plan.dataset.uri}: the export has not ended")
     dataset = DatasetDescription.from_json(text.decode(), plan.dataset.uri)
-    rows = [*each_blob(client, f"{plan.dataset.uri}source/rows-")]
+    rows = [*frozen_rows(client, plan)]
     if not rows:
         raise NoRunError(f"the rows of this dataset are no longer in {plan.dataset.uri}source/")
     folder.mkdir(parents=True, exist_ok=True)

@@ -32,8 +32,7 @@ from trainer.exporting.tables.rejected import RejectedRow
 from trainer.exporting.tables.rows import convert
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS
-
-PATTERN = "rows-*.parquet"
+from trellis_contracts.layout import ROWS
 
 # A label with more distinct values is not a class.
 MAX_CLASSES = 10_000
@@ -88,10 +87,10 @@ def list_source(columns: SnapshotColumns, address: str, objects: Objects) -> Sou
     uris = [
         uri
         for uri in objects.list(folder)
-        if posixpath.dirname(uri) == folder and fnmatch(posixpath.basename(uri), PATTERN)
+        if posixpath.dirname(uri) == folder and fnmatch(posixpath.basename(uri), ROWS)
     ]
     if not uris:
-        raise ExportError(f"there is no {PATTERN} beside {address}; export the snapshot first")
+        raise ExportError(f"there is no {ROWS} beside {address}; export the snapshot first")
     with ThreadPoolExecutor(_READERS) as pool:
         footers = list(pool.map(lambda uri: _read_footer(uri, objects), uris))
     rows = cells = 0
@@ -100,11 +99,11 @@ def list_source(columns: SnapshotColumns, address: str, objects: Objects) -> Sou
         rows += sum(group_rows for group_rows, _ in groups)
         cells += sum(group_cells for _, group_cells in groups)
     if not rows:
-        raise ExportError(f"{folder}/{PATTERN} have no rows; is the partition empty?")
+        raise ExportError(f"{folder}/{ROWS} have no rows; is the partition empty?")
     expected = columns.source["rows"]
     if expected != rows:
         raise ExportError(
-            f"{folder}/{PATTERN} have {rows} rows, but columns.json says {expected}: some files "
+            f"{folder}/{ROWS} have {rows} rows, but columns.json says {expected}: some files "
             "are of another export, or missing. Export the snapshot into an empty folder"
         )
     limit = rows_at_once(cells, rows)

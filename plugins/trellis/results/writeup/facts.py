@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trellis.results.files import RunFiles, each_blob, read, read_file
+from trellis.results.files import RunFiles, frozen_rows, read, read_file
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.record import RunRecord
 from trellis_contracts.dataset import SPLITS, DatasetDescription
-from trellis_contracts.documents import check
 from trellis_contracts.leaderboard import Contender, Leaderboard
 from trellis_contracts.plan import PlanFile
 from trellis_contracts.trials import Trials
@@ -97,12 +96,9 @@ def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
         why = "; ".join(files.problems) or "the run has not ended, or failed"
         raise NoRunError(f"{run.uri} has no leaderboard: {why}")
     mark = layout.dataset_mark(plan.dataset.uri)
-    text = read(client, mark)
-    if text is None:
+    dataset = read_file(client, DatasetDescription, mark)
+    if dataset is None:
         raise NoRunError(f"there is no {mark}: it was deleted")
-    content = json.loads(text)
-    check("dataset", content, mark)
-    dataset = DatasetDescription.from_document(content)
     found = {
         model: read_file(client, Trials, run.trials_of(model))
         for model in (None, *plan.configuration.get("other_models", {}))
@@ -125,7 +121,7 @@ def _dates(client: Any, plan: PlanFile, dataset: DatasetDescription) -> Iterator
     names = {f.column: f.name for f in dataset.features}
     names |= {kept["column"]: kept["name"] for kept in plan.table.get("kept", ())}
     ends: dict[str, dict[str, tuple[Any, Any]]] = {}
-    for blob in each_blob(client, f"{plan.dataset.uri}source/rows-"):
+    for blob in frozen_rows(client, plan):
         file = pq.ParquetFile(pa.BufferReader(blob.download_as_bytes()))
         temporal = [f.name for f in file.schema_arrow if pa.types.is_temporal(f.type)]
         columns = [name for name in temporal if name in names]

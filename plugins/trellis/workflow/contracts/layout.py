@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.platform import Platform
-from trellis_contracts.layout import ROWS, RunAddresses
+from trellis_contracts.layout import ROWS, RunAddresses, source
 
 _MAX_RUN_LENGTH = 100
 
@@ -141,12 +141,12 @@ def dataset_mark(dataset_uri: str) -> str:
 
 def dataset_rows(dataset_uri: str) -> str:
     """The files that BigQuery writes a table dataset's snapshot to; * is a number."""
-    return f"{dataset_uri}source/{ROWS}"
+    return f"{source(dataset_uri)}{ROWS}"
 
 
 def dataset_columns(dataset_uri: str) -> str:
     """columns.json, which describes those rows. If it exists, the snapshot passed its checks."""
-    return f"{dataset_uri}source/columns.json"
+    return f"{source(dataset_uri)}columns.json"
 
 
 def dataset_marks(experiment: str) -> str:

@@ -66,13 +66,13 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Finding], str | None]:
         return [], "a run has trained on this one before"
     where = layout.dataset_mark(plan.dataset.previous)
     try:
-        before = documents.find(platform, "dataset", where)
+        earlier = documents.find_file(platform, DatasetDescription, where)
     except AirflowFailException:
-        before = None
-    if before is None:
+        earlier = None
+    if earlier is None:
         return [], f"{where} was deleted, or written by another version of Trellis"
-    now = documents.read(platform, "dataset", layout.dataset_mark(plan.dataset.uri))
-    earlier, current = map(DatasetDescription.from_document, (before, now))
+    now = layout.dataset_mark(plan.dataset.uri)
+    current = documents.read_file(platform, DatasetDescription, now)
     return change_checks.judge(earlier, current, plan.experiment.source.changes), None
 
 

@@ -81,16 +81,15 @@ def find(plan: Plan, platform: Platform) -> Start | None:
             "`start` out for this run, or serve a training of this experiment."
         )
     planned = documents.find_file(platform, PlanFile, f"{champion.run}plan.json")
-    described = documents.find(platform, "dataset", layout.dataset_mark(before.dataset.uri))
-    now = documents.read(platform, "dataset", layout.dataset_mark(plan.dataset.uri))
+    then = layout.dataset_mark(before.dataset.uri)
+    described = documents.find_file(platform, DatasetDescription, then)
+    now = layout.dataset_mark(plan.dataset.uri)
+    current = documents.read_file(platform, DatasetDescription, now)
     weights = _weights(platform, training)
     problems = [
         *start_checks.of_training(before, plan),
         *start_checks.of_split(planned.configuration if planned else None, plan.experiment),
-        *start_checks.of_data(
-            DatasetDescription.from_document(described) if described else None,
-            DatasetDescription.from_document(now),
-        ),
+        *start_checks.of_data(described, current),
         *([] if weights else ["its training has kept no weights of its best epoch"]),
     ]
     if problems or weights is None:
