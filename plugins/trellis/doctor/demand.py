@@ -15,14 +15,17 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import costs
 from trellis.workflow.stages.stage import Fleet
 
-_GPUS = {
+QUOTA_NAMES = {
     "NVIDIA_A100_80GB": "a100_80gb",
+    "NVIDIA_B200": "b200",
     "NVIDIA_H100_80GB": "h100",
+    "NVIDIA_H100_MEGA_80GB": "h100_mega",
+    "NVIDIA_H200_141GB": "h200",
     "NVIDIA_L4": "l4",
     "NVIDIA_RTX_PRO_6000": "rtx_pro_6000",
     "NVIDIA_TESLA_A100": "a100",
-    "NVIDIA_TESLA_P4": "p4",
     "NVIDIA_TESLA_P100": "p100",
+    "NVIDIA_TESLA_P4": "p4",
     "NVIDIA_TESLA_T4": "t4",
     "NVIDIA_TESLA_V100": "v100",
 }
@@ -89,6 +92,6 @@ def _of(fleet: Fleet, file: str) -> Iterator[Demand]:
         own = "" if series in ("n1", "e2") else f"_{series}"
         amounts[f"{prefix}{own}_cpus"] += int(count * table.table().types[machine.type].vcpus)
         if machine.gpu:
-            amounts[f"{prefix}_nvidia_{_GPUS[machine.gpu]}_gpus"] += count * machine.gpus
+            amounts[f"{prefix}_nvidia_{QUOTA_NAMES[machine.gpu]}_gpus"] += count * machine.gpus
     for metric, amount in amounts.items():
         yield Demand(metric, amount, who)

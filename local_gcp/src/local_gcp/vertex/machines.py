@@ -13,6 +13,9 @@ _ACCELERATED = {
     "a2-megagpu": ("16g",),
     "a2-ultragpu": ("1g", "2g", "4g", "8g"),
     "a3-highgpu": ("1g", "2g", "4g", "8g"),
+    "a3-megagpu": ("8g",),
+    "a3-ultragpu": ("8g",),
+    "a4-highgpu": ("8g",),
     "g2-standard": (4, 8, 12, 16, 24, 32, 48, 96),
     "g4-standard": (48, 96, 192, 384),
 }
@@ -21,6 +24,9 @@ _FIXED = {
     "a2-megagpu": "NVIDIA_TESLA_A100",
     "a2-ultragpu": "NVIDIA_A100_80GB",
     "a3-highgpu": "NVIDIA_H100_80GB",
+    "a3-megagpu": "NVIDIA_H100_MEGA_80GB",
+    "a3-ultragpu": "NVIDIA_H200_141GB",
+    "a4-highgpu": "NVIDIA_B200",
     "g2-standard": "NVIDIA_L4",
     "g4-standard": "NVIDIA_RTX_PRO_6000",
 }

@@ -7,12 +7,27 @@ import pytest
 
 from trellis.workflow.pricing import machines
 from trellis.workflow.spec.machines import Machine
+from trellis.workflow.validation.machines import machine_problems
 
 
 def test_an_accelerator_that_is_part_of_the_machine_costs_nothing_extra():
     """88.49 USD on Compute Engine, with its 8 H100; Vertex AI adds 15 percent."""
     machine = Machine(type="a3-highgpu-8g", gpu="NVIDIA_H100_80GB", gpus=8)
     assert machines.table().usd(machine, "training") == pytest.approx(88.49 * 1.15)
+
+
+@pytest.mark.parametrize(
+    ("type_", "gpu", "usd"),
+    [
+        ("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 93.400712807),
+        ("a3-ultragpu-8g", "NVIDIA_H200_141GB", 84.806908493),
+        ("a4-highgpu-8g", "NVIDIA_B200", 90.22),
+    ],
+)
+def test_the_machines_of_h200_and_b200_are_priced(type_, gpu, usd):
+    machine = Machine(type=type_, gpu=gpu, gpus=8)
+    assert list(machine_problems(machine, ("train", "machines"), "training")) == []
+    assert machines.table().usd(machine, "training") == pytest.approx(usd * 1.15)
 
 
 def test_an_accelerator_that_is_attached_costs_extra():
