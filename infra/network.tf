@@ -1,7 +1,8 @@
-# A network of the group's own, if it wants one: nothing in it has a public address.
+# A network of the group's own, unless it wants none: nothing in it has a public address.
 
 locals {
   private = var.private_network ? 1 : 0
+  out     = var.private_network && var.outgoing ? 1 : 0
   # Vertex AI wants the project's number here, not its ID.
   network = var.private_network ? "projects/${local.number}/global/networks/${var.name}" : null
 }
@@ -23,6 +24,25 @@ resource "google_compute_subnetwork" "group" {
   ip_cidr_range = var.subnet_range
   # Machines without a public address reach Google's APIs, and these only.
   private_ip_google_access = true
+}
+
+# The way out, to what is not Google's: alerts to Slack, a package index while Composer installs.
+resource "google_compute_router" "out" {
+  count = local.out
+
+  name    = "${var.name}-out"
+  region  = var.region
+  network = google_compute_network.group[0].id
+}
+
+resource "google_compute_router_nat" "out" {
+  count = local.out
+
+  name                               = "${var.name}-out"
+  region                             = var.region
+  router                             = google_compute_router.out[0].name
+  nat_ip_allocate_option             = "AUTO_ONLY"
+  source_subnetwork_ip_ranges_to_nat = "ALL_SUBNETWORKS_ALL_IP_RANGES"
 }
 
 # Dataflow's workers talk to each other on these ports, and carry this tag.

@@ -127,9 +127,15 @@ variable "encryption" {
 }
 
 variable "private_network" {
-  description = "Whether jobs and Composer run in a VPC network of their own, without public addresses."
+  description = "Whether jobs and Composer run in a VPC network of their own, without public addresses. Terraform cannot detach it again."
   type        = bool
-  default     = false
+  default     = true
+}
+
+variable "outgoing" {
+  description = "Whether Airflow reaches addresses outside Google from the private network (Cloud NAT): Slack, webhooks."
+  type        = bool
+  default     = true
 }
 
 variable "subnet_range" {

@@ -109,10 +109,15 @@ run "defaults" {
 
   assert {
     condition = (
-      length(google_kms_crypto_key.group) == 0 && length(google_compute_network.group) == 0 &&
-      length(google_billing_budget.project) == 0
+      length(google_kms_crypto_key.group) == 0 && length(google_billing_budget.project) == 0 &&
+      length(google_network_connectivity_service_connection_policy.endpoints) == 0
     )
-    error_message = "Key, network and budget are only created if configured."
+    error_message = "Key, private endpoints and budget are only created if configured."
+  }
+
+  assert {
+    condition     = google_compute_router_nat.out[0].source_subnetwork_ip_ranges_to_nat == "ALL_SUBNETWORKS_ALL_IP_RANGES"
+    error_message = "Alerts leave the private network, for Slack."
   }
 }
 
@@ -156,11 +161,46 @@ run "encrypted" {
   }
 }
 
+run "public" {
+  command = plan
+
+  variables {
+    private_network = false
+  }
+
+  assert {
+    condition     = length(google_compute_network.group) == 0 && length(google_compute_router_nat.out) == 0
+    error_message = "Without a private network there is none to leave."
+  }
+
+  assert {
+    condition     = !google_composer_environment.airflow.config[0].enable_private_environment
+    error_message = "Composer has public addresses."
+  }
+
+  assert {
+    condition     = !strcontains(output.platform_yaml, "private_addresses")
+    error_message = "Dataflow's workers have public addresses."
+  }
+}
+
+run "closed" {
+  command = plan
+
+  variables {
+    outgoing = false
+  }
+
+  assert {
+    condition     = length(google_compute_network.group) == 1 && length(google_compute_router_nat.out) == 0
+    error_message = "Nothing leaves the network but requests to Google's APIs."
+  }
+}
+
 run "private" {
   command = plan
 
   variables {
-    private_network   = true
     private_endpoints = true
   }
 

@@ -94,6 +94,7 @@ run "tables_far_from_the_bucket" {
 run "private_endpoints_without_network" {
   command = plan
   variables {
+    private_network   = false
     private_endpoints = true
   }
   expect_failures = [var.private_endpoints]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.infra import terraform
 
-RUNS = ["defaults", "encrypted", "private", "budget", "sources"]
+RUNS = ["defaults", "encrypted", "private", "public", "budget", "sources"]
 
 # Which of Google's identities encrypts, by API. https://docs.cloud.google.com/kms/docs/compatible-services;
 # for Composer 3 https://docs.cloud.google.com/composer/docs/composer-3/configure-cmek-encryption
@@ -193,7 +193,8 @@ def test_the_platform_file_is_one_that_trellis_reads(plans, tmp_path, local_gcp_
     }
     assert defaults["registry"] == "us-central1-docker.pkg.dev/our-lab/trellis"
     assert defaults["labels"] == {"group": "lab"}
-    assert (defaults["network"], defaults["encryption_key"]) == (None, None)
+    assert defaults["network"] == "projects/123456789012/global/networks/trellis"
+    assert (platforms["public"]["network"], defaults["encryption_key"]) == (None, None)
     assert (defaults["bucket"], defaults["dataset"]) == (
         first(plans["defaults"], "google_storage_bucket", "name"),
         first(plans["defaults"], "google_bigquery_dataset", "dataset_id"),

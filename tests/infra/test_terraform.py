@@ -25,7 +25,16 @@ def test_its_own_tests_pass(tested):
     failed = {name for name, status in runs.items() if status != "pass"}
     assert not failed, [e["@message"] for e in tested.events() if e.get("@testrun") in failed]
     assert tested.code == 0
-    assert runs.keys() >= {"defaults", "encrypted", "private", "budget", "sources", "no_triggerer"}
+    assert runs.keys() >= {
+        "defaults",
+        "encrypted",
+        "private",
+        "public",
+        "closed",
+        "budget",
+        "sources",
+        "no_triggerer",
+    }
 
 
 @pytest.mark.parametrize(
