@@ -130,9 +130,34 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             with gzip.GzipFile(fileobj=file) as unpacked:
                 yield unpacked  # type: ignore[misc]
         elif not begins(start) and start.startswith(b"\x78"):
-            yield io.BytesIO(zlib.decompress(file.read()))
+            with io.BufferedReader(_Inflated(file)) as unpacked:
+                yield unpacked
         else:
             yield file
+
+
+class _Inflated(io.RawIOBase):
+    """A zlib stream, unpacked as it is read."""
+
+    def __init__(self, file: BinaryIO):
+        self._file, self._stream, self._place = file, zlib.decompressobj(), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        data = b""
+        while not data and not self._stream.eof:
+            packed = self._stream.unconsumed_tail or self._file.read(io.DEFAULT_BUFFER_SIZE)
+            if not packed:
+                raise zlib.error("the file is truncated")
+            data = self._stream.decompress(packed, len(buffer))
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
 
 
 def _add(feature: _Feature, value: Any, place: str, folder: str) -> None:

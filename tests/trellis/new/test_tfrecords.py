@@ -3,6 +3,7 @@
 import gzip
 import math
 import struct
+import tracemalloc
 import zlib
 
 import pytest
@@ -75,6 +76,30 @@ PACKED = {
 def test_names_and_compression(read, how, name):
     file, _ = read(PACKED[how](records([{"x": [1]}, {"x": [2]}])), names=[name])
     assert file.table.to_pydict()["x"] == [1, 2] * (2 if "several" in how else 1)
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_images_are_never_all_in_memory(tmp_path, how):
+    """16 MB of images; what is kept of each is its address."""
+    path = tmp_path / "cells.tfrecord"
+    rows = [{"image": [png(n) + bytes(250_000)]} for n in range(64)]
+    path.write_bytes(PACKED[how](records(rows)))
+    files.read(path, folder=FOLDER)  # imports
+    tracemalloc.start()
+    try:
+        file = files.read(path, folder=FOLDER)
+        count = sum(1 for _, data in file.pictures.each() if data())
+        assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    finally:
+        tracemalloc.stop()
+    assert count == 64  # each content once
+
+
+@pytest.mark.parametrize("cut", [5, 40, 100])
+def test_a_zlib_stream_that_ends_too_early_is_named(read, cut):
+    packed = zlib.compress(records([{"x": [n]} for n in range(50)]), 0)
+    with pytest.raises(DataError, match=r"record \d+: the file is truncated"):
+        read(packed[:-cut])
 
 
 def test_a_first_record_as_long_as_gzips_mark_is_plain(read):

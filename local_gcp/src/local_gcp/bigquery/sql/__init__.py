@@ -11,10 +11,11 @@ messages.py     DuckDB's errors at run time as BigQuery's messages
 macros.py       macros and functions that the translated SQL calls (`register`)
 
 Inside: parsing.py (text to sqlglot's tree), queries.py, selects.py, sources.py (FROM), names.py and
-scopes.py (name resolution), expressions.py, operators.py, casts.py, functions/ (one table of
-functions each), types.py. Queries and expressions contain each other: both are translated through
-dispatch.py. Each node and function is translated by its name and the types of its arguments;
-others are refused, so that no SQL reaches DuckDB that has another meaning there.
+scopes.py (name resolution), expressions.py, elements.py (queries of an array's elements),
+operators.py, casts.py, functions/ (one table of functions each), types.py. Queries and expressions
+contain each other: both are translated through dispatch.py. Each node and function is translated by
+its name and the types of its arguments; others are refused, so that no SQL reaches DuckDB that has
+another meaning there.
 """
 
 from . import script

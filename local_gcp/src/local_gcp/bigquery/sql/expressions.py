@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from . import casts, names, operators, parameters
+from . import casts, elements, names, operators, parameters
 from .context import Context
 from .dispatch import common, handles, subquery, translate, translate_as
 from .functions import dates
@@ -194,7 +194,8 @@ def _in(ctx: Context, node: exp.In) -> Value:
 
 @handles(exp.Exists)
 def _exists(ctx: Context, node: exp.Exists) -> Value:
-    return Value(f"EXISTS ({subquery(ctx, node.this).sql})", BOOL)
+    of_array = elements.exists(ctx, node.this)
+    return of_array or Value(f"EXISTS ({subquery(ctx, node.this).sql})", BOOL)
 
 
 @handles(exp.Subquery)
@@ -245,6 +246,9 @@ def _case(ctx: Context, node: exp.Case) -> Value:
 def _array(ctx: Context, node: exp.Array) -> Value:
     first = node.expressions[0] if node.expressions else None
     if isinstance(first, exp.Query) and len(node.expressions) == 1:
+        of_array = elements.array(ctx, first)
+        if of_array is not None:
+            return of_array
         output = subquery(ctx, first, keep_order=True)
         if len(output.types) != 1:
             raise ctx.error(

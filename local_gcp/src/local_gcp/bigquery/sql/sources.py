@@ -180,23 +180,32 @@ def _subquery(ctx: Context, node: exp.Subquery) -> tuple[str, Relation]:
 
 
 def _unnest(ctx: Context, node: exp.Unnest) -> tuple[str, Relation]:
+    alias = ctx.job.alias()
+    array, relation = elements(ctx, node, f"{alias}.v", f"{alias}.o")
+    return f"unnest({array}) WITH ORDINALITY AS {alias}(v, o)", relation
+
+
+def elements(ctx: Context, node: exp.Unnest, value: str, place: str) -> tuple[str, Relation]:
+    """An UNNEST's array, and its elements as rows. value, place: the SQL of an element and of its
+    place, from 1 on.
+    """
     if len(node.expressions) != 1:
         raise ctx.not_emulated("UNNEST of several arrays", node)
-    value = translate(ctx, node.expressions[0])
-    if value.type.element is None:
+    array = translate(ctx, node.expressions[0])
+    if array.type.element is None:
         raise ctx.error(
             f"Values referenced in UNNEST must be arrays. UNNEST contains expression of type "
-            f"{value.type}",
+            f"{array.type}",
             node.expressions[0],
         )
-    alias, name = ctx.job.alias(), _alias(node)
-    relation = _of_values(name, Column(name or "", value.type.element, f"{alias}.v"))
+    name = _alias(node)
+    relation = _of_values(name, Column(name or "", array.type.element, value))
     offset = node.args.get("offset")
     if offset:
         label = offset.name if isinstance(offset, exp.Expression) else "offset"
-        column = Column(label, INT64, f"({alias}.o - 1)")
+        column = Column(label, INT64, f"({place} - 1)")
         relation = replace(relation, columns=(*relation.columns, column))
-    return f"unnest({value.sql}) WITH ORDINALITY AS {alias}(v, o)", relation
+    return array.sql, relation
 
 
 def ref_of(ctx: Context, node: exp.Table) -> TableRef:
