@@ -35,6 +35,7 @@ import tensorflow as tf
 
 from benchmarks.datasets import make_dataset
 from benchmarks.speed import inputs
+from trainer.training.kept import MEMORY
 
 MODELS = {
     "ResNet50": {"model": "backbone", "backbone": "ResNet50"},
@@ -108,7 +109,7 @@ def main() -> None:
         folder = Path(scratch)
         address = make_dataset(folder / "images", side, 3, count, "jpeg")
         print("| input alone | examples/s |\n|---|---|")
-        for name, kept in (("kept in memory", True), ("decoded in every epoch", False)):
+        for name, kept in (("kept in memory", MEMORY), ("decoded in every epoch", None)):
             print(f"| {name} | {inputs.alone(address, kept):,.0f} |", flush=True)
         print("\n| model | devices | computing in | examples/s | to float32 on one |")
         print("|---|---|---|---|---|")

@@ -165,6 +165,17 @@ ROWS = (
         "inputs:kept",
     ),
     Row(
+        "input-disk",
+        "input pipeline, PNG of 32 x 32 x 3, kept on disk",
+        CACHED,
+        "ours, kept in memory",
+        "examples/s",
+        True,
+        Aim("limit", 0.9),
+        "trainer",
+        "inputs:on_disk",
+    ),
+    Row(
         "serve-row",
         "trainer.serve, a row of 30 numbers, p50 of 1 client",
         FASTAPI,

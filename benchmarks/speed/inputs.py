@@ -6,7 +6,8 @@ limit of small images (tens of microseconds for each tensor of a batch). In `str
 and `large` nothing is kept in memory: every epoch reads, parses and decodes. In `small` and `kept`
 the decoded images are, as they are of every share that fits in memory: reading is not decoding
 there. The limit of `small` reads records and does nothing with them; that of `kept` takes the same
-batches out of one NumPy array. Of `first` the first epoch is timed, once of few images and once of
+batches out of one NumPy array. `on_disk` is `kept` with the images on disk; its limit is `kept`
+itself. Of `first` the first epoch is timed, once of few images and once of
 many: the rate is that of the images beyond the few, so the pipeline's start does not count. Its
 limit is the same of ours in the later epochs.
 """
@@ -26,7 +27,7 @@ import tensorflow as tf
 
 from benchmarks.datasets import make_dataset
 from trainer import dataset_description
-from trainer.training import input_pipeline
+from trainer.training import kept as places
 from trainer.training.input_pipeline import Input
 from trellis_contracts.hyperparameters import Hyperparameters
 
@@ -70,8 +71,10 @@ def taking(batches):
 
 
 def our_batches(address, dataset, kept):
-    """The trainer's batches of EPOCHS epochs, whose images are kept in memory or not."""
-    input_pipeline.CACHE_BYTES = (2 << 30) if kept else 0
+    """The trainer's batches of EPOCHS epochs. kept: the place of their decoded images; None:
+    nowhere.
+    """
+    places.places = lambda size: [kept] if kept else []
     h = Hyperparameters(batch_size=BATCH)
     data = Input(address, dataset, ONE_PROCESS, h, 0, EPOCHS)
     return data.train_batches(tf.distribute.InputContext(), 0)
@@ -84,14 +87,14 @@ def alone(address, kept):
 
 
 @contextmanager
-def candidates(scratch, side, channels, count, encoding, limit, kept=False, rate=later_rate):
+def candidates(scratch, side, channels, count, encoding, limit, kept=None, rate=later_rate):
     address = make_dataset(scratch / "d", side, channels, count, encoding)
     dataset = dataset_description.load(address)
     files = [str(path) for path in sorted((scratch / "d").glob("train*"))]
     examples = dataset.examples("train")
     steps = examples // BATCH
 
-    def ours(rate=rate):
+    def ours(rate=rate, kept=kept):
         return rate(our_batches(address, dataset, kept), steps)
 
     def parse(record):
@@ -130,12 +133,16 @@ def candidates(scratch, side, channels, count, encoding, limit, kept=False, rate
     def later():
         return ours(later_rate)
 
-    limits = {"reading": reading, "decoding": decoding, "gathering": gathering, "later": later}
+    def in_memory():
+        return ours(kept=places.MEMORY)
+
+    known = (reading, decoding, gathering, later, in_memory)
+    limits = {function.__name__: function for function in known}
     yield {"ours": ours, "peer": naive, "limit": limits[limit]}
 
 
 def small(scratch):
-    return candidates(scratch, 8, 1, 40_000, "png", "reading", kept=True)
+    return candidates(scratch, 8, 1, 40_000, "png", "reading", places.MEMORY)
 
 
 def streamed(scratch):
@@ -143,7 +150,11 @@ def streamed(scratch):
 
 
 def kept(scratch):
-    return candidates(scratch, 32, 3, 20_000, "png", "gathering", kept=True)
+    return candidates(scratch, 32, 3, 20_000, "png", "gathering", places.MEMORY)
+
+
+def on_disk(scratch):
+    return candidates(scratch, 32, 3, 20_000, "png", "in_memory", places.DISK)
 
 
 def large(scratch):

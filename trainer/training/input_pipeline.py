@@ -5,8 +5,9 @@
 - Order: a share is reshuffled in every epoch, as a pure function of (seed, epoch), so a restart
   takes up the data exactly where a checkpoint was made, without any saved iterator.
 - Speed: records are parsed by the batch, ten times faster than one by one. A share that fits in
-  memory is parsed once and kept, as pixels or as columns; a larger one is parsed again in every
-  epoch, and shuffled through a buffer of records, its files in a new order.
+  the machine's memory or on its disk is parsed once and kept, as pixels or as columns; a larger
+  one is parsed again in every epoch, and shuffled through a buffer of records, its files in a new
+  order.
 - Evaluation takes every example exactly once, on any number of replicas: all of them make the same
   number of steps, and what is missing from the last batches is filled with examples of weight 0.
 """
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from trainer import storage
-from trainer.training import TrainingError, records
+from trainer.training import TrainingError, kept, records
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
 from trainer.training.records import do_not_convert
@@ -27,8 +28,6 @@ from trellis_contracts.dataset import DatasetDescription, Shard
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Common
 
-# Limit of parsed examples that a worker keeps in memory, per split; twice that while it reads them.
-CACHE_BYTES = 2 << 30
 # Records in the shuffle buffer of a share that is not kept.
 SHUFFLE_BYTES = 512 << 20
 _READ_BUFFER_BYTES = 4 << 20
@@ -194,6 +193,17 @@ class Input:
     ) -> tf.data.Dataset:
         """The batches of `evaluation` for one worker's replicas, in turn."""
         steps = self.evaluation_steps(split) * self._distribution.local_replicas
+        size = self._h.batch_size
+        if (own := self._kept(split, self._reader(split, context))) and own.rows:
+
+            @do_not_convert
+            def batch(index):
+                places = index * size + tf.range(size, dtype=tf.int64)
+                inputs, labels, _ = self._examples(own, tf.minimum(places, own.rows - 1))
+                return inputs, labels, tf.cast(places < own.rows, tf.float32)
+
+            batches = tf.data.Dataset.range(steps).map(batch, tf.data.AUTOTUNE)
+            return batches.repeat().prefetch(2)
 
         @do_not_convert
         def parse(serialized, weights):
@@ -201,14 +211,36 @@ class Input:
 
         real = self._reader(split, context)(None).map(do_not_convert(lambda record: (record, 1.0)))
         padding = tf.data.Dataset.from_tensors((self._records.blank(), 0.0)).repeat()
-        batches = self._batched(real.concatenate(padding), self._h.batch_size).take(steps)
-        parsed = batches.map(parse, tf.data.AUTOTUNE)
-        return (parsed.cache() if self._fits(split) else parsed).repeat().prefetch(2)
+        batches = self._batched(real.concatenate(padding), size).take(steps)
+        return batches.map(parse, tf.data.AUTOTUNE).repeat().prefetch(2)
 
     def _shuffled(self, read: Read) -> Epoch:
-        if not self._fits("train"):
-            return functools.partial(self._streamed, read)
-        return functools.partial(self._gathered, *self._records.loaded(read(None)))
+        if own := self._kept("train", read):
+            return functools.partial(self._gathered, own)
+        return functools.partial(self._streamed, read)
+
+    def _kept(self, split: str, read: Read) -> kept.Kept | None:
+        """This worker's examples of a split, in memory or on disk; None: they fit nowhere."""
+        examples = divide(self._dataset.files[split], len(self._distribution.cluster)).largest
+        size = examples * self._records.example_bytes
+        for place in kept.places(size):
+            try:
+                found = kept.keep(self._records.batches(read(None)), place)
+            except OSError as error:  # other processes fill it as well
+                print(f"{split}: not kept {place.name}: {error.strerror}", flush=True)
+            else:
+                print(f"{split}: {_gb(size)} of examples, kept {place.name}", flush=True)
+                return found
+        print(
+            f"{split}: {_gb(size)} of examples, decoded again in every epoch: "
+            f"{_gb(kept.free_memory())} of memory and {_gb(kept.free_disk())} of disk are free",
+            flush=True,
+        )
+        return None
+
+    def _examples(self, own: kept.Kept, places: tf.Tensor) -> tuple:
+        inputs, labels, weights = own.gather(places)
+        return self._records.padded(inputs), labels, weights
 
     def _streamed(
         self, read: Read, epoch: tf.Tensor, count: int, skip: tf.Tensor, vary: Vary
@@ -221,27 +253,26 @@ class Input:
 
     def _gathered(
         self,
-        rows: int,
-        gather: Callable[[tf.Tensor], tuple],
+        own: kept.Kept,
         epoch: tf.Tensor,
         count: int,
         skip: tf.Tensor,
         vary: Vary,
     ) -> tf.data.Dataset:
         size = self._step_examples
-        if rows < count * size:
+        if own.rows < count * size:
             # A share that is not kept shows it at the end of the epoch.
             raise TrainingError(
-                f"this worker's files of the train split hold {rows} examples, fewer than "
+                f"this worker's files of the train split hold {own.rows} examples, fewer than "
                 "dataset.json says: export the dataset again"
             )
         order = tf.random.experimental.stateless_shuffle(
-            tf.range(rows, dtype=tf.int64), self._seeds(epoch)
+            tf.range(own.rows, dtype=tf.int64), self._seeds(epoch)
         )
 
         def batch(index):
             places = tf.ensure_shape(order[index * size : (index + 1) * size], [size])
-            return vary(index, gather(places))
+            return vary(index, self._examples(own, places))
 
         return tf.data.Dataset.range(skip, count).map(batch, tf.data.AUTOTUNE)
 
@@ -283,9 +314,9 @@ class Input:
     def _seeds(self, epoch: tf.Tensor) -> tf.Tensor:
         return tf.stack([tf.constant(self._seed, tf.int64), tf.cast(epoch, tf.int64)])
 
-    def _fits(self, split: str) -> bool:
-        examples = divide(self._dataset.files[split], len(self._distribution.cluster)).largest
-        return examples * self._records.example_bytes <= CACHE_BYTES
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.2g} GB"
 
 
 def _endless(batches: tf.data.Dataset) -> tf.data.Dataset:

@@ -79,11 +79,11 @@ class Records:
         counts in the loss, 1 on average over the train split.
         """
         inputs, labels, weights = self._parse(serialized)
-        return self._padded(inputs), labels, weights
+        return self.padded(inputs), labels, weights
 
     def inputs(self, serialized: tf.Tensor) -> Inputs:
         """Serialized records (b,), with or without a label -> inputs."""
-        return self._padded(self._inputs(tf.io.parse_example(serialized, self._specification())))
+        return self.padded(self._inputs(tf.io.parse_example(serialized, self._specification())))
 
     def blank(self) -> bytes:
         """A serialized record to fill up batches with."""
@@ -95,23 +95,19 @@ class Records:
             features[self._weight.name] = numbers(np.zeros(1), tf.float32)
         return example(features | {self._label: numbers(np.zeros(1), self._label_type)})
 
-    def loaded(self, records: tf.data.Dataset) -> tuple[int, Callable[[tf.Tensor], tuple]]:
-        """Read all records into memory: their number, and a function from indices (b,) to examples.
-
-        Batches are gathered from whole tensors, which takes a tenth of the time of a shuffled
-        dataset of single rows and a half of that of small images, and saves the hundreds of bytes
-        that each single example costs.
-        """
+    def batches(self, records: tf.data.Dataset) -> tf.data.Dataset:
+        """Batches as `parse` returns them, of inputs that may be ragged: all records, in order."""
         size = max(1, min(_PARSE_RECORDS, _PARSE_BYTES // self.example_bytes))
-        batches = list(records.batch(size).map(do_not_convert(self._parse), tf.data.AUTOTUNE))
-        with tf.device("/CPU:0"):  # a GPU's memory is for the model
-            together = [_together([batch[place] for batch in batches]) for place in range(3)]
+        return records.batch(size).map(do_not_convert(self._parse), tf.data.AUTOTUNE)
 
-        def gather(places: tf.Tensor) -> tuple:
-            inputs, labels, weights = (_gathered(part, places) for part in together)
-            return self._padded(inputs), labels, weights
-
-        return len(together[1]), gather
+    def padded(self, inputs: dict[str, Any]) -> Inputs:
+        """Inputs of `batches` as `parse` returns them."""
+        return {
+            name: value.to_tensor(math.nan if value.dtype.is_floating else 0)
+            if isinstance(value, tf.RaggedTensor)
+            else value
+            for name, value in inputs.items()
+        }
 
     def _specification(self) -> dict:
         ragged = {name: tf.io.RaggedFeature(tf.float32) for name in self._sequences}
@@ -143,15 +139,6 @@ class Records:
         }
         return vectors | sequences | texts | images
 
-    def _padded(self, inputs: dict[str, Any]) -> Inputs:
-        """Inputs as `parse` returns them."""
-        return {
-            name: value.to_tensor(math.nan if value.dtype.is_floating else 0)
-            if isinstance(value, tf.RaggedTensor)
-            else value
-            for name, value in inputs.items()
-        }
-
 
 def _pixel_bytes(feature: Feature) -> int:
     return int(np.prod(feature.image_shape)) * tf.as_dtype(feature.dtype).size
@@ -160,21 +147,6 @@ def _pixel_bytes(feature: Feature) -> int:
 def _blank_image(feature: Feature) -> tf.train.Feature:
     png = tf.io.encode_png(tf.zeros(feature.image_shape, feature.dtype)).numpy()
     return tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
-
-
-def _together(parts: list) -> Any:
-    """Tensors, or dicts of them, of several batches as one; nothing of no batch."""
-    if not parts:
-        return tf.zeros([0])
-    if isinstance(parts[0], dict):
-        return {name: tf.concat([part[name] for part in parts], 0) for name in parts[0]}
-    return tf.concat(parts, 0)
-
-
-def _gathered(part: Any, places: tf.Tensor) -> Any:
-    if isinstance(part, dict):
-        return {name: tf.gather(column, places) for name, column in part.items()}
-    return tf.gather(part, places)
 
 
 def example(features: dict[str, tf.train.Feature]) -> bytes:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from testbed.tables import write_table
 from trainer import dataset_description
-from trainer.training import TrainingError, records
+from trainer.training import TrainingError, kept, records
 from trainer.training import input_pipeline as input_module
 from trainer.training.input_pipeline import Input
 from trellis_contracts.dataset import Shard
@@ -46,10 +46,12 @@ def _deterministic():
     tf.random.set_seed(1)
 
 
-@pytest.fixture(params=["kept in memory", "read in every epoch"])
+@pytest.fixture(params=["kept in memory", "kept on disk", "read in every epoch"])
 def memory(request, monkeypatch):
+    if request.param != "kept in memory":
+        monkeypatch.setattr(kept, "free_memory", lambda: 0)
     if request.param == "read in every epoch":
-        monkeypatch.setattr(input_module, "CACHE_BYTES", 0)
+        monkeypatch.setattr(kept, "free_disk", lambda: 0)
         monkeypatch.setattr(input_module, "SHUFFLE_BYTES", 1 << 12)
 
 

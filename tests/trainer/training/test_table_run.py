@@ -85,7 +85,7 @@ def test_an_interrupted_training_ends_as_an_undisturbed_one(train, few_rows, mon
 
 def test_the_best_epoch_is_that_of_the_metric_that_was_asked_for(train, few_rows, monkeypatch):
     """And a table that does not fit in memory is trained on as well."""
-    monkeypatch.setattr("trainer.training.input_pipeline.CACHE_BYTES", 0)
+    monkeypatch.setattr("trainer.training.kept.places", lambda size: [])
     metrics = train(few_rows, epochs=5, metric="auc", outputs="metrics", learning_rate=0.02)
     best = max(metrics["history"], key=lambda row: (row["val_auc"], -row["val_loss"]))
     assert metrics["best_epoch"] == best["epoch"]

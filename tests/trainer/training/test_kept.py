@@ -1,0 +1,145 @@
+"""Examples that are kept in memory or on disk."""
+
+import errno
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainer.training import kept
+
+PLACES = pytest.mark.parametrize("place", [kept.MEMORY, kept.DISK], ids=lambda place: place.name)
+
+
+def batches(rows, size):
+    """Batches of a vector, an image, sequences of 0 to 3 numbers, a string, and a number."""
+    for first in range(0, rows, size):
+        places = np.arange(first, min(rows, first + size))
+        yield (
+            {
+                "vector": tf.constant(places[:, None] + np.array([0.0, 0.5]), tf.float32),
+                "image": tf.constant(
+                    np.broadcast_to(places[:, None, None], (len(places), 3, 2)) % 251, tf.uint8
+                ),
+                "sequence": tf.ragged.constant(
+                    [[float(n)] * (n % 4) for n in places], ragged_rank=1
+                ),
+            },
+            tf.constant([str(n) for n in places]),
+            tf.constant(places, tf.int64),
+        )
+
+
+@PLACES
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 40), st.integers(1, 12), st.data())
+def test_a_batch_is_the_examples_at_its_places(place, rows, size, data):
+    own = kept.keep(batches(rows, size), place)
+    places = data.draw(st.lists(st.integers(0, rows - 1), max_size=9))
+    inputs, names, numbers = own.gather(tf.constant(places, tf.int64))
+    assert own.rows == rows
+    assert numbers.numpy().tolist() == places
+    assert names.numpy().tolist() == [str(n).encode() for n in places]
+    assert inputs["vector"].numpy().tolist() == [[n, n + 0.5] for n in places]
+    assert inputs["image"].numpy().tolist() == [[[n % 251] * 2] * 3 for n in places]
+    assert inputs["sequence"].to_list() == [[float(n)] * (n % 4) for n in places]
+
+
+@PLACES
+def test_of_no_example_nothing_is_kept(place):
+    assert kept.keep([], place).rows == 0
+
+
+@PLACES
+def test_sequences_may_all_be_empty(place):
+    empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0]), [0, 0])
+    inputs, _ = kept.keep([({"s": empty}, tf.zeros([2]))], place).gather(tf.constant([1], tf.int64))
+    assert inputs["s"].to_list() == [[]]
+
+
+def test_a_full_disk_is_an_error_while_reading():
+    """Never a signal in the middle of the training."""
+
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        kept.keep(batches(4, 2), kept.Place("on disk", Full))
+
+
+@PLACES
+def test_no_file_is_left_by_a_process_that_is_killed(tmp_path, place):
+    name = "DISK" if place is kept.DISK else "MEMORY"
+    program = (
+        "import os, tensorflow as tf\n"
+        "from trainer.training import kept\n"
+        f"own = kept.keep([tf.zeros([1000, 1000])], kept.{name})\n"
+        "assert own.rows == 1000\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env={"TMPDIR": str(tmp_path)}, check=False
+    )
+    assert ended.returncode == -9
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("memory", "disk", "size", "names"),
+    [
+        (10, 100, 5, ["in memory", "on disk"]),
+        (10, 100, 6, ["on disk"]),
+        (10, 100, 81, []),
+        (10, 4, 5, ["in memory"]),
+    ],
+)
+def test_what_fits_in_half_of_the_free_memory_is_kept_there(monkeypatch, memory, disk, size, names):
+    monkeypatch.setattr(kept, "free_memory", lambda: memory)
+    monkeypatch.setattr(kept, "free_disk", lambda: disk)
+    assert [place.name for place in kept.places(size)] == names
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine with 8 GB available."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n")
+
+    def free(**files):
+        for name, text in files.items():
+            file = tmp_path / "cgroup" / name.replace("__", "/").replace("-", ".")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return kept.free_memory(tmp_path / "proc", tmp_path / "cgroup")
+
+    return free
+
+
+def test_free_memory_is_what_the_machine_has_available(machine):
+    assert machine() == 8_192_000_000
+
+
+def test_a_container_leaves_less(machine):
+    """What it has read from files is dropped when memory is wanted."""
+    files = {
+        "memory-max": "5000\n",
+        "memory-current": "3000\n",
+        "memory-stat": "anon 1500\ninactive_file 700\n",
+    }
+    assert machine(**files) == 5000 - 3000 + 700
+    assert machine(**files | {"memory-max": "max\n"}) == 8_192_000_000
+
+
+def test_a_container_of_the_older_kind(machine):
+    files = {
+        "memory__memory-limit_in_bytes": "4000\n",
+        "memory__memory-usage_in_bytes": "1000\n",
+        "memory__memory-stat": "total_inactive_file 100\n",
+    }
+    assert machine(**files) == 3100
