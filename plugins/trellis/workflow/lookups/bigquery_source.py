@@ -16,7 +16,7 @@ from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import recorded
-from trellis_contracts.dataset_features import IMAGE_RULE
+from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
@@ -134,10 +134,17 @@ def fingerprint(
         "vocabulary": wanted.vocabulary,
         "shards": wanted.shards,
         **({"image_rule": IMAGE_RULE, "max_rejected": wanted.most_rejected} if images else {}),
+        # Records of rows once had image/image where they now have image, as a manifest's had.
+        **({"image": "image"} if _named_as_a_manifests(described) else {}),
         # Absent, the classes are in their natural order, as in older datasets.
         **({} if experiment.positive is None else {"positive": experiment.positive}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _named_as_a_manifests(described: table.Table) -> bool:
+    """Whether rows of no manifest have an image column with the name that a manifest's has."""
+    return described.rejected is None and any(one.column == IMAGE for one in described.images)
 
 
 def _identity(described: table.Table) -> dict[str, Any]:
