@@ -23,6 +23,8 @@ from collections.abc import Mapping
 from trainer import storage
 from trainer.comparison import (
     challenger,
+    fold_intervals,
+    folds,
     importance,
     leaderboard,
     postprocessed,
@@ -101,8 +103,15 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     run = read_run(run_uri)
     classes = run.dataset.classes
     primary = scoreboard.metric_named(metric_name, run.dataset.family, classes)
-    split = read_held_out_split(run.dataset_uri, run.dataset)
-    run = with_served(with_baselines(run, split), split)
+    # Its own trainings with their own predictions: what would be deployed.
+    own, own_split = run, read_held_out_split(run.dataset_uri, run.dataset)
+    rule, crossed = folds.of_plan(run), None
+    if rule is None:
+        own = run = with_served(with_baselines(run, own_split), own_split)
+        split = own_split
+    else:
+        crossed = folds.read(run, rule, _unusable)
+        run, split = folds.with_served(crossed.run), crossed.split
     failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
     scored = [contender for contender in run.contenders if contender.name not in failures]
     if not scored:
@@ -110,7 +119,8 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     outcomes = _outcomes(scored, split)
     selected = selected_training(scored, run.dataset.family)
     others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
-    scores = Scoreboard(outcomes, primary, others, classes)
+    widening = fold_intervals.widening(rule) if rule else 1.0
+    scores = Scoreboard(outcomes, primary, others, classes, widening)
     parts = slices.read(run, split)
     of = selected or scores.standings[0].name
     sliced = slices.measure(parts, outcomes, scores, of) if parts else None
@@ -118,14 +128,16 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     decision, challenging = None, None
     if deploy is not None:
         decision = decide(Gate.of(deploy), run, scores, selected, failures, sliced)
-        decision, challenging = _challenger(decision, run, deploy)
+        decision, challenging = _challenger(decision, own, deploy)
     repeats = read_repeats(run, selected, split, scores)
-    permuted = _importance(run, selected, split, primary)
+    permuted = _importance(own, selected, own_split, primary) if rule is None else None
     before = postprocessed.uncalibrated(run, split)
     chosen = postprocessed.facts(run, before, scores)
     board = leaderboard.of(
         run, outcomes, scores, selected, failures, decision, repeats, permuted, sliced, chosen
     )
+    if crossed:
+        board = leaderboard.with_folds(board, folds.facts(crossed, scores, own))
     folder = output or run.files.comparison
     page, figures = render(run, board, outcomes, split, before)
     # Before leaderboard.json, whose presence means that the other files exist.
@@ -181,12 +193,10 @@ def _challenger(
 def _unusable(contender: Contender, run: Run) -> str | None:
     """The reason why a contender cannot be scored; None if it can."""
     trained_on = contender.training.dataset.fingerprint if contender.training else None
-    if contender.reason is None and trained_on not in (None, run.dataset.fingerprint):
+    expected = run.trained_on.fingerprint
+    if contender.reason is None and trained_on not in (None, expected):
         # It may have seen this dataset's test examples in training.
-        return (
-            f"it was trained on dataset {trained_on}; the run's dataset is "
-            f"{run.dataset.fingerprint}"
-        )
+        return f"it was trained on dataset {trained_on}; the run's dataset is {expected}"
     return contender.reason
 
 

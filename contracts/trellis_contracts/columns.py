@@ -8,6 +8,8 @@ columns.schema.json describes every field:
      "split": {"train": [0, 80], "validation": [80, 90], "test": [90, 100],   half-open, of 0..99
                "by": "patient_id"},              only where groups, not keys, decide the split
               or {"rule": "column fold"}         where no hash does: as the column `split` says
+              or {"rule": "...", "folds": {"count": 5, "repeats": 2}, "by": "patient_id"},
+                                                 of folds.py; `by` only where groups have the folds
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
      "positive": "ill",             only where the experiment names the positive class
      "weight": {"name": "sampling_weight"},      only where rows have weights
@@ -37,6 +39,7 @@ from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split, buck
 from trellis_contracts.dataset_features import IMAGE, Feature, Resize
 from trellis_contracts.files import Part, optional
 from trellis_contracts.finding import Finding
+from trellis_contracts.folds import EVERYTHING, Folds, column
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
 
 SCHEMA = 1
@@ -106,7 +109,8 @@ class Columns:
     """columns.json; the module's docstring explains the fields. weight: None where all rows count
     the same. findings: of the data checks, none of which refused the rows. positive: the positive
     class; None: the second in natural order. max_rejected: share of rows, 0 to 1, whose images may
-    be unusable.
+    be unusable. folds: of cross-validation. part: the one to make a dataset of (folds.py); no part
+    of the file.
     """
 
     task: str
@@ -120,6 +124,8 @@ class Columns:
     findings: tuple[Finding, ...] = ()
     positive: str | None = None
     max_rejected: float = 0.0
+    folds: Folds | None = None
+    part: str | None = None
 
     def of(self, *kinds: str) -> list[TableFeature]:
         """The features of these kinds, in order."""
@@ -156,6 +162,11 @@ class Columns:
         return self.split.by is not None
 
     @property
+    def needed(self) -> tuple[str, ...]:
+        """The splits that must have rows."""
+        return SPLITS[:2] if self.part == EVERYTHING else SPLITS
+
+    @property
     def names(self) -> list[str]:
         """The columns to read from the Parquet files."""
         return [*self.roles, *(feature.column for feature in self.features)]
@@ -170,6 +181,7 @@ class Columns:
             **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
             **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
             **({REJECTED: "STRING"} if self.of_manifest else {}),
+            **({column(self.part): "INT64"} if self.part is not None else {}),
         }
 
     def to_document(self) -> dict[str, Any]:
@@ -177,7 +189,7 @@ class Columns:
         return {
             "schema": SCHEMA,
             "task": self.task,
-            "split": _rule(self.split),
+            "split": _rule(self.split, self.folds),
             "key": {"name": self.key},
             "label": {"name": self.label},
             **({} if self.positive is None else {"positive": self.positive}),
@@ -203,22 +215,25 @@ class Columns:
             weight=document["weight"]["name"] if "weight" in document else None,
             positive=document.get("positive"),
             max_rejected=document.get("max_rejected", 0.0),
+            folds=Folds.from_document(document["split"]["folds"])
+            if "folds" in document["split"]
+            else None,
             findings=tuple(map(Finding.from_document, document.get("findings", ()))),
             **others,
         )
 
 
-def _rule(split: Split) -> dict[str, Any]:
+def _rule(split: Split, folds: Folds | None) -> dict[str, Any]:
     """The ranges of a rule by hashes, whose words follow from them; of another one, the words."""
+    by = {} if split.by is None else {"by": split.by}
     if not split.ranges:
-        return {"rule": split.rule}
-    ranges = {name: list(split.ranges[name]) for name in SPLITS}
-    return ranges if split.by is None else {**ranges, "by": split.by}
+        return {"rule": split.rule, **({"folds": folds.to_document()} if folds else {}), **by}
+    return {**{name: list(split.ranges[name]) for name in SPLITS}, **by}
 
 
 def _split(document: Mapping[str, Any]) -> Split:
-    if "rule" in document:
-        return Split(document["rule"])
     by = document.get("by")
+    if "rule" in document:
+        return Split(document["rule"], by=by)
     ranges = {name: bucket_range(document[name]) for name in SPLITS}
     return Split(HASH_RULE if by is None else GROUP_RULE, ranges, by)

@@ -22,8 +22,8 @@ Each record is a tf.train.Example with the features
     label        int64, 1 value       index into `classes`, or a set of them (trainer.label_sets);
                                       regression: float32, 1 value
     weight       float32, 1 value    if rows have weights: as in the source, 0 or more
-    group        int64, 1 value    of the test split, if groups decide the split: FARM_FINGERPRINT
-                                   of the example's group
+    group        int64, 1 value    of validation and test, if groups decide the split:
+                                   FARM_FINGERPRINT of the example's group
 
 A vector without values is absent.
 

@@ -18,6 +18,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
                                   challenger.json: what to deploy
     approval.json                 whether people approve of deploying the challenger
     deployment.json               progress and result of the challenger's deployment
+    folds/REPEAT-FOLD/            tuning/, trials.json, training/, baselines/ of a fold (folds.py)
     examples/TASK.txt             keys and values of rows that a task's messages leave out
 
 Addresses of folders end with a slash.
@@ -142,6 +143,12 @@ class RunAddresses:
         baseline.json; the comparison adds predictions.parquet.
         """
         return self.contender(f"baselines/{name}")
+
+    def fold(self, part: str) -> str:
+        """Folder of what a fold's jobs write, in which the addresses of trials, trainings and
+        baselines are those of a run.
+        """
+        return f"{self.uri}folds/{part}/"
 
     def contender(self, name: str) -> str:
         """Folder of a contender by its name on the leaderboard."""

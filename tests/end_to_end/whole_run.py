@@ -73,7 +73,7 @@ def a_dag(name, bucket, table):
 
 
 def _failing(script):
-    def fail(plan, platform, name):
+    def fail(plan, platform, name, part=None):
         if name == "boosted_tree_classifier":
             return "SELECT CAST('no model' AS INT64) AS x"
         return script(plan, platform, name)

@@ -334,7 +334,7 @@ def grouped(**changed):
     return small(split=split_of(patients), split_by=patients) | changed
 
 
-def test_rows_of_one_group_stay_together_and_the_test_split_says_whose_they_are(tmp_path):
+def test_rows_of_one_group_stay_together_and_what_is_scored_says_whose_they_are(tmp_path):
     split = {name: list(edges) for name, edges in RANGES.items()} | {"by": "patient"}
     source = write_table(tmp_path / "source", grouped(), SMALL, split=split)
     assert run(source, tmp_path / "dataset") == 0
@@ -346,7 +346,7 @@ def test_rows_of_one_group_stay_together_and_the_test_split_says_whose_they_are(
             patient = f"p{KEYS.index(example['key'][0].decode()) // 3}"
             assert seen.setdefault(patient, name) == name
             assert example.get("group") == (
-                fingerprints([patient]).tolist() if name == "test" else None
+                fingerprints([patient]).tolist() if name != "train" else None
             )
     assert len(seen) == ROWS // 3
     test = read_held_out_split(str(tmp_path / "dataset"), description)

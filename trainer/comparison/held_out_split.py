@@ -61,7 +61,9 @@ class HeldOutSplit:
     values. classes: class names; empty for a regression. multilabel: whether labels are sets of
     them (trainer.label_sets).
     records: where each example lies, (file, offset of its payload, length in bytes). groups: None
-    unless groups decide the dataset's split. addresses: of the examples' images, if each has one.
+    unless groups decide the dataset's split; group_names: (n,) int64, the same in all datasets of
+    these rows. addresses: of the examples' images, if each has one. rows: of the test splits of
+    several folds, (n,) keys of the frozen rows, one more than once if it was predicted more often.
     """
 
     keys: np.ndarray
@@ -71,6 +73,13 @@ class HeldOutSplit:
     groups: Groups | None = None
     multilabel: bool = False
     addresses: tuple[str, ...] = ()
+    group_names: np.ndarray | None = None
+    rows: np.ndarray | None = None
+
+    @property
+    def row_keys(self) -> np.ndarray:
+        """(n,) keys of the frozen rows."""
+        return self.keys if self.rows is None else self.rows
 
     @property
     def family(self) -> str:
@@ -199,6 +208,7 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
         classes=dataset.classes,
         records=tuple(places[i] for i in order),
         groups=Groups.named(np.array(groups)[order]) if grouped else None,
+        group_names=np.array(groups)[order] if grouped else None,
         multilabel=dataset.is_multilabel,
         addresses=tuple(addresses[i] for i in order) if addresses else (),
     )

@@ -5,6 +5,7 @@ time: the same run and the same image give the same bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -14,6 +15,7 @@ from trainer.comparison.intervals import LEVEL
 from trainer.comparison.notes import (
     notes,
     of_data,
+    of_folds,
     of_held_out,
     of_learning,
     of_slices,
@@ -31,6 +33,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.leaderboard import (
     BaselineFacts,
     ComparedOn,
+    CrossValidation,
     Estimate,
     Importance,
     Leaderboard,
@@ -147,6 +150,12 @@ def of(
     )
 
 
+def with_folds(board: Leaderboard, folds: CrossValidation) -> Leaderboard:
+    """The leaderboard of a cross-validation, whose out-of-fold predictions it has scored."""
+    selected = board.selected.name if board.selected else None
+    return replace(board, folds=folds, notes=(*of_folds(folds, selected), *board.notes))
+
+
 def _task(dataset: DatasetDescription) -> str:
     """The task of a table as in its columns.json; that of images by the number of classes."""
     if dataset.task:
@@ -234,8 +243,11 @@ def table(board: Leaderboard) -> str:
     better = "larger" if board.primary.goal == "maximize" else "smaller"
     classes = board.dataset.classes
     positive = f", positive is {board.positive}" if board.positive else ""
+    tested = f"{board.dataset.examples['test']:,} test examples"
+    if board.folds:
+        tested = f"{board.folds.rows:,} examples out of fold"
     heading = (
-        f"{board.experiment}, {board.run}: {board.dataset.examples['test']:,} test examples, "
+        f"{board.experiment}, {board.run}: {tested}, "
         f"{f'{len(classes)} classes' if classes else 'regression'}{positive}, "
         f"ranked by {title} ({better} is better)"
     )

@@ -12,7 +12,7 @@ from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.metrics.regression import ValueOutcome
 from trellis_contracts import leaderboard
-from trellis_contracts.leaderboard import Repeats, Slices
+from trellis_contracts.leaderboard import CrossValidation, Repeats, Slices
 from trellis_contracts.slices import FEW
 from trellis_contracts.tasks import MULTILABEL
 
@@ -96,6 +96,21 @@ def _chance(name: str, scores: Scoreboard) -> str | None:
         f"In {primary.title}, {name} cannot be distinguished from chance on this test split: its "
         f"interval [{low}, {high}] does not exclude {by_chance}, the score of an answer that "
         "ignores the example."
+    )
+
+
+def of_folds(folds: CrossValidation, selected: str | None) -> Iterator[str]:
+    """Say what the scores of a cross-validation are of."""
+    again = f", {folds.repeats} times" if folds.repeats > 1 else ""
+    yield (
+        f"{folds.rows:,} rows in {folds.count} folds{again}: each was predicted by models that had "
+        "not seen it, searched, chosen and trained in its fold. The score of "
+        f"{selected or 'a training'} is that of this procedure; the model itself was trained on "
+        f"{folds.deployed_examples['train']:,} rows ({folds.deployed_on}), and was not scored."
+    )
+    yield (
+        f"Intervals are {folds.widening:.2f} times as wide as those of independent test examples, "
+        "since the folds' trainings share rows (Nadeau and Bengio's correction)."
     )
 
 
@@ -227,7 +242,7 @@ def _optimism(competing: Sequence[Standing]) -> str | None:
 
 
 def _groups(outcome: AnyOutcome, by: str | None) -> str | None:
-    if outcome.groups is None:
+    if outcome.groups is None or by is None:
         return None
     return (
         f"All examples of one {by} are in one split. The test split has {len(outcome.labels):,} "

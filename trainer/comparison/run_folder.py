@@ -6,12 +6,12 @@ is shown with the tuner's measurement.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainer import dataset_description, predictions, storage
 from trainer.predictions import AnyPredictions, PredictionsError
-from trellis_contracts import layout, postprocessing, trials
+from trellis_contracts import folds, layout, postprocessing, trials
 from trellis_contracts.baseline import Baseline
 from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription, DatasetError
@@ -119,7 +119,8 @@ class Run:
 
     tuning: of the experiment's `model`; other_tunings: of its other models, by name.
     previous: the dataset that the experiment used before, or None. changes: the content of
-    changes.json, None if there is none. served: None if the run has no served.json.
+    changes.json, None if there is none. served: None if the run has no served.json. everything: the
+    dataset of the run's own trainings, if it has folds.
     """
 
     uri: str
@@ -131,6 +132,12 @@ class Run:
     changes: DatasetChanges | None = None
     served: Served | None = None
     other_tunings: Mapping[str, Tuning] = field(default_factory=dict)
+    everything: DatasetDescription | None = None
+
+    @property
+    def trained_on(self) -> DatasetDescription:
+        """The dataset that the run's own trainings have learned from."""
+        return self.everything or self.dataset
 
     @property
     def tunings(self) -> Mapping[str, Tuning]:
@@ -167,20 +174,43 @@ def read_run(uri: str) -> Run:
         raise RunError(
             f"there is no {files.plan}: is --run the folder of a run (gs://BUCKET/EXPERIMENT/runs/RUN/)?"
         )
-    tuning = _tuning(files, None)
-    others = {model: _tuning(files, model) for model in plan.configuration.get("other_models", {})}
-    other_tunings = {model: found for model, found in others.items() if found}
-    every = [*([tuning] if tuning else []), *other_tunings.values()]
+    everything = None
+    if "folds" in plan.configuration["train"]:
+        everything = dataset_description.load(folds.dataset(plan.dataset.uri, folds.EVERYTHING))
     return Run(
         uri=uri,
         plan=plan,
         dataset=dataset_description.load(plan.dataset.uri),
-        tuning=tuning,
-        contenders=_trainings(files, every, plan),
         previous=_previous(plan.dataset.previous),
         changes=read_file(DatasetChanges, files.changes),
-        other_tunings=other_tunings,
+        everything=everything,
+        **_learned(files, plan),
     )
+
+
+def read_fold(run: Run, part: str) -> Run:
+    """What a fold's jobs have left, as a run on the fold's dataset: its trainings, no baselines.
+
+    Raises RunError or DatasetError.
+    """
+    address = folds.dataset(run.dataset_uri, part)
+    plan = replace(run.plan, dataset=replace(run.plan.dataset, uri=address))
+    files = RunFolder(run.files.fold(part))
+    dataset = dataset_description.load(address)
+    return Run(uri=files.uri, plan=plan, dataset=dataset, **_learned(files, plan))
+
+
+def _learned(files: RunFolder, plan: PlanFile) -> dict[str, Any]:
+    """The searches and trainings below a folder, as fields of a Run."""
+    tuning = _tuning(files, None)
+    others = {model: _tuning(files, model) for model in plan.configuration.get("other_models", {})}
+    other_tunings = {model: found for model, found in others.items() if found}
+    every = [*([tuning] if tuning else []), *other_tunings.values()]
+    return {
+        "tuning": tuning,
+        "other_tunings": other_tunings,
+        "contenders": _trainings(files, every, plan),
+    }
 
 
 def _previous(uri: str | None) -> DatasetDescription | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.comparison import samples
+from trainer.comparison import fold_intervals, samples
 from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
 from trainer.comparison.samples import Samples
 from trainer.metrics import binary
@@ -112,15 +112,17 @@ class Scoreboard:
         primary: Metric,
         not_selected: Collection[str] = (),
         classes: Sequence[str] = (),
+        widening: float = 1.0,
     ):
         """Score all contenders and rank them.
 
         outcomes: by contender's name, at least one, with the same examples in the same order.
         not_selected: names of those that do not compete. classes: of the dataset; empty for a
-        regression. Raises ScoringError if the primary metric
-        is undefined on this test split.
+        regression. widening: of intervals (`fold_intervals`). Raises ScoringError if the primary
+        metric is undefined on this test split.
         """
         self.primary = primary
+        self.widening = widening
         self.not_selected = frozenset(not_selected)
         self.comparisons = max(1, len(outcomes) - len(not_selected) - 1)
         self.difference_level = 1 - (1 - LEVEL) / self.comparisons
@@ -130,7 +132,9 @@ class Scoreboard:
         self.metrics = metrics_for(self.family, classes)
         self._samples = samples.draw(outcomes, list(self.metrics.values()))
         self._scores = {
-            name: estimates(outcome, self.metrics.values(), self._samples[name], self.decimals)
+            name: estimates(
+                outcome, self.metrics.values(), self._samples[name], self.decimals, widening
+            )
             for name, outcome in outcomes.items()
         }
         if any(primary.name not in scores for scores in self._scores.values()):
@@ -207,6 +211,8 @@ class Scoreboard:
         # Computed from the rounded values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value
+        if self.widening > 1:
+            interval = fold_intervals.widened(value, interval, self.widening)
         return estimate(value, interval, self.decimals(metric))
 
 
@@ -224,10 +230,11 @@ def estimates(
     metrics: Iterable[Metric],
     drawn: Mapping[str, Samples],
     places: Callable[[Metric], int],
+    widening: float = 1.0,
 ) -> dict[str, Estimate]:
     """Scores with intervals, by metric, without undefined ones.
 
-    drawn: samples by metric. places: published decimals of a metric.
+    drawn: samples by metric. places: published decimals of a metric. widening: of intervals.
     """
     found = {}
     for metric in metrics:
@@ -235,5 +242,8 @@ def estimates(
         if not math.isnan(value):
             method = METHODS[metric.interval]
             interval = method(metric, outcome, value, drawn[metric.name], LEVEL)
+            if widening > 1:
+                wide = fold_intervals.widened(value, interval, widening)
+                interval = fold_intervals.within(metric, wide)
             found[metric.name] = estimate(value, interval, places(metric))
     return found

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from scipy import stats
 
 from trainer.comparison import raw_examples, samples
+from trainer.comparison.fold_intervals import widened
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.intervals import LEVEL, METHODS, Interval
 from trainer.comparison.raw_examples import RawExamplesError
@@ -59,7 +60,7 @@ def read(run: Run, split: HeldOutSplit) -> list[Part]:
     if not entries:
         return []
     columns = {name: _frozen(run, name) for entry in entries for name in entry.names}
-    rows = _rows(run.dataset_uri, sorted({*columns.values()}), split.keys)
+    rows = _rows(run.dataset_uri, sorted({*columns.values()}), split)
     values = {column: rows[column].to_pylist() for column in rows.column_names}
     return [
         part
@@ -76,7 +77,7 @@ def measure(
     outcomes: by contender, with the same examples in the same order. of: whose gaps.
     """
     primary, outcome = board.primary, outcomes[of]
-    compared = gaps(parts, outcome, primary, board.decimals(primary))
+    compared = gaps(parts, outcome, primary, board.decimals(primary), board.widening)
     found = [
         Slice(
             name=part.name,
@@ -104,12 +105,22 @@ class Gaps:
     level: float
 
 
-def gaps(parts: list[Part], outcome: AnyOutcome, metric: Metric, decimals: int) -> Gaps:
-    """Compare each part with all other examples. decimals: that values are rounded to."""
+def gaps(
+    parts: list[Part],
+    outcome: AnyOutcome,
+    metric: Metric,
+    decimals: int,
+    widening: float = 1.0,
+) -> Gaps:
+    """Compare each part with all other examples. decimals: that values are rounded to. widening: of
+    intervals (`fold_intervals`).
+    """
     compared = [part for part in parts if _is_comparable(part, outcome, metric)]
     number = len({_division(part.rows) for part in compared})
     level = 1 - (1 - LEVEL) / max(1, number)
-    by_name = {part.name: _gap(part, outcome, metric, decimals, level) for part in compared}
+    by_name = {
+        part.name: _gap(part, outcome, metric, decimals, level, widening) for part in compared
+    }
     return Gaps(by_name, number, level)
 
 
@@ -136,13 +147,21 @@ def _division(rows: np.ndarray) -> bytes:
     return (rows ^ rows[0]).tobytes()
 
 
-def _gap(part: Part, outcome: AnyOutcome, metric: Metric, decimals: int, level: float) -> Estimate:
+def _gap(
+    part: Part,
+    outcome: AnyOutcome,
+    metric: Metric,
+    decimals: int,
+    level: float,
+    widening: float,
+) -> Estimate:
     inside, outside = (
         _with_interval(outcome.subset(rows), metric, level) for rows in (part.rows, ~part.rows)
     )
     # Of rounded values, so that the table adds up.
     value = round(inside[0], decimals) - round(outside[0], decimals)
-    return estimate(value, difference_interval(inside, outside), decimals)
+    interval = widened(value, difference_interval(inside, outside), widening)
+    return estimate(value, interval, decimals)
 
 
 def difference_interval(
@@ -179,7 +198,9 @@ def _scores(
     inside = {name: outcome.subset(part.rows) for name, outcome in outcomes.items()}
     drawn = samples.draw(inside, list(board.metrics.values()))
     return {
-        name: estimates(outcome, board.metrics.values(), drawn[name], board.decimals)
+        name: estimates(
+            outcome, board.metrics.values(), drawn[name], board.decimals, board.widening
+        )
         for name, outcome in inside.items()
     }
 
@@ -206,11 +227,13 @@ def _frozen(run: Run, name: str) -> str:
         raise SlicesError(f"slices: the frozen rows have no column {name!r}") from None
 
 
-def _rows(dataset: str, columns: list[str], keys: np.ndarray) -> pa.Table:
-    """The columns of the frozen rows with these keys, in their order."""
+def _rows(dataset: str, columns: list[str], split: HeldOutSplit) -> pa.Table:
+    """The columns of the frozen rows that are tested, in their order."""
+    keys, of_folds = split.row_keys, split.rows is not None
     read = [*dict.fromkeys(["key", "split", *columns])]
     try:
-        rows = pa.concat_tables(_of_test_split(file, read) for file in raw_examples.files(dataset))
+        files = raw_examples.files(dataset)
+        rows = pa.concat_tables(_tested(file, read, of_folds) for file in files)
     except (RawExamplesError, pa.ArrowException, OSError) as error:
         why = error if isinstance(error, RawExamplesError) else type(error).__name__
         raise SlicesError(
@@ -226,6 +249,8 @@ def _rows(dataset: str, columns: list[str], keys: np.ndarray) -> pa.Table:
     return rows.select(columns).take(places)
 
 
-def _of_test_split(file: Path, columns: list[str]) -> pa.Table:
+def _tested(file: Path, columns: list[str], of_folds: bool) -> pa.Table:
     rows = pq.read_table(file, columns=columns)
+    if of_folds:
+        return rows  # each is tested in one of them
     return rows.filter(pc.equal(rows["split"].cast(pa.string()), "test"))

@@ -29,7 +29,7 @@ def absent_classes(counts: Mapping[str, Counts]) -> Iterable[str]:
     """Warnings about classes missing from the validation or test split."""
     for split in ("validation", "test"):
         absent = [name for name, count in counts[split].classes.items() if not count]
-        if absent:
+        if absent and counts[split].examples:
             some = some_of(absent, "class", "classes", _NAMES_SHOWN)
             yield (
                 f"{len(absent)} of {len(counts[split].classes)} classes have no example in the "

@@ -8,7 +8,8 @@ class ExportSettings:
     """The flags of trainer.export, checked; `python -m trainer.export --help` explains them.
 
     source: address of the rows' columns.json. output: address of the dataset's folder. shards:
-    number of train shards. dry_run: only say what would be written.
+    number of train shards. dry_run: only say what would be written. part: of the source's folds;
+    None: its own splits.
     """
 
     source: str
@@ -16,3 +17,4 @@ class ExportSettings:
     fingerprint: str
     shards: int
     dry_run: bool = False
+    part: str | None = None

@@ -5,6 +5,7 @@ TALLIES and ORDER, what a training's validation adds up or gathers; `exact`, wha
 model scores on the test split.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ class Metric:
     terms: outcome -> (n,) terms, of which the value is the mean or the root of the mean; None if it
     is no such mean. The interval "studentized bootstrap" needs them.
     of_label: whether its values have the unit of the label, so that the number of meaningful
-    decimals depends on the labels.
+    decimals depends on the labels. lowest: the smallest value that it may have.
 
     The outcome is an `outcome.Outcome` or a `regression.ValueOutcome`, by the metric's task.
     """
@@ -50,6 +51,12 @@ class Metric:
     share: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
     terms: Callable[[Any], np.ndarray] | None = None
     of_label: bool = False
+    lowest: float = 0.0
+
+    @property
+    def highest(self) -> float:
+        """The largest value that it may have."""
+        return 1.0 if self.goal == "maximize" else math.inf
 
     @property
     def pseudo_errors(self) -> bool:

@@ -155,6 +155,7 @@ REGRESSION_METRICS: dict[str, Metric] = {
             _r2,
             _r2_resampled,
             chance=chance.nothing_explained,
+            lowest=-math.inf,
         ),
     )
 }

@@ -48,7 +48,10 @@ def _check_content(settings: Settings, dataset: DatasetDescription) -> None:
 
     _check_features(settings, dataset, refuse)
     _check_label(settings, dataset, refuse)
-    needed = SPLITS if settings.outputs == "all" else ("train", "validation")
+    needed = ["train", "validation"]
+    # A dataset of everything for a model to deploy has no files of a test split.
+    if settings.outputs == "all" and dataset.files["test"]:
+        needed.append("test")
     for split in needed:
         if not dataset.examples(split):
             refuse(f"has no example in the {split} split")

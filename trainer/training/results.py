@@ -77,21 +77,24 @@ def keep(
     predictor: Predictor,
     load: Callable[[Path, DatasetDescription], Predictor],
     asked: HeldOut,
-) -> tuple[Chosen, dict[str, float]]:
+) -> tuple[Chosen, dict[str, float] | None]:
     """Save a predictor with what it is asked to choose on the validation split, and write its
-    predictions of the test split; returns the choice, and the metrics there.
+    predictions of the test split; returns the choice, and the metrics there. Of a dataset without
+    one the predictions are those of the validation split, by which the deployment tells whether the
+    server answers as the model does; there are no metrics.
 
     The saved model itself makes them, from the stored examples: the comparison scores the model
     that would be served. address: of the dataset's folder. load: reads a saved model.
     """
     chosen = held_out.of(asked, address, dataset, predictor)
+    split = "test" if dataset.examples("test") else "validation"
     predictor.save(places.model, chosen.threshold, chosen.postprocessing)
     if chosen.postprocessing.calibration is not None:
-        before = scores.of_split(predictor, address, dataset, "test")
+        before = scores.of_split(predictor, address, dataset, split)
         _write(places.uncalibrated, before, None)
-    found = scores.of_split(load(places.model, dataset), address, dataset, "test")
+    found = scores.of_split(load(places.model, dataset), address, dataset, split)
     _write(places.predictions, found, chosen.threshold)
-    return chosen, found.figures(chosen.threshold)
+    return chosen, found.figures(chosen.threshold) if split == "test" else None
 
 
 def _write(path: Path, found: Scores, threshold: Threshold | None) -> None:

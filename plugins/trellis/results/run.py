@@ -183,6 +183,29 @@ class LoadedRun:
         columns = {name: spread.values for name, spread in repeats.metrics.items()}
         return pd.DataFrame(columns, index=pd.Index(repeats.seeds, name="seed"))
 
+    def folds(self) -> pd.DataFrame:
+        """A row for each fold of a cross-validation, by REPEAT-FOLD, with what was chosen in it.
+
+        Columns: examples, training, trial, model, best_epoch; the hyperparameters that were
+        searched; CONTENDER METRIC for each score in the fold that all folds have. attrs: count,
+        repeats, rows, widening (of intervals), deployed_on. Raises NoRunError without folds.
+        """
+        found = self._board.folds
+        if found is None:
+            raise NoRunError(f"{self.uri} has no folds: `train.folds` asks for none")
+        rows = []
+        for one in found.choices:
+            names = ("part", "examples", "training", "trial", "model", "best_epoch")
+            row = {name: getattr(one, name) for name in names} | _parameters(one.hyperparameters)
+            for contender, spreads in found.spread.items():
+                for metric, spread in spreads.items():
+                    row[f"{contender} {metric}"] = spread.values[found.place(one.part)]
+            rows.append(row)
+        frame = pd.DataFrame(rows).set_index("part")
+        kept = ("count", "repeats", "rows", "widening", "deployed_on")
+        frame.attrs = {name: getattr(found, name) for name in kept}
+        return frame
+
     def importance(self) -> pd.DataFrame:
         """A row for each feature, by name, the most important first: permutation importance of the
         selected training, as what it loses in the metric of the ranking.

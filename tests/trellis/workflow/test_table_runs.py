@@ -68,7 +68,7 @@ def a_dag(client, breast_cancer, group):
 def whole(a_dag):
     """A run without a logical date whose second baseline fails: its DAG, and the run."""
 
-    def script(plan, platform, name):
+    def script(plan, platform, name, part=None):
         if name == "logistic_reg":
             return original(plan, platform, name)
         return "SELECT CAST('no model' AS INT64) AS x"

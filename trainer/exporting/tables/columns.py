@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
 from trellis_contracts import documents
 from trellis_contracts.columns import Columns
-from trellis_contracts.dataset import SPLITS
+from trellis_contracts.dataset import SPLITS, Split
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
@@ -70,6 +70,14 @@ class SnapshotColumns(Columns):
     """The columns.json of one export. sha256: of the file's bytes."""
 
     sha256: str
+
+    def of_part(self, part: str | None) -> "SnapshotColumns":
+        """The columns of a part of the folds; of None, these. Raises ExportError without folds."""
+        if part is None:
+            return self
+        if self.folds is None:
+            raise ExportError("columns.json names no folds")
+        return replace(self, part=part, split=Split(self.folds.rule(part), by=self.split.by))
 
     def check_schema(self, schema: pa.Schema, where: str) -> None:
         """Raise ExportError, naming the differences, unless a Parquet file has these columns."""

@@ -121,6 +121,8 @@ def cut(rows: dict[str, int], train_shards: int) -> list[ShardWork]:
     total = sum(counts.values())
     work: list[ShardWork] = []
     for split, count in counts.items():
+        if not count:
+            continue  # of a dataset that everything else is learned from, the test split
         edges = [rows[split] * index // count for index in range(count + 1)]
         for index, (start, end) in enumerate(itertools.pairwise(edges)):
             position = f"{len(work) + 1} of {total}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trainer.exporting import ExportError
 from trellis_contracts.columns import Columns
-from trellis_contracts.dataset import REJECTED_FILE_NAME, SPLITS, Counts
+from trellis_contracts.dataset import REJECTED_FILE_NAME, Counts
 from trellis_contracts.withheld import quoted
 
 _SHOWN = 5
@@ -65,7 +65,7 @@ def check_rejected(
             "Correct the addresses or the images, leave these rows out in a query, or raise "
             "source.max_rejected"
         )
-    for split in SPLITS:
+    for split in columns.needed:
         if not counts[split].examples:
             raise ExportError(
                 f"every row of the {split} split was rejected:{_listed(rejected, split)}"

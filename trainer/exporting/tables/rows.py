@@ -41,6 +41,7 @@ from trellis_contracts.dataset_features import (
     TEXT,
     TIMESTAMP,
 )
+from trellis_contracts.folds import column
 
 _STRING = pa.large_string()
 _FLOATS = pa.large_list(pa.float32())
@@ -113,8 +114,7 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
         hashed = SPLIT_BY
         of_hashed = fingerprints(one_by_one(groups.fill_null("")))
         arrays["group"] = pa.array(of_hashed)
-    stated = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
-    splits = stated.fill_null(-1).to_numpy()
+    splits = _stated(batch, columns)
     if columns.split.ranges:
         assigned = assign_fingerprints(of_hashed, columns.split.ranges)
         findings.add(
@@ -152,6 +152,16 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
     schema = block_schema(columns)
     block = pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
     return Rows(block, splits, findings, nans, rejected)
+
+
+def _stated(batch: pa.RecordBatch, columns: Columns) -> np.ndarray:
+    """(n,) indices into SPLITS, by the column `split` or by the fold; -1 where neither says."""
+    if columns.part is None or columns.folds is None:
+        known = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
+        return known.fill_null(-1).to_numpy()
+    numbers = batch.column(column(columns.part)).cast(pa.int64()).fill_null(0).to_numpy()
+    of_fold = np.array([-1, *columns.folds.splits(columns.part)])
+    return of_fold[np.where(numbers < len(of_fold), numbers, 0)]
 
 
 def _usable_lines(

@@ -27,7 +27,7 @@ def read_source(settings: ExportSettings, objects: Objects) -> Source:
         content = objects.read(settings.source)
     except FileNotFoundError as error:
         raise ExportError(f"there is no columns.json at {settings.source}") from error
-    columns = table_columns.parse(content, settings.source)
+    columns = table_columns.parse(content, settings.source).of_part(settings.part)
     return parquet.list_source(columns, settings.source, objects)
 
 

@@ -57,7 +57,7 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
     findings.refuse(settings.source)
     layout = Layout(tuple(sorted(files, key=lambda file: file.name)))
     rows = {name: int(layout.rows(index).sum()) for index, name in enumerate(SPLITS)}
-    for name in SPLITS:
+    for name in columns.needed:
         if not rows[name]:
             why = "the table is too small for its share of " if columns.split.ranges else ""
             raise ExportError(

@@ -84,8 +84,8 @@ def write_shard(
             for given in found.parts(block.slice(first, last - first)):
                 rows, stored = found.usable(given)
                 columns = encode(rows, plan) | stored
-                if plan.columns.is_grouped and work.split == "test":
-                    # The comparison counts groups, not rows.
+                if plan.columns.is_grouped and work.split != "train":
+                    # What is scored or fitted there counts groups, not rows.
                     columns["group"] = rows.column("group").to_numpy()
                 for data in tfrecords(columns):
                     size += out.write(data)

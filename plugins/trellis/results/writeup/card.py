@@ -42,7 +42,7 @@ def text(f: Facts) -> str:
         f"{data.source(f)} {data.split_rule(f)} {data.outcome(f)}",
         data.class_counts(f),
         "## Evaluation data",
-        f"The test split of the same data. Dates: {data.dates(f)}",
+        f"{data.tested(f)} Dates: {data.dates(f)}",
         "## Quantitative analyses",
         scoring.results(f),
         *filter(None, [scoring.slices(f), scoring.slice_table(f)]),

@@ -77,6 +77,14 @@ def _share(f: Facts, split: str, name: str) -> str:
 def split_rule(f: Facts) -> str:
     """How the examples were divided."""
     split = f.dataset.split
+    if folds := f.board.folds:
+        again = f", {folds.repeats} times anew" if folds.repeats > 1 else ""
+        together = f"; all examples of one {code(split.by)} were in one fold" if split.by else ""
+        return (
+            f"The examples were divided into {folds.count} folds of equal shares of each class"
+            f"{again}{together}. Each fold was tested once, the next one validated, and the others "
+            "trained. The same division held for every model."
+        )
     shares = listed(f"{high - low}% {name}" for name, (low, high) in split.ranges.items())
     if split.rule == HASH_RULE:
         rule = f"by a hash of each example's key ({shares})"
@@ -88,6 +96,13 @@ def split_rule(f: Facts) -> str:
     else:
         rule = f"by a fixed rule ({split.rule})"
     return f"The examples were divided {rule}. The same division held for every model."
+
+
+def tested(f: Facts) -> str:
+    """What the scores are of."""
+    if f.board.folds:
+        return "All folds of the same data, each predicted by models that had not seen it."
+    return "The test split of the same data."
 
 
 def predictors(f: Facts) -> str:

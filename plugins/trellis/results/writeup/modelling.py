@@ -90,11 +90,19 @@ def training(f: Facts) -> str:
     facts = chosen.training
     began = ", which began with the weights of the model that was served" if facts.start else ""
     size = f", {facts.parameters:,} trainable parameters" if facts.parameters else ""
-    return (
+    chosen_one = (
         f"{text} The validation split selected {code(chosen.name)} among "
         f"{count(len(f.trainings), 'training')}: {code(facts.model)}{size}, epoch "
-        f"{facts.best_epoch} of {facts.epochs_run}, seed {facts.seed}{began}. The test split took "
-        "no part in that choice."
+        f"{facts.best_epoch} of {facts.epochs_run}, seed {facts.seed}{began}."
+    )
+    if (folds := f.board.folds) is None:
+        return f"{chosen_one} The test split took no part in that choice."
+    rows = folds.deployed_examples
+    return (
+        f"{chosen_one} It was trained on {rows['train']:,} examples, with {rows['validation']:,} "
+        "for validation. Search, choice and training were repeated in each fold without its "
+        "examples (nested cross-validation): the scores are those of this "
+        "procedure, not of that model."
     )
 
 

@@ -15,15 +15,24 @@ def evaluation(f: Facts) -> str:
     level = f"{known.level:.0%}"
     unit = "groups, not single examples," if known.groups else "examples"
     groups = f" ({known.groups:,} groups)" if known.groups else ""
+    on = f"the test split of {f.dataset.examples('test'):,} examples{groups}"
+    if board.folds:
+        on = f"out-of-fold predictions of {board.folds.rows:,} examples{groups}"
     parts = [
-        f"All {len(f.ranked)} contenders were scored by one program on the test split of "
-        f"{f.dataset.examples('test'):,} examples{groups}; the primary metric was "
-        f"{board.primary.title}. Intervals are {level} intervals that count {unit} as independent."
+        f"All {len(f.ranked)} contenders were scored by one program on {on}; the primary metric "
+        f"was {board.primary.title}. Intervals are {level} intervals that count {unit} as "
+        "independent."
     ]
     if known.comparisons > 1:
         parts.append(
             f"Differences are of the same examples; the {known.comparisons} intervals of one "
             f"contender's differences hold together at {level} (Bonferroni)."
+        )
+    if board.folds:
+        parts.append(
+            "Since trainings of different folds share examples, every interval is "
+            f"{board.folds.widening:.2f} times as wide as that of independent test examples "
+            "(Nadeau and Bengio, Machine Learning 52, 2003)."
         )
     parts.append(f"Bootstraps had {known.resamples:,} resamples (seed {known.seed}).")
     return " ".join(parts)

@@ -106,8 +106,9 @@ def _performance(f: Facts) -> str:
     chosen = f.selected or f.board.first
     about = f.board.primary
     shown = score(chosen.metrics[f.board.primary_metric], about.decimals)
+    on = "over all folds, of the procedure" if f.board.folds else "on the test split"
     figures = "`trellis export` writes all scores and the curves"
-    return f"{code(chosen.name)}: {about.title} {shown} on the test split; {figures}."
+    return f"{code(chosen.name)}: {about.title} {shown} {on}; {figures}."
 
 
 def _limits(f: Facts) -> str | None:

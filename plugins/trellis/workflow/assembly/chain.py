@@ -3,6 +3,7 @@
     plan -> export -> changes -> start -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> approve -> deploy -> result, without tune and choose if there is no search,
     without start if no training goes on from the served model,
+    with folds after changes if `train.folds` asks for them,
     without approve if `deploy.approve` names nobody, with repeat (each further seed) before compare
     if `train.seeds` is above 1, and with ensemble if `train.ensemble` asks for it. Each of
     `other_models` has a search beside `tune`.
@@ -32,6 +33,7 @@ from trellis.workflow.stages import (
     costs,
     ensemble,
     export,
+    folds,
     plan,
     promote,
     repeat,
@@ -66,7 +68,8 @@ CHAIN = (
     Link(snapshot.EXTRACT, ["check"]),
     Link(export.STAGE, ["extract"]),
     Link(changes.STAGE, ["export"]),
-    Link(start.STAGE, ["changes"]),
+    Link(folds.STAGE, ["changes"]),
+    Link(start.STAGE, ["folds"]),
     Link(tune.STAGE, ["start"]),
     Link(choose.STAGE, ["tune"]),
     Link(train.STAGE, ["choose"]),

@@ -70,6 +70,20 @@ class Run(RunAddresses):
 
 
 @dataclass(frozen=True)
+class FoldRun(Run):
+    """The addresses of what the jobs of a fold write, in the folder of their run. part: of
+    trellis_contracts.folds.
+    """
+
+    part: str
+
+    @property
+    def uri(self) -> str:
+        """The fold's folder."""
+        return Run(self.bucket, self.experiment, self.folder).fold(self.part)
+
+
+@dataclass(frozen=True)
 class ReserveRun(Run):
     """The addresses of a run of the DAG EXPERIMENT-reserve, within the folder of the run whose
     model it serves anew: whatever removes that one removes this one, too.

@@ -7,12 +7,14 @@ Table.
 from dataclasses import dataclass, replace
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.layout import FoldRun, Run
 from trellis.workflow.contracts.table import Table
 from trellis.workflow.spec import own_model
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.validation.file import of_configuration
+from trellis_contracts import folds
+from trellis_contracts.folds import EVERYTHING
 from trellis_contracts.plan import PlanFile, Planned
 
 
@@ -30,6 +32,17 @@ class Plan(Planned):
     def of(self, model: str | None) -> "Plan":
         """The plan of one of the experiment's models, as Experiment.of has it."""
         return replace(self, experiment=self.experiment.of(model))
+
+    def part(self, part: str | None) -> "Plan":
+        """The plan of what is done in a fold; None: of the model to deploy, whose run it is."""
+        if self.experiment.folds is None:
+            return self
+        name, run = EVERYTHING if part is None else part, self.run
+        if part is not None:
+            run = FoldRun(run.bucket, run.experiment, run.folder, part)
+        return replace(
+            self, run=run, dataset=replace(self.dataset, uri=folds.dataset(self.dataset.uri, name))
+        )
 
     def reused(self, folder: str) -> str | None:
         """The folder of an earlier run that stands in for this folder of the run, if there is one.

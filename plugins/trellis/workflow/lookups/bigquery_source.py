@@ -15,8 +15,9 @@ from trellis.workflow.lookups.source import Source
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.split import recorded
+from trellis.workflow.spec.split import GroupSplit, StratifiedSplit, recorded
 from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
@@ -107,7 +108,16 @@ def snapshot_sql(
         split_by=described.split_by.name if described.split_by else None,
         weight=described.weight.name if described.weight else None,
         rejected=described.rejected.name if described.rejected else None,
+        folds=experiment.folds,
+        stratum=_stratum(experiment),
     )
+
+
+def _stratum(experiment: Experiment) -> str:
+    """SQL: the value of a row of which each fold gets the same share."""
+    if isinstance(experiment.source.split, StratifiedSplit):
+        return "split_by"
+    return "''" if experiment.task in (REGRESSION, MULTILABEL) else "label"
 
 
 def fingerprint(
@@ -136,6 +146,9 @@ def fingerprint(
         **({"image_rule": IMAGE_RULE, "max_rejected": wanted.most_rejected} if images else {}),
         # Records of rows once had image/image where they now have image, as a manifest's had.
         **({"image": "image"} if _named_as_a_manifests(described) else {}),
+        # Of older datasets only the test split's records have their group.
+        **({"grouped": ["validation", "test"]} if isinstance(wanted.split, GroupSplit) else {}),
+        **({"folds": experiment.folds.to_document()} if experiment.folds else {}),
         # Absent, the classes are in their natural order, as in older datasets.
         **({} if experiment.positive is None else {"positive": experiment.positive}),
     }

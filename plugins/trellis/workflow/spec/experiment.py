@@ -32,6 +32,8 @@ from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
 from trellis.workflow.spec.source import Source
 from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
+from trellis_contracts.dataset import SPLITS
+from trellis_contracts.folds import LEAST, Folds
 from trellis_contracts.held_out import HeldOut
 from trellis_contracts.slices import MOST_ENTRIES
 
@@ -48,6 +50,17 @@ class Train(Section):
         1,
         ge=1,
         le=20,
+    )
+    folds: int | None = key(
+        "folds of a cross-validation, for small data: in each, search, choice and training on the "
+        "others, so that every row is predicted by a model that has not seen it; the model to "
+        "deploy is trained on all but one; left out: one split",
+        None,
+        ge=LEAST,
+        le=20,
+    )
+    repeats: int | None = key(
+        "times that the cross-validation divides the rows anew; left out: once", None, ge=1, le=20
     )
     ensemble: bool = key(
         "the mean of the probabilities (of a regression the values) of all these trainings is one "
@@ -277,15 +290,26 @@ class Experiment(Section):
         return HeldOut(self.calibrate, rule, self.abstain, self.coverage)
 
     @property
+    def folds(self) -> Folds | None:
+        """The folds of a cross-validation; None: there is one split."""
+        count = self.train.folds
+        return None if count is None else Folds(count, self.train.repeats or 1)
+
+    @property
+    def parts(self) -> tuple[str | None, ...]:
+        """What is searched and trained on: None, the model to deploy, then each fold."""
+        return (None, *(self.folds.parts if self.folds else ()))
+
+    @property
     def searches(self) -> int:
         """Number of tuning jobs of a run."""
-        return sum(one.tune is not None for one in self.by_model.values())
+        return len(self.parts) * sum(one.tune is not None for one in self.by_model.values())
 
     @property
     def trainings(self) -> int:
         """Number of full trainings of a run at most, without repeats."""
         started = self.train.start is not None
-        return sum(one.train.top for one in self.by_model.values()) + started
+        return len(self.parts) * sum(one.train.top for one in self.by_model.values()) + started
 
     @property
     def tuning(self) -> Maximize | Minimize:
@@ -351,6 +375,10 @@ class Experiment(Section):
     def configuration(self) -> dict[str, Any]:
         """The values of the experiment file, defaults filled in: fit for JSON and for YAML."""
         values = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if self.folds is not None:
+            # Shares have no effect beside folds.
+            for split in SPLITS:
+                values["source"]["split"].pop(split, None)
         if self.deploy is not None:
             gate = values["deploy"]["gate"]
             # null has a meaning here: do not compare with the served model.

@@ -1,3 +1,9 @@
+{% from "macros.sql" import split_of_fold %}
+{% if folds %}
+{% set rows = "(SELECT * EXCEPT (split), " ~ (split_of_fold(fold, folds, part) | trim) ~ " AS split FROM " ~ (snapshot | identifier) ~ ")" %}
+{% else %}
+{% set rows = snapshot | identifier %}
+{% endif %}
 -- One baseline: a model that learns from the train split, stops early by the validation
 -- split, and predicts exactly the test split. Infinity is refused before, NaN counts as NULL.
 CREATE OR REPLACE MODEL {{ model | identifier }}
@@ -25,7 +31,7 @@ SELECT
 {% endif %}
   label,
   split = 'validation' AS is_validation
-FROM {{ snapshot | identifier }}
+FROM {{ rows }}
 WHERE split IN ('train', 'validation');
 
 EXPORT DATA OPTIONS (
@@ -48,7 +54,7 @@ FROM ML.PREDICT(
 {% for feature in features %}
       {{ feature.clean }} AS {{ feature.column | identifier }}{{ "," if not loop.last }}
 {% endfor %}
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE split = 'test'
   )
 );
@@ -67,7 +73,7 @@ FROM ML.EVALUATE(
       {{ feature.clean }} AS {{ feature.column | identifier }},
 {% endfor %}
       label
-    FROM {{ snapshot | identifier }}
+    FROM {{ rows }}
     WHERE split = 'test'
   )
 );

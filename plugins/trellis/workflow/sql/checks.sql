@@ -86,6 +86,16 @@ SELECT
     ORDER BY split
   ) AS values_by_split,
 {% endif %}
+{% if folds %}
+  ARRAY(
+    SELECT AS STRUCT {{ "CAST(NULL AS STRING)" if regression else "label" }} AS label, COUNT(DISTINCT split_by) AS units
+    FROM {{ rows }}
+    WHERE label IS NOT NULL
+    GROUP BY 1
+    ORDER BY 1
+    LIMIT {{ most_labels }}
+  ) AS units_by_label,
+{% endif %}
 {% if alone %}
   ARRAY(SELECT AS STRUCT * FROM features_alone ORDER BY feature) AS features_alone,
   (SELECT AS STRUCT SUM(held_out) AS held_out, SUM(IF(learned > 0, held_out, 0)) AS copied FROM copies) AS copies,

@@ -12,6 +12,15 @@ CASE
   END
 {%- endmacro %}
 
+{# The split of a row's fold in a part of a cross-validation. #}
+{% macro split_of_fold(column, folds, part="1-1") %}
+CASE
+{% for split in folds.splits(part) %}
+    WHEN {{ column }} = {{ loop.index }} THEN '{{ ("train", "validation", "test")[split] }}'
+{% endfor %}
+  END
+{%- endmacro %}
+
 {# What decides a row's split, as text: a moment so that it sorts by time. #}
 {% macro deciding(column, split) %}
 {% if split.opening == ("time",) %}

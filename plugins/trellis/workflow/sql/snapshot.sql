@@ -1,4 +1,5 @@
-{% from "macros.sql" import columns_of, deciding, rows_of, split_by_rule, split_of %}
+{% from "macros.sql" import columns_of, deciding, rows_of, split_by_rule, split_of, split_of_fold %}
+{% set unit = "split_by" if split.opening == ("by",) else "key" %}
 -- The frozen dataset: one row for each example, with its key, split, label and features.
 WITH source AS (
   {{ rows_of(source, partition) | trim }}
@@ -26,7 +27,27 @@ examples AS (
 {% endfor %}
   FROM source
 )
-{% if split.opening == ("stratify",) %},
+{% if folds %},
+-- Units, a row or a group, are dealt to the folds in turn: those of the same labels one after the
+-- other, in an order that their hashes make, another one in each repeat.
+units AS (
+  SELECT
+    {{ unit }} AS unit,
+    MIN({{ stratum }}) AS least,
+    MAX({{ stratum }}) AS most
+  FROM examples
+  WHERE {{ unit }} IS NOT NULL{{ " AND rejected IS NULL" if rejected }}
+  GROUP BY {{ unit }}
+),
+dealt AS (
+  SELECT
+    unit,
+{% for repeat in range(1, folds.repeats + 1) %}
+    MOD(ROW_NUMBER() OVER (ORDER BY least, most, FARM_FINGERPRINT(CONCAT('{{ repeat }}:', unit)), unit) - 1, {{ folds.count }}) + 1 AS fold_{{ repeat }}{{ "," if not loop.last }}
+{% endfor %}
+  FROM units
+)
+{% elif split.opening == ("stratify",) %},
 -- Of each value: its rows in the order of their keys' hashes, and how many are for which split. At
 -- least one for test, then for validation, but one for train before either.
 ranked AS (
@@ -51,7 +72,12 @@ assigned AS (
 {% endif %}
 SELECT
   key,
-{% if split.opening in ((), ("by",)) %}
+{% if folds %}
+  {{ split_of_fold("fold_1", folds) | trim }} AS split,
+{% for column in folds.columns %}
+  {{ column }},
+{% endfor %}
+{% elif split.opening in ((), ("by",)) %}
   {{ split_of("split_by" if split_by else "key", split) }} AS split,
 {% else %}
   {{ split_by_rule(split) | trim }} AS split,
@@ -72,4 +98,9 @@ SELECT
 {% for column in kept %}
   {{ column.column | identifier }}{{ "," if not loop.last }}
 {% endfor %}
+{% if folds %}
+FROM examples
+LEFT JOIN dealt ON dealt.unit = examples.{{ unit }}
+{% else %}
 FROM {{ "assigned" if split.opening == ("stratify",) else "examples" }}
+{% endif %}

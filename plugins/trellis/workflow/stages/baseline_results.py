@@ -35,13 +35,15 @@ class BaselineFailedError(Exception):
     """A baseline failed; the message says at which step, and why."""
 
 
-def bqml(plan: Plan, platform: Platform, name: str, ti: Any) -> dict[str, Any]:
+def bqml(
+    plan: Plan, platform: Platform, name: str, ti: Any, part: str | None = None, copy: int = -1
+) -> dict[str, Any]:
     """Read the result of a BigQuery ML baseline: fields of baseline.json. Raises
-    BaselineFailedError.
+    BaselineFailedError. part, copy: as of baselines.record.
     """
-    job = _succeeded(plan, platform, ti, bqml_stage.task_id(name))
-    folder = plan.run.baseline(f"bqml-{name}")
-    model = bqml_stage.model(plan, platform, name)
+    job = _succeeded(plan, platform, ti, bqml_stage.task_id(name), copy)
+    folder = bqml_stage.folder(plan, name, part)
+    model = bqml_stage.model(plan, platform, name, part)
     runs = (
         _bigquery(platform).get_client(project_id=platform.project).get_model(model).training_runs
     )
@@ -142,18 +144,18 @@ def _names(plan: Plan) -> dict[str, str]:
     return {f.column: f.name for f in plan.table.features}
 
 
-def _key(plan: Plan, ti: Any, task_id: str) -> str:
-    return task_key(ti.dag_id, ti.run_id, task_id, -1, plan.experiment.generation)
+def _key(plan: Plan, ti: Any, task_id: str, copy: int = -1) -> str:
+    return task_key(ti.dag_id, ti.run_id, task_id, copy, plan.experiment.generation)
 
 
-def _succeeded(plan: Plan, platform: Platform, ti: Any, task_id: str) -> Any:
+def _succeeded(plan: Plan, platform: Platform, ti: Any, task_id: str, copy: int = -1) -> Any:
     """The BigQuery job of a task, done without an error. Raises BaselineFailedError."""
     work = Work(
         _bigquery(platform),
         platform.project,
         platform.location,
         prefix=f"{ti.dag_id}_{task_id}",
-        key=_key(plan, ti, task_id),
+        key=_key(plan, ti, task_id, copy),
     )
     jobs = work.jobs()
     if not jobs:

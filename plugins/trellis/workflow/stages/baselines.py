@@ -34,11 +34,15 @@ def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
         if not plan.baselines:
             raise AirflowSkipException("This run has no baselines.")
         statuses = {}
+        folds = plan.experiment.folds
         for name in plan.baselines:
-            found = record(plan, platform, name, ti)
-            documents.write_file(platform, baseline_file(plan.run.baseline(name)), found)
-            statuses[name] = found.status
-            print(f"{name}: {found.status}{_because(found.reason)}")
+            for n, part in enumerate(folds.parts if folds else [None]):
+                found = record(plan, platform, name, ti, part, n if folds else -1)
+                run = plan.run if part is None else plan.part(part).run
+                documents.write_file(platform, baseline_file(run.baseline(name)), found)
+                title = f"{name}, fold {part}" if part else name
+                statuses[title] = found.status
+                print(f"{title}: {found.status}{_because(found.reason)}")
         return statuses
 
     return baselines()
@@ -54,8 +58,12 @@ def _had_rows(ti: Any, ready: str) -> bool:
     return states.get(ti.run_id, {}).get(ready) in ("success", "skipped")
 
 
-def record(plan: Plan, platform: Platform, name: str, ti: Any) -> Baseline:
-    """The baseline.json of one, from the service's records of the task's jobs."""
+def record(
+    plan: Plan, platform: Platform, name: str, ti: Any, part: str | None = None, copy: int = -1
+) -> Baseline:
+    """The baseline.json of one, from the service's records of the task's jobs. part, copy: the fold
+    that it learned in, and the map index of its task.
+    """
     from trellis.workflow.stages import baseline_results
 
     baseline = Baseline(
@@ -69,7 +77,8 @@ def record(plan: Plan, platform: Platform, name: str, ti: Any) -> Baseline:
         elif name.startswith(cost.FILE):
             found = baseline_results.of_file(plan, platform, name)
         else:
-            found = baseline_results.bqml(plan, platform, name.removeprefix("bqml-"), ti)
+            kind = name.removeprefix("bqml-")
+            found = baseline_results.bqml(plan, platform, kind, ti, part, copy)
     except baseline_results.BaselineFailedError as error:
         return replace(baseline, reason=str(error))
     except Exception as error:  # any error: the run goes on without this baseline

@@ -17,6 +17,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.stage import FAILED_BASELINE, Row, Stage, Usd
+from trellis_contracts.folds import column
 
 GROUP = "bqml"
 
@@ -25,12 +26,14 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow tasks, one for each type in the file; skipped if switched off for the run."""
     from airflow.sdk import TaskGroup
 
-    from trellis.bigquery.operators import BigQueryJobOperator
     from trellis.workflow.lookups import left
+    from trellis.workflow.stages.operators import PartQueryOperator
 
+    folds = experiment.folds
+    operator: Any = PartQueryOperator if folds is None else PartQueryOperator.partial
     with TaskGroup(GROUP, prefix_group_id=True) as group:
         for name in experiment.baselines.bqml:
-            BigQueryJobOperator(
+            made = operator(
                 task_id=name,
                 project_id=platform.project,
                 location=platform.location,
@@ -39,11 +42,13 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
                 generation=experiment.generation,
                 poll_interval=platform.poll_seconds,
             )
+            if folds is not None:
+                made.expand(part=list(folds.parts))
     return group
 
 
-def _given(name: str) -> Callable[[Any], str]:
-    return lambda context: name
+def _given(name: str) -> Callable[[Any], tuple[str, str | None]]:
+    return lambda context: (name, context["task"].part)
 
 
 def task_id(name: str) -> str:
@@ -51,13 +56,17 @@ def task_id(name: str) -> str:
     return f"{GROUP}.{name}"
 
 
-def job(plan: Plan, platform: Platform, name: str) -> dict[str, Any] | None:
-    """The job of the script; None if the baseline is switched off for the run."""
+def job(plan: Plan, platform: Platform, of: tuple[str, str | None]) -> dict[str, Any] | None:
+    """The job of the script; None if the baseline is switched off for the run.
+
+    of: the type, and the fold that it learns in; None without folds.
+    """
+    name, part = of
     if name not in plan.experiment.baselines.bqml:
         return None
     limit = queries.limit(plan.query_bytes, queries.BASELINE)
     configuration = job_messages.query(
-        plan.experiment, platform, script(plan, platform, name), **limit
+        plan.experiment, platform, script(plan, platform, name, part), **limit
     )
     if bqml.TYPES[name].external:
         longest = cost.EXTERNAL_TRAINING_LIMIT.total_seconds() * 1000
@@ -65,18 +74,21 @@ def job(plan: Plan, platform: Platform, name: str) -> dict[str, Any] | None:
     return configuration
 
 
-def script(plan: Plan, platform: Platform, name: str) -> str:
-    """The script that trains the baseline of a type."""
+def script(plan: Plan, platform: Platform, name: str, part: str | None = None) -> str:
+    """The script that trains the baseline of a type; part: in a fold."""
     kind = bqml.TYPES[name]
     options = plan.experiment.baselines.options.get(name, {})
     return sql.render(
         "bqml",
-        model=model(plan, platform, name),
+        model=model(plan, platform, name, part),
+        folds=plan.experiment.folds,
+        part=part,
+        fold=part and column(part),
         type=name,
         options={option: bqml_options.sql(value) for option, value in options.items()},
         snapshot=job_messages.snapshot(plan, platform),
         features=plan.table.of_baselines(),
-        folder=plan.run.baseline(f"bqml-{name}"),
+        folder=folder(plan, name, part),
         regression=kind.regression,
         weighted=kind.weighted and plan.table.weight is not None,
         importance=kind.importance,
@@ -84,10 +96,17 @@ def script(plan: Plan, platform: Platform, name: str) -> str:
     )
 
 
-def model(plan: Plan, platform: Platform, name: str) -> str:
-    """PROJECT.DATASET.MODEL of a run's model: unique to the run."""
+def folder(plan: Plan, name: str, part: str | None = None) -> str:
+    """The folder of the files of a baseline of a type; part: in a fold."""
+    run = plan.run if part is None else plan.part(part).run
+    return run.baseline(baseline(name))
+
+
+def model(plan: Plan, platform: Platform, name: str, part: str | None = None) -> str:
+    """PROJECT.DATASET.MODEL of a run's model: unique to the run, and to the fold."""
     run = label_value(plan.run.folder)
-    return platform.own_table(f"{plan.experiment.name}_{name}_{run}".replace("-", "_"))
+    of_fold = f"_fold_{part}" if part else ""
+    return platform.own_table(f"{plan.experiment.name}_{name}_{run}{of_fold}".replace("-", "_"))
 
 
 def baseline(name: str) -> str:
@@ -102,7 +121,11 @@ def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
     names = map(baseline, experiment.baselines.bqml)
-    return {name: cost.baseline(experiment, name, source_bytes, platform.region) for name in names}
+    times = len(experiment.folds.parts) if experiment.folds else 1
+    return {
+        name: times * cost.baseline(experiment, name, source_bytes, platform.region)
+        for name in names
+    }
 
 
 STAGE = Stage(

@@ -17,6 +17,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
+    fold_checks,
     image_checks,
     job_messages,
     linear_checks,
@@ -32,6 +33,7 @@ from trellis.workflow.validation import class_names, group
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import Split, by_hash
 from trellis_contracts.finding import Finding
+from trellis_contracts.folds import FIRST, Folds
 from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, classes_in
 from trellis_contracts.withheld import at_keys, quoted, some_of, withheld
 
@@ -84,6 +86,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         infinite=INFINITE,
         regression=plan.table.regression,
         split_by=plan.table.split_by is not None,
+        folds=_grouped(plan.experiment),
         weight=plan.table.weight is not None,
         images=plan.table.images,
         rejected=plan.table.rejected is not None,
@@ -95,6 +98,10 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     )
     limit = queries.limit(plan.query_bytes, queries.CHECK)
     return job_messages.query(plan.experiment, platform, statement, **limit)
+
+
+def _grouped(experiment: Experiment) -> bool:
+    return experiment.folds is not None and isinstance(experiment.source.split, GroupSplit)
 
 
 def conclude(row: Mapping[str, Any], plan: Plan, platform: Platform) -> dict[str, Any]:
@@ -128,7 +135,7 @@ def evaluate(
     checks. row: the result of checks.sql.
     """
     experiment, task = plan.experiment, plan.experiment.task
-    problems, warnings = judge(row, plan.table, task, experiment.source.split)
+    problems, warnings = judge(row, plan.table, task, experiment.source.split, experiment.folds)
     if not problems:
         problems += training_checks.judge(experiment, counts(row, task))
         longest = max((feature["longest"] or 0 for feature in row["features"]), default=0)
@@ -153,15 +160,19 @@ def evaluate(
 
 
 def judge(
-    row: Mapping[str, Any], table: Table, task: str, split: Any
+    row: Mapping[str, Any], table: Table, task: str, split: Any, folds: Folds | None = None
 ) -> tuple[list[str], list[str]]:
     """Problems of the rows, and warnings.
 
-    `row`: the result of checks.sql. `split`: the file's rule.
+    `row`: the result of checks.sql. `split`: the file's rule. `folds`: of a cross-validation.
     """
     if not row["examples"]:
         return ["there are none: the source has no rows for this run"], []
-    of_splits, warnings = split_checks.judge(row, table, split)
+    few, warnings = fold_checks.judge(row, table, task, folds)
+    if few:
+        return few, warnings
+    of_splits, warned = split_checks.judge(row, table, split, folds is not None)
+    warnings += warned
     problems = [*_keys(row, table), *of_splits, *_labels(row, table, task), *_features(row)]
     for feature in row["features"]:
         if feature["not_a_number"]:
@@ -209,7 +220,8 @@ def columns_json(
     source, table = plan.experiment.source, plan.table
     return Columns(
         task=plan.experiment.task,
-        split=_split(source.split),
+        split=_split(source.split, plan.experiment.folds),
+        folds=plan.experiment.folds,
         key=table.key.name,
         label=table.label.name,
         positive=plan.experiment.positive,
@@ -229,10 +241,12 @@ def columns_json(
     ).to_document()
 
 
-def _split(split: Any) -> Split:
+def _split(split: Any, folds: Folds | None) -> Split:
     """The rule as files have it: of one without hashes only its words, as the rows' splits are then
     those of the snapshot.
     """
+    if folds is not None:
+        return Split(folds.rule(FIRST), by=split.by if isinstance(split, GroupSplit) else None)
     if isinstance(split, KeySplit | GroupSplit):
         return by_hash(split.shares, split.decided_by)
     return Split(split.rule)

@@ -37,16 +37,31 @@ def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
         plan = plans.load(experiment, platform, run_id)
         searches = list(tunings)
         chosen: list[dict[str, Any]] = []
-        for model, one in plan.experiment.by_model.items():
-            if one.tune is None:
-                chosen.append(train.untuned(model, len(chosen) + 1))
-            else:
-                chosen += _best(searches.pop(0), plan, platform, model, len(chosen) + 1)
+        for n, part in enumerate(plan.experiment.parts):
+            chosen += _of_part(searches, n, plan, platform, part)
         if plan.experiment.train.start is None:
             return chosen
         return start.with_start(chosen, documents.find_file(platform, Start, plan.run.start))
 
     return choose(tunings)
+
+
+def _of_part(
+    searches: list[Any], n: int, plan: Plan, platform: Platform, part: str | None
+) -> list[dict[str, Any]]:
+    """The trials to train in a fold, the n-th of `parts`, of all models. searches: results of the
+    tasks `tune`, each with one for every part if there are folds.
+    """
+    left = iter(searches)
+    found: list[dict[str, Any]] = []
+    for model, one in plan.experiment.by_model.items():
+        if one.tune is None:
+            found.append(train.untuned(model, len(found) + 1))
+            continue
+        tuning = next(left)
+        tuning = tuning if plan.experiment.folds is None else tuning[n]
+        found += _best(tuning, plan.part(part), platform, model, len(found) + 1)
+    return train.in_part(found, part)
 
 
 def _best(

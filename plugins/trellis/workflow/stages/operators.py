@@ -11,11 +11,12 @@ from typing import Any
 
 from airflow.providers.standard.utils.skipmixin import SkipMixin
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
 
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.dataflow.operators import FlexTemplateOperator
 from trellis.vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
-from trellis.workflow.lookups import reused
+from trellis.workflow.lookups import reused, storage
 from trellis.workflow.stages import job_messages
 from trellis_contracts.layout import trained_model
 
@@ -59,18 +60,48 @@ class ExportOperator(FlexTemplateOperator):
         yield f"{folder}/" if name == "columns.json" else source
 
 
+class FoldsOperator(CustomJobOperator):
+    """Makes the datasets of folds.
+
+    :param unless: address of the file that is written last (templated): the task is skipped if it
+        exists.
+    """
+
+    template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "unless")
+
+    def __init__(self, *, unless: Any, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.unless = unless
+
+    def execute(self, context: Any) -> Any:
+        if storage.exists(self.gcp_conn_id, self.unless):
+            raise AirflowSkipException(f"{self.unless} exists.")
+        return super().execute(context)
+
+
+class PartQueryOperator(BigQueryJobOperator):
+    """Runs a query for a fold. part: the fold; None: there are none."""
+
+    def __init__(self, *, part: str | None = None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.part = part
+
+
 class TuneOperator(HyperparameterTuningJobOperator):
     """Runs the search.
 
     :param reused: {"source", "target"}: folder of an earlier search's trials that is copied in
         place of a job (templated); None: there is none.
+    :param part: the fold that it searches in; None: there are none, or it is of the model to
+        deploy.
     """
 
     template_fields: Any = (*HyperparameterTuningJobOperator.template_fields, "reused")
 
-    def __init__(self, *, reused: Any, **kwargs: Any):
+    def __init__(self, *, reused: Any, part: str | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.reused = reused
+        self.part = part
 
     def _reads(self) -> Iterable[str]:
         return job_messages.read_by(self._message().trial_job_spec, self.reused)
@@ -86,7 +117,7 @@ class TrainOperator(CustomJobOperator):
     """Trains one trial in full.
 
     :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of one of the experiment's other
-        models with its "model", of a repeat with its "seed".
+        models with its "model", of a repeat with its "seed", of a fold with its "part".
     :param reused: {"source", "target"}: folder of an earlier training that is copied in place of a
         job (templated); None: there is none.
     """

@@ -14,17 +14,20 @@ FEW = 20
 """Groups of the test split below which intervals are coarse (trainer/metrics/groups.py)."""
 
 
-def judge(row: Mapping[str, Any], table: Table, split: Any) -> tuple[list[str], list[str]]:
+def judge(
+    row: Mapping[str, Any], table: Table, split: Any, folds: bool = False
+) -> tuple[list[str], list[str]]:
     """Problems of the split, and warnings; none where the key decides.
 
-    `row`: the result of checks.sql. `split`: the file's rule.
+    `row`: the result of checks.sql. `split`: the file's rule. `folds`: whether they are of a
+    cross-validation, all of whose groups are tested.
     """
     if table.split_by is None:
         return [], []
     title = f"split.{split.opening[0]} '{table.split_by.name}'"
     problems = list(_unassigned(row["unassigned"], title, split))
     warnings = []
-    for entry in row["values_by_split"] if isinstance(split, GroupSplit) else ():
+    for entry in row["values_by_split"] if isinstance(split, GroupSplit) and not folds else ():
         name, number = entry["split"], entry["number"]
         if number < LEAST:
             problems.append(

@@ -35,6 +35,8 @@ def of_split(before: Mapping[str, Any] | None, experiment: Experiment) -> Iterat
     if before is None:
         yield "the plan of its run is gone: nobody can tell from which examples it has learned"
         return
+    if "folds" in before["train"]:
+        yield "it has learned from all folds but one, and so from this run's test split"
     old, new = before["source"], experiment.configuration()["source"]
     if old.get("key") != new.get("key"):
         yield f"its examples' key was {old.get('key')}, and this run's is {new.get('key')}"

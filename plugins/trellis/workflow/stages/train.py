@@ -37,7 +37,13 @@ def every_untuned(experiment: Experiment, chosen: Any) -> Any:
     """`chosen`; of None, an entry of each model: nothing is tuned."""
     if chosen is not None:
         return chosen
-    return [untuned(model, rank) for rank, model in enumerate(experiment.by_model, start=1)]
+    every = [untuned(model, rank) for rank, model in enumerate(experiment.by_model, start=1)]
+    return [entry for part in experiment.parts for entry in in_part(every, part)]
+
+
+def in_part(chosen: list[dict[str, Any]], part: str | None) -> list[dict[str, Any]]:
+    """The entries as those of a fold; of None, as they are."""
+    return chosen if part is None else [{**entry, "part": part} for entry in chosen]
 
 
 def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: Any) -> Any:
@@ -64,8 +70,8 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
 
 def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any]:
     """The CustomJob that trains one chosen trial. chosen: as TrainOperator's."""
-    model = chosen.get("model")
-    plan = plan.of(model)
+    model, part = chosen.get("model"), chosen.get("part")
+    plan = plan.of(model).part(part)
     train = plan.experiment.train
     others = {name: chosen[name] for name in ("seed", "start") if name in chosen}
     values = {**chosen["parameters"], **others}
@@ -73,7 +79,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     arguments += job_messages.held_out_arguments(plan.experiment)
     if train.machines.reduction_servers is not None:
         arguments.append("--strategy=reduction_server")
-    if train.profile and chosen["rank"] == 1 and "seed" not in chosen:
+    if train.profile and chosen["rank"] == 1 and part is None and "seed" not in chosen:
         arguments.append("--profile={}-{}".format(*train.profile))
     pools = [
         job_messages.pool(plan, platform, "train", arguments, machine, count)
@@ -84,6 +90,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     trial, folder = chosen["trial"], _folder(plan, chosen)
     origin = "" if trial is None else f" (trial {trial})"
     origin = f" {model}{origin}" if model else origin
+    origin += f", fold {part}" if part else ""
     origin += ", from the champion" if "start" in chosen else ""
     origin += ", reused" if plan.reused(folder) else ""
     name = folder.removeprefix(plan.run.uri).rstrip("/")
@@ -108,6 +115,7 @@ def copied(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, 
     """Return the folders to copy in place of a job, in the form of TrainOperator; None without
     reuse.
     """
+    plan = plan.part(chosen.get("part"))
     folder = _folder(plan, chosen)
     source = plan.reused(folder)
     return {"source": source, "target": folder} if source else None

@@ -37,15 +37,21 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
     from trellis.workflow.lookups import left
     from trellis.workflow.stages.operators import TuneOperator
 
-    return TuneOperator(
+    folds = experiment.folds is not None
+    operator: Any = TuneOperator.partial if folds else TuneOperator
+    made = operator(
         task_id=task_id(model),
         project_id=platform.project,
         region=platform.region,
         gcp_conn_id=platform.connection,
         hyperparameter_tuning_job=planned(
-            experiment, platform, job, lambda context: model, needs=left.dataset
+            experiment,
+            platform,
+            job,
+            lambda context: (model, context["task"].part),
+            needs=left.dataset,
         ),
-        reused=planned(experiment, platform, copied, lambda context: model),
+        reused=planned(experiment, platform, copied, lambda context: (model, context["task"].part)),
         generation=experiment.generation,
         wait=job_messages.wait(experiment.tuning.machines),
         poll_interval=platform.poll_seconds,
@@ -53,15 +59,23 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
         trigger_rule="none_failed",
         **slots(platform.pools.vertex, experiment.tuning.parallel),
     )
+    return made.expand(part=list(experiment.parts)) if folds else made
 
 
-def job(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, Any]:
+Searched = tuple[str | None, str | None]
+"""What a search is of: a model, None for the experiment's `model`; a fold, None without one."""
+
+
+def job(plan: Plan, platform: Platform, of: Searched = (None, None)) -> dict[str, Any]:
     """The HyperparameterTuningJob. Trial N writes below tuning/N/, or tuning/MODEL/N/."""
-    plan = plan.of(model)
+    model, part = of
+    plan = plan.of(model).part(part)
     tune = plan.experiment.tuning
     arguments = job_messages.training_arguments(plan, tune.epochs, "metrics", {})
     return {
-        "display_name": f"{plan.experiment.name} tuning" + (f" {model}" if model else ""),
+        "display_name": f"{plan.experiment.name} tuning"
+        + (f" {model}" if model else "")
+        + (f", fold {part}" if part else ""),
         "labels": job_messages.labels(plan.experiment, platform),
         "max_trial_count": tune.trials,
         "parallel_trial_count": tune.parallel,
@@ -82,10 +96,12 @@ def job(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, A
     }
 
 
-def copied(plan: Plan, platform: Platform, model: str | None = None) -> dict[str, str] | None:
+def copied(plan: Plan, platform: Platform, of: Searched = (None, None)) -> dict[str, str] | None:
     """Return the folders to copy in place of a job, in the form of TuneOperator; None without
     reuse.
     """
+    model, part = of
+    plan = plan.part(part)
     target = plan.run.tuning_of(model)
     source = plan.reused(target)
     return {"source": source, "target": target} if source else None

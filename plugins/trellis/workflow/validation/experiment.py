@@ -14,6 +14,7 @@ from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.validation import (
     backbone,
     columns,
+    folds,
     hyperparameters,
     layers,
     other_models,
@@ -45,6 +46,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *own_file.problems(experiment),
         *other_models.problems(experiment, catalog),
         *_start(experiment),
+        *folds.problems(experiment),
         *_machines(experiment),
         *_baselines(experiment),
         *slices.problems(experiment.slices),

@@ -63,7 +63,7 @@ def test_the_hours_that_baselines_are_bounded_by_are_enforced(breast_cancer, gro
     table = Table(key, label, None, [radius], regression=False)
     plan = a_plan(breast_cancer, Run("bucket", "breast-cancer", "manual"), table)
     timeouts = {
-        name: bqml.job(plan, group, name).get("jobTimeoutMs")
+        name: bqml.job(plan, group, (name, None)).get("jobTimeoutMs")
         for name in plan.experiment.baselines.bqml
     }
     assert timeouts == {"logistic_reg": None, "boosted_tree_classifier": "3600000"}
