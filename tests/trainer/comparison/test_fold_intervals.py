@@ -1,4 +1,4 @@
-"""Intervals of out-of-fold scores: how much wider, and whether they cover what they are meant to."""
+"""Intervals of out-of-fold scores: how much wider, and whether they cover the true score."""
 
 import math
 
