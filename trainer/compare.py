@@ -103,15 +103,8 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     run = read_run(run_uri)
     classes = run.dataset.classes
     primary = scoreboard.metric_named(metric_name, run.dataset.family, classes)
-    # Its own trainings with their own predictions: what would be deployed.
-    own, own_split = run, read_held_out_split(run.dataset_uri, run.dataset)
-    rule, crossed = folds.of_plan(run), None
-    if rule is None:
-        own = run = with_served(with_baselines(run, own_split), own_split)
-        split = own_split
-    else:
-        crossed = folds.read(run, rule, _unusable)
-        run, split = folds.with_served(crossed.run), crossed.split
+    own = run
+    run, split, crossed = _contenders(run)
     failures = {c.name: reason for c in run.contenders if (reason := _unusable(c, run))}
     scored = [contender for contender in run.contenders if contender.name not in failures]
     if not scored:
@@ -119,7 +112,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     outcomes = _outcomes(scored, split)
     selected = selected_training(scored, run.dataset.family)
     others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
-    widening = fold_intervals.widening(rule) if rule else 1.0
+    widening = fold_intervals.widening(crossed.folds) if crossed else 1.0
     scores = Scoreboard(outcomes, primary, others, classes, widening)
     parts = slices.read(run, split)
     of = selected or scores.standings[0].name
@@ -128,9 +121,9 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     decision, challenging = None, None
     if deploy is not None:
         decision = decide(Gate.of(deploy), run, scores, selected, failures, sliced)
-        decision, challenging = _challenger(decision, own, deploy)
+        decision, challenging = _challenger(decision, own if crossed else run, deploy)
     repeats = read_repeats(run, selected, split, scores)
-    permuted = _importance(own, selected, own_split, primary) if rule is None else None
+    permuted = None if crossed else _importance(run, selected, split, primary)
     before = postprocessed.uncalibrated(run, split)
     chosen = postprocessed.facts(run, before, scores)
     board = leaderboard.of(
@@ -154,6 +147,20 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         f"Leaderboard  {where}\n"
         f"Report       {storage.join(folder, 'report.html')}"
     )
+
+
+def _contenders(run: Run) -> tuple[Run, HeldOutSplit, folds.Crossed | None]:
+    """The run with all its contenders, what they have predicted, and the folds, if it has any.
+
+    The trainings of a run with folds have no predictions of their own there, only out-of-fold ones.
+    """
+    rule = folds.of_plan(run)
+    if rule is None:
+        split = read_held_out_split(run.dataset_uri, run.dataset)
+        return with_served(with_baselines(run, split), split), split, None
+    crossed = folds.read(run, rule, _unusable)
+    folds.write(crossed.run)
+    return folds.with_served(crossed.run), crossed.split, crossed
 
 
 def _importance(

@@ -19,6 +19,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     approval.json                 whether people approve of deploying the challenger
     deployment.json               progress and result of the challenger's deployment
     folds/REPEAT-FOLD/            tuning/, trials.json, training/, baselines/ of a fold (folds.py)
+    folds/CONTENDER/              predictions.parquet: what it predicts in all folds
     examples/TASK.txt             keys and values of rows that a task's messages leave out
 
 Addresses of folders end with a slash.
@@ -149,6 +150,10 @@ class RunAddresses:
         baselines are those of a run.
         """
         return f"{self.uri}folds/{part}/"
+
+    def out_of_fold(self, name: str) -> str:
+        """A contender's predictions of all folds, in the form of predictions.parquet."""
+        return predictions(self.fold(name))
 
     def contender(self, name: str) -> str:
         """Folder of a contender by its name on the leaderboard."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from trellis_contracts.challenger import Versions
+from trellis_contracts.cross_validation import CrossValidation, Spread
 from trellis_contracts.decision import NamedThreshold, Rule
 from trellis_contracts.deployment import SERVING, Deployment
 from trellis_contracts.files import File, Part, optional
-from trellis_contracts.folds import numbers
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.metrics import Goal
 
@@ -268,15 +268,6 @@ class Promotion(Part):
 
 
 @dataclass(frozen=True)
-class Spread(Part):
-    """A metric over seeds, in their order. sd: with n - 1; None of a single value."""
-
-    mean: float
-    sd: float | None
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class FailedSeed(Part):
     """A seed without a score, and why."""
 
@@ -294,46 +285,6 @@ class Repeats(Part):
     seeds: tuple[int, ...]
     metrics: Mapping[str, Spread]
     failed: tuple[FailedSeed, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoldChoice(Part):
-    """What was chosen in a fold. part: REPEAT-FOLD (folds.py). examples: tested. training: its name
-    below the fold's folder. hyperparameters: those that were searched. validation: the metric that
-    it was trained for.
-    """
-
-    part: str
-    examples: int
-    training: str
-    trial: str | None
-    model: str
-    hyperparameters: Mapping[str, Value]
-    best_epoch: int
-    validation: Mapping[str, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossValidation(Part):
-    """The folds that the scores are of. rows: that were tested, each once in each repeat.
-    deployed_on: what the selected training itself was trained on; deployed_examples: how many, by
-    split. widening: of every interval (trainer/comparison/fold_intervals.py). spread: by contender
-    and metric, over all folds. choices: of the folds that have a training.
-    """
-
-    count: int
-    repeats: int
-    rows: int
-    deployed_on: str
-    deployed_examples: Mapping[str, int]
-    widening: float
-    choices: tuple[FoldChoice, ...]
-    spread: Mapping[str, Mapping[str, Spread]]
-
-    def place(self, part: str) -> int:
-        """The place of a fold among the values of a spread."""
-        repeat, fold = numbers(part)
-        return (repeat - 1) * self.count + fold - 1
 
 
 @dataclass(frozen=True)

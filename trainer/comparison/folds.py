@@ -1,6 +1,7 @@
 """Out-of-fold predictions: of every row, those of a model that has not seen it.
 
     RUN/folds/REPEAT-FOLD/     as RUN/, of one fold: trials.json, training/RANK/, baselines/NAME/
+    RUN/folds/CONTENDER/       written here: predictions.parquet, its predictions of all folds
 
 A cross-validation scores a procedure, not a model. In each fold the trials, their choice and the
 choice among trainings are made again on the other folds (nested cross-validation: Varma & Simon,
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainer import predictions, storage
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.held_out_split import (
     HeldOutSplit,
@@ -36,9 +38,8 @@ from trainer.comparison.selection import selected_training
 from trainer.metrics.groups import Groups
 from trainer.predictions import AnyPredictions, LabelSets, Values
 from trellis_contracts import folds as contract
-from trellis_contracts import leaderboard
+from trellis_contracts.cross_validation import CrossValidation, FoldChoice, Spread
 from trellis_contracts.folds import Folds, numbers
-from trellis_contracts.leaderboard import CrossValidation, FoldChoice
 from trellis_contracts.postprocessing import PLAIN
 from trellis_contracts.served import Served as ServedFile
 
@@ -155,13 +156,13 @@ def _sum(values: Iterable[float | None]) -> float | None:
 def _joined(found: Sequence[tuple[str, AnyPredictions]]) -> AnyPredictions:
     """Predictions of all parts, for `_together`'s keys."""
     keys = np.concatenate([_keys(one.keys, part) for part, one in found])
-    predictions = [one for _, one in found]
-    labels = np.concatenate([one.labels for one in predictions])
-    first = predictions[0]
+    every = [one for _, one in found]
+    labels = np.concatenate([one.labels for one in every])
+    first = every[0]
     if isinstance(first, Values):
-        values = np.concatenate([one.values for one in predictions])  # type: ignore[union-attr]
+        values = np.concatenate([one.values for one in every])  # type: ignore[union-attr]
         return Values(keys, labels, values)
-    shares = np.concatenate([one.probabilities for one in predictions])  # type: ignore[union-attr]
+    shares = np.concatenate([one.probabilities for one in every])  # type: ignore[union-attr]
     if isinstance(first, LabelSets):
         return LabelSets(keys, labels, shares, first.classes)
     return dataclasses.replace(
@@ -217,6 +218,15 @@ def with_served(run: Run) -> Run:
     return dataclasses.replace(run, served=served)
 
 
+def write(run: Run) -> None:
+    """Write the out-of-fold predictions of each contender that has them."""
+    for contender in run.contenders:
+        if contender.predictions is not None:
+            path = storage.local_path(run.files.out_of_fold(contender.name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            predictions.write(path, contender.predictions)
+
+
 def facts(crossed: Crossed, scores: Scoreboard, deployed: Run) -> CrossValidation:
     """What the leaderboard says of the folds. deployed: the run with its own trainings."""
     scored = [standing.name for standing in scores.standings]
@@ -252,16 +262,14 @@ def _points(fold: Fold, contender: Contender, scores: Scoreboard) -> dict[str, f
     }
 
 
-def _spreads(
-    found: Sequence[Mapping[str, float]], scores: Scoreboard
-) -> dict[str, leaderboard.Spread]:
+def _spreads(found: Sequence[Mapping[str, float]], scores: Scoreboard) -> dict[str, Spread]:
     """Mean and standard deviation over folds, of metrics that are defined in all."""
     spreads = {}
     for name, metric in scores.metrics.items():
         values = [figures[name] for figures in found if name in figures]
         if found and len(values) == len(found):
             places = scores.decimals(metric)
-            spreads[name] = leaderboard.Spread(
+            spreads[name] = Spread(
                 round(statistics.fmean(values), places),
                 round(statistics.stdev(values), places),
                 tuple(round(value, places) for value in values),

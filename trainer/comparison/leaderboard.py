@@ -29,11 +29,11 @@ from trainer.metrics.outcome import AnyOutcome
 from trellis_contracts import leaderboard
 from trellis_contracts.baseline import Baseline
 from trellis_contracts.challenger import Versions
+from trellis_contracts.cross_validation import CrossValidation
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.leaderboard import (
     BaselineFacts,
     ComparedOn,
-    CrossValidation,
     Estimate,
     Importance,
     Leaderboard,

@@ -12,7 +12,8 @@ from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.metrics.regression import ValueOutcome
 from trellis_contracts import leaderboard
-from trellis_contracts.leaderboard import CrossValidation, Repeats, Slices
+from trellis_contracts.cross_validation import CrossValidation
+from trellis_contracts.leaderboard import Repeats, Slices
 from trellis_contracts.slices import FEW
 from trellis_contracts.tasks import MULTILABEL
 

@@ -15,7 +15,8 @@ from trainer.comparison.run_folder import Run, read_training
 from trainer.comparison.scoreboard import Scoreboard, decimals
 from trainer.metrics.metric import Metric
 from trellis_contracts import layout
-from trellis_contracts.leaderboard import FailedSeed, Repeats, Spread
+from trellis_contracts.cross_validation import Spread
+from trellis_contracts.leaderboard import FailedSeed, Repeats
 from trellis_contracts.plan import PlanFile
 
 _SEEDS = 2**31

@@ -40,7 +40,7 @@ from trainer.report.residuals import residual_section
 from trainer.report.sets import set_section
 from trainer.report.speeds import training_speeds
 from trainer.report.tuning import tuning_section
-from trellis_contracts import layout
+from trellis_contracts import folds, layout
 from trellis_contracts.charts import VERSION, inlined
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.drift import LIMITS
@@ -252,7 +252,9 @@ def _command(contender: Contender, training: Training, run: Run) -> str:
         return f"python -m trainer.ensemble --run {_argument(run.uri)}"
     own = run.plan.model_files.get(training.model)
     flags = {
-        "dataset": run.dataset_uri,
+        "dataset": folds.dataset(run.dataset_uri, folds.EVERYTHING)
+        if run.everything
+        else run.dataset_uri,
         "model": own["uri"] if own else training.model,
         **({"model_sha256": own["sha256"]} if own else {}),
         "task": training.task,

@@ -311,21 +311,25 @@ class LoadedRun:
     def predictions(self, contender: str | None = None) -> pd.DataFrame:
         """Predictions of a contender for each example of the test split, by the example's key.
 
-        contender: its name; None: the winner. Columns of a classification: label and predicted,
-        both names of classes, and p.CLASS for each; of a multi-label task the same, but label and
-        predicted are tuples of names; of a regression: label, predicted, error. If
-        the contender decides by a threshold, `attrs["threshold"]` is {"class": ..., "above": ...}:
+        contender: its name; None: the winner. Of a cross-validation every example, predicted out of
+        fold; in the second repeat it is KEY (repeat 2). Columns of a classification: label and
+        predicted, both names of classes, and p.CLASS for each; of a multi-label task the same, but
+        label and predicted are tuples of names; of a regression: label, predicted, error. If the
+        contender decides by a threshold, `attrs["threshold"]` is {"class": ..., "above": ...}:
         that class is predicted where its probability is greater.
         """
         name = contender or self.winner
-        data = read(self._client, predictions(self._files.run.contender(name)))
+        files = self._files.run
+        address = predictions(files.contender(name))
+        data = read(self._client, files.out_of_fold(name) if self._board.folds else address)
         if data is None:
             known = ", ".join(one.name for one in self._board.contenders if one.rank)
             raise NoRunError(f"{self.uri} has no predictions of {name!r}; it has those of {known}")
         return predicted.frame(data)
 
     def rows(self, split: str = "test") -> pd.DataFrame:
-        """Source rows of a split's examples, by key.
+        """Source rows of a split's examples, by key; of a cross-validation, whose folds test all,
+        of any row for the test split.
 
         Of a table, its features, weights and the columns of `source.keep` under their own names, as
         they were frozen for this dataset; an image is its address, of a manifest in `image`.
@@ -339,7 +343,9 @@ class LoadedRun:
         if not tables:
             raise NoRunError(f"the rows of this dataset are no longer in {folder}")
         frame = pa.concat_tables(tables).to_pandas()
-        frame = frame[frame["split"] == split].set_index("key").sort_index()
+        if not (self._board.folds and split == "test"):
+            frame = frame[frame["split"] == split]
+        frame = frame.set_index("key").sort_index()
         if self._plan.table["rejected"]:
             frame = frame[frame[REJECTED].isna()]
         names = {one.get("column", one["name"]): one["name"] for one in features}

@@ -8,6 +8,7 @@ from typing import Any
 
 from trellis.workflow import sql
 from trellis.workflow.contracts import interval, table
+from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.interval import Partition
 from trellis.workflow.lookups import own_dataset, table_state
 from trellis.workflow.lookups.forms import FORMS
@@ -56,6 +57,11 @@ def inspect(
     run, days: see `interval.of_run`.
     """
     source = find(platform, "source", experiment.source, experiment.task)
+    if source.split is not None and experiment.folds is not None:
+        raise SourceError(
+            f"{source.name} names the split of its lines itself, and `train.folds` divides them: "
+            "leave one of the two out"
+        )
     if source.split is not None:
         own = experiment.source.model_copy(update={"split": source.split})
         experiment = experiment.model_copy(update={"source": own})

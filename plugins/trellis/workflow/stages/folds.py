@@ -21,7 +21,7 @@ from trellis_contracts.folds import EVERYTHING, dataset
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task; skipped if the datasets exist."""
+    """The Airflow task; without a job if the datasets exist."""
     from trellis.workflow.lookups import left
     from trellis.workflow.stages.operators import FoldsOperator
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from airflow.providers.standard.utils.skipmixin import SkipMixin
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowSkipException
 
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.dataflow.operators import FlexTemplateOperator
@@ -63,8 +62,8 @@ class ExportOperator(FlexTemplateOperator):
 class FoldsOperator(CustomJobOperator):
     """Makes the datasets of folds.
 
-    :param unless: address of the file that is written last (templated): the task is skipped if it
-        exists.
+    :param unless: address of the file that is written last (templated): if it exists, there is no
+        job. The task succeeds nevertheless, as trainings follow it.
     """
 
     template_fields: Sequence[str] = (*CustomJobOperator.template_fields, "unless")
@@ -75,7 +74,8 @@ class FoldsOperator(CustomJobOperator):
 
     def execute(self, context: Any) -> Any:
         if storage.exists(self.gcp_conn_id, self.unless):
-            raise AirflowSkipException(f"{self.unless} exists.")
+            self.log.info("No job: %s exists", self.unless)
+            return None
         return super().execute(context)
 
 
