@@ -11,6 +11,7 @@ PLACES = (
     "trainer/training",
     "trainer/models",
     "trainer/dataset_description.py",
+    "trainer/folds.py",
     "trainer/stored.py",
     "contracts/trellis_contracts/dataset.py",
     "contracts/trellis_contracts/records.py",
