@@ -41,12 +41,10 @@ from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.comparison.selection import selected_training
 from trainer.comparison.served import with_served
 from trainer.comparison.slices import SlicesError
+from trainer.families import FAMILIES
 from trainer.metrics import binary
-from trainer.metrics.classification import CLASSIFICATION_METRICS
 from trainer.metrics.metric import Metric
-from trainer.metrics.multilabel import MULTILABEL_METRICS
 from trainer.metrics.outcome import AnyOutcome
-from trainer.metrics.regression import REGRESSION_METRICS
 from trainer.report.page import render
 from trainer.storage import StorageError
 from trellis_contracts import documents
@@ -230,6 +228,12 @@ def _outcomes(contenders: list[Contender], split: HeldOutSplit) -> dict[str, Any
     return outcomes
 
 
+def _metrics() -> Mapping[str, Mapping[str, Metric]]:
+    """The metrics by family, and those of two classes."""
+    of_families = {name: family.metrics() for name, family in FAMILIES.items()}
+    return {**of_families, "classification of two classes": binary.metrics()}
+
+
 def _listing(task: str, metrics: Mapping[str, Metric]) -> str:
     lines = [f"  {m.name:22} {m.description}" for m in metrics.values()]
     return "\n".join([f"metrics of {task}:", *lines, "", ""])
@@ -240,10 +244,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m trainer.compare",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=_listing("classification", CLASSIFICATION_METRICS)
-        + _listing("classification of two classes", binary.metrics())
-        + _listing("multi-label classification", MULTILABEL_METRICS)
-        + _listing("regression", REGRESSION_METRICS),
+        epilog="".join(
+            _listing(task.replace("_", " "), metrics) for task, metrics in _metrics().items()
+        ),
     )
     parser.add_argument(
         "--run",
@@ -255,7 +258,7 @@ def _parser() -> argparse.ArgumentParser:
         "--metric",
         required=True,
         help="metric of the ranking, one of those listed below for the task "
-        "(loss: log_loss or rmse)",
+        "(loss: log_loss, rmse or integrated_brier)",
     )
     parser.add_argument(
         "--output",

@@ -137,7 +137,7 @@ def _print_summary(settings: ExportSettings, dataset: DatasetDescription, second
     if count := len(dataset.warnings):
         print(f"{count} warning{'s' * (count > 1)}: see {FILE_NAME}")
     sizes = ", ".join(f"{dataset.examples(split)} {split}" for split in SPLITS)
-    what = "values" if dataset.is_regression else f"{len(dataset.classes)} classes"
+    what = f"{len(dataset.classes)} classes" if dataset.classes else "values"
     print(
         f"committed {storage.join(settings.output, FILE_NAME)}: {sizes}, "
         f"{what}, {dataset.bytes / 1e6:.1f} MB, "

@@ -19,12 +19,14 @@ import pyarrow.parquet as pq
 from trainer.metrics.decision import Threshold
 from trellis_contracts.documents import ContractError
 from trellis_contracts.predictions import PredictionsHeader
-from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION, SURVIVAL
 from trellis_contracts.withheld import RowsError, quoted
 
 # float32 softmax over thousands of classes sums to 1 within 1e-5; services that round their
 # probabilities to four digits stay within this, logits and unnormalised scores do not.
 SUM_TOLERANCE = 1e-3
+# Of float32 probabilities that are sums of logarithms.
+_ROUNDING = 1e-5
 
 
 class PredictionsError(RowsError, ValueError):
@@ -167,7 +169,52 @@ class Values:
         return len(self.keys)
 
 
-AnyPredictions: TypeAlias = Predictions | LabelSets | Values
+@dataclass(frozen=True)
+class Survivals:
+    """Predictions of one contender for n examples with a time to an event, checked when built.
+
+    keys: (n,) object array of str, unique. labels: (n, 2) float64, the time, and 1 if the event
+    happened then, else 0. risks: (n,) float64. curves: (n, t) float64 probabilities of no event
+    until each of the times, which rise: no curve does. Raises PredictionsError when any of this
+    does not hold.
+    """
+
+    keys: np.ndarray
+    labels: np.ndarray
+    risks: np.ndarray
+    curves: np.ndarray
+    times: tuple[float, ...]
+
+    def __post_init__(self):
+        object.__setattr__(self, "keys", _texts(self.keys))
+        for name in ("labels", "risks", "curves"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        object.__setattr__(self, "times", tuple(map(float, self.times)))
+        n, t = len(self.keys), len(self.times)
+        found = self.labels.shape, self.risks.shape, self.curves.shape
+        if found != ((n, 2), (n,), (n, t)):
+            raise PredictionsError(
+                f"shapes do not fit: {n} keys, labels {found[0]}, risks {found[1]}, probabilities "
+                f"of survival {found[2]} at {t} times"
+            )
+        _check_keys(self.keys)
+        known = np.isfinite(self.labels).all(axis=1) & (self.labels[:, 0] >= 0)
+        _refuse(~known, self.keys, "time is negative, NaN or infinite")
+        _refuse(~np.isin(self.labels[:, 1], (0, 1)), self.keys, "event is neither 0 nor 1")
+        finite = np.isfinite(self.risks) & np.isfinite(self.curves).all(axis=1)
+        _refuse(
+            ~finite, self.keys, "risk or survival is NaN or infinite (did the training diverge?)"
+        )
+        outside = (self.curves < 0) | (self.curves > 1)
+        _refuse(outside.any(axis=1), self.keys, "a probability is outside [0, 1]")
+        rises = np.diff(self.curves, axis=1) > _ROUNDING
+        _refuse(rises.any(axis=1), self.keys, "the probability of survival rises with time")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+AnyPredictions: TypeAlias = Predictions | LabelSets | Values | Survivals
 
 
 def _check_keys(keys: np.ndarray) -> None:
@@ -215,6 +262,8 @@ def write(
 def _header(predictions: AnyPredictions, origin: Mapping[str, str] | None) -> PredictionsHeader:
     if isinstance(predictions, Values):
         return PredictionsHeader(REGRESSION, origin=origin)
+    if isinstance(predictions, Survivals):
+        return PredictionsHeader(SURVIVAL, origin=origin, times=predictions.times)
     classes = predictions.classes
     if isinstance(predictions, LabelSets):
         return PredictionsHeader(MULTILABEL, classes, origin=origin)
@@ -223,13 +272,25 @@ def _header(predictions: AnyPredictions, origin: Mapping[str, str] | None) -> Pr
 
 
 def _arrays(predictions: AnyPredictions) -> dict[str, pa.Array]:
-    arrays = {"key": pa.array(predictions.keys, pa.string()), "label": pa.array(predictions.labels)}
+    keys = {"key": pa.array(predictions.keys, pa.string())}
+    if isinstance(predictions, Survivals):
+        return {
+            **keys,
+            "label": pa.array(predictions.labels[:, 0]),
+            "event": pa.array(predictions.labels[:, 1] == 1),
+            "risk": pa.array(predictions.risks),
+            "survival": _lists(predictions.curves, pa.float64()),
+        }
+    arrays = {**keys, "label": pa.array(predictions.labels)}
     if isinstance(predictions, Values):
         return {**arrays, "value": pa.array(predictions.values)}
-    n, c = predictions.probabilities.shape
+    return {**arrays, "probabilities": _lists(predictions.probabilities, pa.float32())}
+
+
+def _lists(rows: np.ndarray, type_: pa.DataType) -> pa.Array:
+    n, c = rows.shape
     offsets = np.arange(0, (n + 1) * c, c, dtype=np.int32)
-    flat = pa.array(predictions.probabilities.ravel(), pa.float32())
-    return {**arrays, "probabilities": pa.ListArray.from_arrays(pa.array(offsets), flat)}
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(rows.ravel(), type_))
 
 
 def origin(path: str | PathLike) -> Mapping[str, str] | None:
@@ -261,7 +322,9 @@ def read(path: str | PathLike) -> AnyPredictions:
     key, label = (columns[name].to_numpy(zero_copy_only=False) for name in ("key", "label"))
     if header.task == REGRESSION:
         return Values(key, label, columns["value"].to_numpy(zero_copy_only=False))
-    probabilities = _probabilities(columns["probabilities"], key, len(header.classes))
+    if header.task == SURVIVAL:
+        return of_survival(columns, key, header.times)
+    probabilities = lists(columns["probabilities"], key, len(header.classes), "class")
     if header.task == MULTILABEL:
         return LabelSets(key, label, probabilities, header.classes)
     try:
@@ -286,11 +349,23 @@ def _type_name(kind: pa.DataType) -> str:
     return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
 
 
-def _probabilities(lists: pa.Array, keys: np.ndarray, classes: int) -> np.ndarray:
-    """(n, classes) probabilities of (n,) lists. Raises PredictionsError for another length."""
-    wrong = pc.not_equal(pc.list_value_length(lists), classes).to_numpy(zero_copy_only=False)
-    _refuse(wrong, keys, f"not exactly {classes} probabilities, one per class")
-    return lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, classes)
+def of_survival(
+    columns: Mapping[str, pa.Array], keys: np.ndarray, times: tuple[float, ...]
+) -> Survivals:
+    """The predictions in the columns of a file of a time to an event. Raises PredictionsError."""
+    time, event, risk = (
+        columns[name].to_numpy(zero_copy_only=False).astype(np.float64)
+        for name in ("label", "event", "risk")
+    )
+    curves = lists(columns["survival"], keys, len(times), "time")
+    return Survivals(keys, np.stack([time, event], axis=1), risk, curves, times)
+
+
+def lists(column: pa.Array, keys: np.ndarray, size: int, per: str) -> np.ndarray:
+    """(n, size) probabilities of (n,) lists. Raises PredictionsError for another length."""
+    wrong = pc.not_equal(pc.list_value_length(column), size).to_numpy(zero_copy_only=False)
+    _refuse(wrong, keys, f"not exactly {size} probabilities, one per {per}")
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

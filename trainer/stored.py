@@ -12,6 +12,7 @@ import numpy as np
 
 from trainer import storage
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset_features import Label
 from trellis_contracts.records import Example, parse, payloads
 
 
@@ -50,12 +51,21 @@ class StoredBatch:
     @property
     def labels(self) -> np.ndarray:
         """(n,) int64 class indices, or sets of them (trainer.label_sets); of a regression float64,
-        as the float32 that is stored.
+        as the float32 that is stored; of a time to an event (n, 2), with 1 or 0 beside the time.
         """
-        name, regression = self.dataset.label.name, self.dataset.is_regression
-        kind = "float_list" if regression else "int64_list"
-        values = [getattr(features[name], kind).value[0] for features in self.features]
-        return np.array(values, np.float64 if regression else np.int64)
+        return labels_of(self.dataset.label, self.features)
+
+
+def labels_of(label: Label, features: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """The labels of n tf.train.Examples, given the features of each; see StoredBatch.labels."""
+    numbers = label.dtype == "float32"
+    kind = "float_list" if numbers else "int64_list"
+    found = [getattr(each[label.name], kind).value for each in features]
+    if any(len(values) != label.values for values in found):
+        raise ValueError(f"a label has not {label.values} value{'s' * (label.values > 1)}")
+    values = [list(one) if label.values > 1 else one[0] for one in found]
+    shape = (len(found), label.values) if label.values > 1 else (len(found),)
+    return np.array(values, np.float64 if numbers else np.int64).reshape(shape)
 
 
 def batches(

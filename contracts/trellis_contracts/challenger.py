@@ -8,7 +8,9 @@ reads it.
                    "instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
                                                       the expected prediction; for a
-                                                      regression {"value": 152.1}; with
+                                                      regression {"value": 152.1}, of a
+                                                      time to an event {"risk": 0.3,
+                                                      "survival": {"365": 0.8}}; with
                                                       "abstained", "set" or "interval", if the
                                                       model has it (trainer.postprocessing)
      "images": ["photo"],                             fields of an instance that hold an image, as

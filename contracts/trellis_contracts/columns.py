@@ -11,6 +11,7 @@ columns.schema.json describes every field:
               or {"rule": "...", "folds": {"count": 5, "repeats": 2}, "by": "patient_id"},
                                                  of folds.py; `by` only where groups have the folds
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
+     "event": {"name": "died", "horizons": [365, 1825]},   only of a time to an event
      "positive": "ill",             only where the experiment names the positive class
      "weight": {"name": "sampling_weight"},      only where rows have weights
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
@@ -25,10 +26,11 @@ columns.schema.json describes every field:
 
 The files rows-*.parquet beside it have the columns `key` (STRING), `split` (STRING: train,
 validation or test), `label` (STRING, of a multi-label task as tasks.classes_in reads it; FLOAT64
-for a regression), one column per feature, and `split_by` (STRING), the group of each row, if groups
-decide the split, and `example_weight` (FLOAT64), if rows have weights. The column of an image
-feature holds the images' addresses, gs://BUCKET/OBJECT. The lines of a manifest of images are such
-rows, with one feature, and have the column `rejected` (STRING): why a line is no example.
+for a number), one column per feature, and `split_by` (STRING), the group of each row, if groups
+decide the split, `example_weight` (FLOAT64), if rows have weights, and `label_event` (INT64), 1 or
+0, of a time to an event. The column of an image feature holds the images' addresses,
+gs://BUCKET/OBJECT. The lines of a manifest of images are such rows, with one feature, and have the
+column `rejected` (STRING): why a line is no example.
 """
 
 from collections.abc import Mapping
@@ -40,7 +42,7 @@ from trellis_contracts.dataset_features import IMAGE, Feature, Resize
 from trellis_contracts.files import Part, optional
 from trellis_contracts.finding import Finding
 from trellis_contracts.folds import EVERYTHING, Folds, column
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
+from trellis_contracts.tasks import MULTILABEL, NUMBERS, SURVIVAL, classes_in
 
 SCHEMA = 1
 
@@ -49,6 +51,9 @@ SPLIT_BY = "split_by"
 
 WEIGHT = "example_weight"
 """Column of each row's weight, where rows have weights."""
+
+EVENT = "label_event"
+"""Column of whether the event happened at the row's time, 1, or was not seen until then, 0."""
 
 REJECTED = "rejected"
 """Column of why a manifest's line is no example; NULL of all others."""
@@ -104,13 +109,23 @@ class TableFeature(Part):
         )
 
 
+@dataclass(frozen=True)
+class EventColumn(Part):
+    """The event of a time to one. name: in the source. horizons: rising times; (): the export
+    chooses them.
+    """
+
+    name: str
+    horizons: tuple[float, ...] = optional(())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """columns.json; the module's docstring explains the fields. weight: None where all rows count
     the same. findings: of the data checks, none of which refused the rows. positive: the positive
     class; None: the second in natural order. max_rejected: share of rows, 0 to 1, whose images may
     be unusable. folds: of cross-validation. part: the one to make a dataset of (folds.py); no part
-    of the file.
+    of the file. event: only of a time to an event.
     """
 
     task: str
@@ -126,6 +141,7 @@ class Columns:
     max_rejected: float = 0.0
     folds: Folds | None = None
     part: str | None = None
+    event: EventColumn | None = None
 
     def of(self, *kinds: str) -> list[TableFeature]:
         """The features of these kinds, in order."""
@@ -143,9 +159,14 @@ class Columns:
         return "manifest" in self.source
 
     @property
-    def is_regression(self) -> bool:
-        """True if the label is a number to predict."""
-        return self.task == REGRESSION
+    def is_number(self) -> bool:
+        """True if the label is a number, and no class."""
+        return self.task in NUMBERS
+
+    @property
+    def is_survival(self) -> bool:
+        """True if the label is a time to an event."""
+        return self.task == SURVIVAL
 
     @property
     def is_multilabel(self) -> bool:
@@ -177,7 +198,8 @@ class Columns:
         return {
             "key": "STRING",
             "split": "STRING",
-            "label": "FLOAT64" if self.is_regression else "STRING",
+            "label": "FLOAT64" if self.is_number else "STRING",
+            **({EVENT: "INT64"} if self.is_survival else {}),
             **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
             **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
             **({REJECTED: "STRING"} if self.of_manifest else {}),
@@ -192,6 +214,7 @@ class Columns:
             "split": _rule(self.split, self.folds),
             "key": {"name": self.key},
             "label": {"name": self.label},
+            **({} if self.event is None else {"event": self.event.to_document()}),
             **({} if self.positive is None else {"positive": self.positive}),
             **({"weight": {"name": self.weight}} if self.weight is not None else {}),
             "features": [feature.to_document() for feature in self.features],
@@ -214,6 +237,7 @@ class Columns:
             source=document["source"],
             weight=document["weight"]["name"] if "weight" in document else None,
             positive=document.get("positive"),
+            event=EventColumn.from_document(document["event"]) if "event" in document else None,
             max_rejected=document.get("max_rejected", 0.0),
             folds=Folds.from_document(document["split"]["folds"])
             if "folds" in document["split"]

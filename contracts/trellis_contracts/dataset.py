@@ -38,9 +38,12 @@ dataset_features.py describes the records. dataset.json, schema 2 (the values ar
                   {"name": "pulse", "kind": "sequence", "dtype": "float32", "shape": [null],
                    "column": "pulse",
                    "statistics": {..., "min_length": 0, "max_length": 80, "mean_length": 42.5}}],
-     "label":    {"name": "label", "dtype": "int64",                 or "float32": regression
+     "label":    {"name": "label", "dtype": "int64",                 or "float32": a number
                   "column": "malignant",      the name in the source; absent: images
-                  "statistics": {...}},       numeric's; absent: classification
+                  "statistics": {...},        numeric's; absent: classification
+                  "event": {"column": "died", "events": {"train": [9, ...], ...},
+                            "censored": {...}, "quantiles": [...], "horizons": [365, 1825],
+                            "times": [...]}},        of a time to an event
      "weight":   {"name": "weight",                           absent: all rows count the same
                   "column": "sampling_weight",                the name in the source
                   "statistics": {...},                        numeric's
@@ -67,7 +70,7 @@ from trellis_contracts import documents
 from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE, Feature, Label, Weight
 from trellis_contracts.documents import ContractError
 from trellis_contracts.files import File, Part, optional
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, NUMBERS, REGRESSION, SURVIVAL
 
 FILE_NAME = "dataset.json"
 REJECTED_FILE_NAME = "rejected.jsonl"
@@ -77,9 +80,10 @@ SPLITS = ("train", "validation", "test")
 HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
 GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
 
-# Families of tasks: an example's label is one class, any number of classes, or a number.
+# Families of tasks: an example's label is one class, any number of classes, a number, or a time and
+# whether an event happened then.
 CLASSIFICATION = "classification"
-FAMILIES = (CLASSIFICATION, MULTILABEL, REGRESSION)
+FAMILIES = (CLASSIFICATION, MULTILABEL, REGRESSION, SURVIVAL)
 
 
 class DatasetError(ValueError):
@@ -178,7 +182,7 @@ class DatasetDescription(File):
     @property
     def family(self) -> str:
         """One of FAMILIES."""
-        return self.task if self.task in (MULTILABEL, REGRESSION) else CLASSIFICATION
+        return self.task if self.task in (MULTILABEL, *NUMBERS) else CLASSIFICATION
 
     @property
     def positive(self) -> str | None:
@@ -193,17 +197,35 @@ class DatasetDescription(File):
         return self.task == REGRESSION
 
     @property
+    def is_survival(self) -> bool:
+        """True if the label is a time to an event."""
+        return self.task == SURVIVAL
+
+    @property
     def is_multilabel(self) -> bool:
         """True if an example has any number of the classes (trainer.label_sets)."""
         return self.task == MULTILABEL
 
     @property
     def outputs(self) -> int:
-        """Number of a model's outputs: a logit for each class, or the one value of a regression.
+        """Number of a model's outputs: a logit for each class, the one value of a regression, or
+        those of a time to an event, as `trained_by` has set them.
 
         Of a multi-label task each is the logit of one class, whatever the others are.
         """
+        if self.is_survival:
+            return self.label.outputs or 1
         return 1 if self.is_regression else len(self.classes)
+
+    def trained_by(self, objective: str, intervals: int) -> "DatasetDescription":
+        """The description as a network sees it that learns by an objective, of those of
+        hyperparameters.py: of a time to an event it has a logit for each interval (hazards), or one
+        log-risk (cox).
+        """
+        if not self.is_survival:
+            return self
+        outputs = 1 if objective == "cox" else intervals
+        return replace(self, label=replace(self.label, outputs=outputs))
 
     def features_of(self, *kinds: str) -> tuple[Feature, ...]:
         """The features of these kinds; of one vector's kinds (VECTORS) in the vector's order."""

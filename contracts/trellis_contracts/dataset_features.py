@@ -20,7 +20,8 @@ Each record is a tf.train.Example with the features
                                       that the image was made of. Of the column `image`: uri
     crc32c/COLUMN  int64, 1 value     likewise: checksum of that file
     label        int64, 1 value       index into `classes`, or a set of them (trainer.label_sets);
-                                      regression: float32, 1 value
+                                      regression: float32, 1 value; time to an event: float32, 2
+                                      values, the time, and 1 if the event happened then, else 0
     weight       float32, 1 value    if rows have weights: as in the source, 0 or more
     group        int64, 1 value    of validation and test, if groups decide the split:
                                    FARM_FINGERPRINT of the example's group
@@ -87,6 +88,9 @@ NULL_TIMESTAMP = -(2**63)
 NULL_TEXT = b"\xff"
 
 QUANTILES = 21
+
+SPANS = 20
+"""Equal spans of time, up to the longest of the train split, in which events are counted."""
 
 Value = TypeVar("Value")
 
@@ -222,24 +226,80 @@ class Feature(Part):
 
 
 @dataclass(frozen=True)
+class Event(Part):
+    """The event that a label's time leads to, or until which it was not seen (censored).
+
+    column: of whether it happened, in the source. events, censored: examples with an event, and
+    without, by split, in each of SPANS equal spans of the train split's longest time. quantiles: of
+    the times of the train split's events, as in Statistics. horizons: rising times, at which the
+    probability of survival is served. times: rising, the horizons among them: those at which every
+    contender predicts it, so that all are scored at the same. All times are in the unit of the
+    label's column.
+    """
+
+    column: str
+    events: Mapping[str, tuple[int, ...]]
+    censored: Mapping[str, tuple[int, ...]]
+    quantiles: tuple[float, ...]
+    horizons: tuple[float, ...]
+    times: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        column: str,
+        quantiles: tuple[float, ...],
+        horizons: tuple[float, ...],
+    ) -> "Event":
+        """Choose the times: the quantiles but the first and the last, and the horizons, by default
+        the quartiles.
+        """
+        quarter = (QUANTILES - 1) // 4
+        chosen = horizons or (*quantiles[quarter:-1:quarter],)
+        chosen = tuple(sorted({time for time in chosen if time > 0}))
+        inner = (time for time in quantiles[1:-1] if time > 0)
+        return cls(column, {}, {}, quantiles, chosen, tuple(sorted({*inner, *chosen})))
+
+    def count(self, split: str) -> int:
+        """Examples of a split that have the event."""
+        return sum(self.events[split])
+
+
+@dataclass(frozen=True)
 class Label(Part):
     """The feature that holds the class index or the set of classes (int64), or the value to predict
     (float32).
 
-    column: its name in a table's source. statistics: of a regression's values.
+    column: its name in a table's source. statistics: of a number's values. event: of a time to an
+    event. outputs: of a time to an event, those of a model, which its objective decides; never in
+    dataset.json.
     """
 
     name: str = "label"
     dtype: str = "int64"
     column: str | None = optional()
     statistics: Statistics | None = optional()
+    event: Event | None = optional()
+    outputs: int | None = optional()
 
     @property
     def number_statistics(self) -> Statistics:
-        """Statistics of a regression's values. Raises TypeError for a classification."""
+        """Statistics of a number's values. Raises TypeError for a classification."""
         if self.statistics is None:
             raise TypeError("the label has no statistics: it is a class")
         return self.statistics
+
+    @property
+    def of_event(self) -> Event:
+        """The event of a time to one. Raises TypeError for another task."""
+        if self.event is None:
+            raise TypeError("the label is no time to an event")
+        return self.event
+
+    @property
+    def values(self) -> int:
+        """How many values a record's label has."""
+        return 1 if self.event is None else 2
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from trellis_contracts.hyperparameter_field import hyperparameter as _hyperparam
 from trellis_contracts.model_file import Declaration, fits
 from trellis_contracts.model_file import expected as in_words
 from trellis_contracts.model_hyperparameters import OfModels
-from trellis_contracts.tasks import BINARY, MULTICLASS, MULTILABEL
+from trellis_contracts.tasks import BINARY, MULTICLASS, MULTILABEL, SURVIVAL
 
 
 class HyperparameterError(ValueError):
@@ -175,6 +175,25 @@ class Common(Table):
         minimum=0,
         exclusiveMaximum=1,
         tasks=_CLASSIFICATION,
+    )
+    objective: str = _hyperparameter(
+        "hazards",
+        "model of the time to an event. hazards: a probability of the event for each interval of "
+        "time, given that it has not happened before (https://doi.org/10.7717/peerj.6257); cox: "
+        "proportional hazards, by the partial likelihood of the events of a global batch, ties by "
+        "Efron (https://doi.org/10.1080/01621459.1977.10480613), and Breslow's baseline of the "
+        "train split. Each batch has to hold several events",
+        enum=["hazards", "cox"],
+        tasks=[SURVIVAL],
+    )
+    intervals: int = _hyperparameter(
+        20,
+        "intervals of time, with about as many events of the train split in each",
+        unit="intervals",
+        minimum=2,
+        maximum=200,
+        tasks=[SURVIVAL],
+        idle_with={"objective": ["cox"]},
     )
     augment: bool = _hyperparameter(
         False,

@@ -7,7 +7,7 @@ a metric reads this table.
 from dataclasses import dataclass
 from typing import Literal
 
-from trellis_contracts.tasks import ALL, BINARY, MULTILABEL, ONE_CLASS, REGRESSION
+from trellis_contracts.tasks import BINARY, MULTILABEL, ONE_CLASS, REGRESSION, SURVIVAL
 
 Goal = Literal["maximize", "minimize"]
 
@@ -90,9 +90,34 @@ METRICS = {
         "coefficient of determination: share of the labels' variance on the split that is "
         "explained; 0 is as good as predicting their mean",
     ),
+    "concordance": Metric(
+        "maximize",
+        (SURVIVAL,),
+        "Harrell's concordance index: share of the pairs of examples, of which it is known whose "
+        "event came first, in which that one has the higher risk, ties counting half; chance is "
+        "0.5",
+    ),
+    "uno_concordance": Metric(
+        "maximize",
+        (SURVIVAL,),
+        "Uno's concordance index up to the last horizon: as `concordance`, each pair weighted by "
+        "the inverse probability of censoring, so that it does not depend on the censoring",
+    ),
+    "integrated_brier": Metric(
+        "minimize",
+        (SURVIVAL,),
+        "integrated Brier score: squared error of the predicted probability of survival, weighted "
+        "by the inverse probability of censoring, averaged over time",
+    ),
+    "horizon_auc": Metric(
+        "maximize",
+        (SURVIVAL,),
+        "cumulative/dynamic AUC at each horizon, of events until then against what survives it, "
+        "averaged over the horizons; chance is 0.5",
+    ),
     "loss": Metric(
         "minimize",
-        ALL,
+        (*_CLASSES_AND_SETS, REGRESSION),
         "classification: mean cross-entropy of the predicted probabilities, in nats, multi-label: "
         "of a class and its absence, averaged over the classes; regression: "
         "mean squared error in units of the label's variance on the train split, so that 1 is "
@@ -138,6 +163,14 @@ METRICS = {
         "expected calibration error: mean gap between confidence and accuracy over equal bins of "
         "confidence; only for the gate, as a model that always predicts the classes' shares has "
         "none",
+        gate_only=True,
+    ),
+    "horizon_calibration": Metric(
+        "minimize",
+        (SURVIVAL,),
+        "calibration error at the horizons: gap between the mean predicted probability of survival "
+        "and that of Kaplan and Meier, averaged over the horizons; only for the gate, as a model "
+        "that always predicts the latter has none",
         gate_only=True,
     ),
 }

@@ -30,6 +30,18 @@ Regression:
     schema metadata  b"schema"   b"1"
                      b"task"     b"regression"
 
+Time to an event:
+
+    key            string          as above
+    label          double          time, in the unit of the label's column
+    event          bool            whether the event happened then; else it was not seen until then
+    risk           double          the higher, the sooner the event
+    survival       list<double>    probability that it has not happened until each of the times
+
+    schema metadata  b"schema"   b"1"
+                     b"task"     b"time_to_event"
+                     b"times"    JSON list of rising numbers
+
 The metadata may also have b"origin", a JSON object that identifies the model and its input. What
 is here needs no pyarrow: columns are names with Arrow's names of their types.
 """
@@ -41,32 +53,37 @@ from typing import Any, Self
 
 from trellis_contracts import documents
 from trellis_contracts.decision import NamedThreshold
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 
 SCHEMA = 1
 
 DECIDED_ABOVE = 0.5
 """Of a multi-label task, a class is decided if its probability is greater."""
 
-_JSON = ("classes", "threshold", "origin")
+_JSON = ("classes", "threshold", "times", "origin")
 
 
 @dataclass(frozen=True)
 class PredictionsHeader:
-    """The metadata of a predictions.parquet. task: MULTILABEL or REGRESSION; None: one class for
-    each example. classes: empty of a regression. threshold: None: the most probable class.
+    """The metadata of a predictions.parquet. task: MULTILABEL, REGRESSION or SURVIVAL; None: one
+    class for each example. classes: empty of numbers. threshold: None: the most probable class.
+    times: of a time to an event.
     """
 
     task: str | None = None
     classes: tuple[str, ...] = ()
     threshold: NamedThreshold | None = None
     origin: Mapping[str, str] | None = None
+    times: tuple[float, ...] = ()
 
     @property
     def columns(self) -> dict[str, str]:
         """Arrow's type of each column."""
         if self.task == REGRESSION:
             return {"key": "string", "label": "double", "value": "double"}
+        if self.task == SURVIVAL:
+            answer = {"event": "bool", "risk": "double", "survival": "list<double>"}
+            return {"key": "string", "label": "double", **answer}
         label = "int64" if self.task == MULTILABEL else "int32"
         return {"key": "string", "label": label, "probabilities": "list<float>"}
 
@@ -77,6 +94,7 @@ class PredictionsHeader:
             "classes": list(self.classes) or None,
             "threshold": self.threshold and self.threshold.to_document(),
             "origin": self.origin and dict(self.origin),
+            "times": list(self.times) or None,
         }
         return {
             "schema": str(SCHEMA),
@@ -98,6 +116,7 @@ class PredictionsHeader:
             classes=tuple(named.get("classes", ())),
             threshold=NamedThreshold.from_document(threshold) if threshold else None,
             origin=named.get("origin"),
+            times=tuple(named.get("times", ())),
         )
 
 

@@ -7,6 +7,7 @@ BINARY = "binary_classification"
 MULTICLASS = "multiclass_classification"
 MULTILABEL = "multilabel_classification"
 REGRESSION = "regression"
+SURVIVAL = "time_to_event"
 
 MULTILABEL_MAX_CLASSES = 63
 """Classes of a multi-label task: a set of them is one int64, of which one bit is the sign."""
@@ -19,7 +20,9 @@ _DIGITS = re.compile(r"([0-9]+)")
 
 @dataclass(frozen=True)
 class Task:
-    """min_classes, max_classes: of a dataset for this task, 0 for a regression; None: no limit."""
+    """min_classes, max_classes: of a dataset for this task, 0 where the label is a number; None: no
+    limit.
+    """
 
     description: str
     min_classes: int
@@ -33,9 +36,13 @@ TASKS = {
     BINARY: Task("one of two classes", 2, 2),
     MULTILABEL: Task("any number of several classes", 2, MULTILABEL_MAX_CLASSES),
     REGRESSION: Task("a number", 0, 0),
+    SURVIVAL: Task("the time to an event, which may not have happened yet", 0, 0),
 }
 
 ALL = tuple(TASKS)
+NUMBERS = (REGRESSION, SURVIVAL)
+"""Tasks whose label is a number, and no class."""
+
 ONE_CLASS = (MULTICLASS, BINARY)
 """Tasks in which each example has one class."""
 

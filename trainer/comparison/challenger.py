@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from trainer import postprocessing
+from trainer import families
 from trainer.comparison import originals, provenance, raw_examples
 from trainer.comparison.originals import HeldOutImage, OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.images import ImageError
-from trainer.metrics.decision import decide
-from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
+from trainer.predictions import AnyPredictions, Predictions
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
 from trellis_contracts import layout
@@ -29,8 +28,6 @@ from trellis_contracts.challenger import Challenger, Example, Provenance
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.decision import NamedThreshold
-from trellis_contracts.postprocessing import Postprocessing
-from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.withheld import RowsError, quoted
 
 FILE_NAME = "challenger.json"
@@ -84,8 +81,9 @@ def _examples(run: Run, contender: Contender, count: int, largest: int) -> list[
     drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
     places = {predicted.keys[place]: place for place in order[np.sort(drawn)]}
     instances = _instances(run, places.keys(), largest)
+    family, event = families.of(predicted), run.dataset.label.event
     return [
-        Example(key, instances[key], _prediction(predicted, place, done))
+        Example(key, instances[key], family.response(predicted, place, done, event))
         for key, place in places.items()
         if key in instances
     ]
@@ -188,28 +186,3 @@ def _threshold(predicted: AnyPredictions) -> NamedThreshold | None:
     if not isinstance(predicted, Predictions) or predicted.threshold is None:
         return None
     return predicted.threshold.named(predicted.classes)
-
-
-def _prediction(predicted: AnyPredictions, place: int, done: Postprocessing) -> dict[str, Any]:
-    """Format a prediction as trainer.serve does."""
-    if isinstance(predicted, Values):
-        value = predicted.values[place]
-        (beside,) = postprocessing.of_values(done, np.array([value]))
-        return {"value": float(value), **beside}
-    row, beside = predicted.probabilities[place], {}
-    label: dict[str, Any]
-    if isinstance(predicted, LabelSets):
-        decided = zip(predicted.classes, row > DECIDED_ABOVE, strict=True)
-        label = {"labels": [name for name, present in decided if present]}
-    else:
-        label = {"label": predicted.classes[decide(row[None], predicted.threshold)[0]]}
-        names, threshold = predicted.classes, predicted.threshold
-        (beside,) = postprocessing.of_probabilities(done, row[None], names, threshold)
-    return {
-        **label,
-        # Through text: the digits of the float32, not those of the double it converts to.
-        "probabilities": {
-            name: float(str(share)) for name, share in zip(predicted.classes, row, strict=True)
-        },
-        **beside,
-    }

@@ -10,20 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from trainer import label_sets, storage
+from trainer import families, storage
+from trainer.families import FAMILIES
 from trainer.metrics.groups import Groups
-from trainer.metrics.outcome import AnyOutcome, Outcome
-from trainer.metrics.regression import ValueOutcome
-from trainer.metrics.set_outcome import SetOutcome
-from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
+from trainer.metrics.outcome import AnyOutcome
+from trainer.predictions import AnyPredictions, Survivals
+from trainer.stored import labels_of
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
-from trellis_contracts.dataset_features import IMAGE, Feature
+from trellis_contracts.dataset_features import IMAGE, Event, Feature
 from trellis_contracts.records import parse, payloads
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 from trellis_contracts.withheld import RowsError, quoted, some_of
-
-_FAMILIES = {Predictions: CLASSIFICATION, LabelSets: MULTILABEL, Values: REGRESSION}
-_ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
 
 _NAMED = 10  # keys that an error message lists
 
@@ -34,13 +31,14 @@ class HeldOutSplitError(RowsError, ValueError):
 
 @dataclass(frozen=True)
 class Record:
-    """One example. label: class index or value. place: as in HeldOutSplit.records.
+    """One example. label: class index, value, or time and event (2,). place: as in
+    HeldOutSplit.records.
 
     features: of the tf.train.Example, by name.
     """
 
     key: str
-    label: int | float
+    label: Any
     place: tuple[Path, int, int]
     features: Mapping[str, Any]
 
@@ -57,9 +55,9 @@ class Record:
 class HeldOutSplit:
     """Keys and labels of the test split, ordered by key.
 
-    keys: (n,) object array of str. labels: (n,) int64 class indices or, for a regression, float64
-    values. classes: class names; empty for a regression. multilabel: whether labels are sets of
-    them (trainer.label_sets).
+    keys: (n,) object array of str. labels: (n,) int64 class indices, float64 values of a
+    regression, or (n, 2) times and events. classes: class names; empty of numbers. multilabel:
+    whether labels are sets of them (trainer.label_sets). event: of a time to one.
     records: where each example lies, (file, offset of its payload, length in bytes). groups: None
     unless groups decide the dataset's split; group_names: (n,) int64, the same in all datasets of
     these rows. addresses: of the examples' images, if each has one. rows: of the test splits of
@@ -75,6 +73,7 @@ class HeldOutSplit:
     addresses: tuple[str, ...] = ()
     group_names: np.ndarray | None = None
     rows: np.ndarray | None = None
+    event: Event | None = None
 
     @property
     def row_keys(self) -> np.ndarray:
@@ -86,12 +85,9 @@ class HeldOutSplit:
         """Family of the task, one of trellis_contracts.dataset.FAMILIES."""
         if self.multilabel:
             return MULTILABEL
+        if self.event is not None:
+            return SURVIVAL
         return CLASSIFICATION if self.classes else REGRESSION
-
-    @property
-    def is_regression(self) -> bool:
-        """True if the labels are numbers to predict, not classes."""
-        return not self.classes
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -106,23 +102,27 @@ class HeldOutSplit:
 
         Raises HeldOutSplitError unless their keys, labels and classes are those of the split.
         """
-        if _FAMILIES[type(predictions)] != self.family:
-            found, expected = (_ANSWERS[f] for f in (_FAMILIES[type(predictions)], self.family))
-            raise HeldOutSplitError(f"predicts {found}; the dataset's label has {expected}")
-        if not isinstance(predictions, Values) and predictions.classes != self.classes:
+        family, found = FAMILIES[self.family], families.of(predictions)
+        if found is not family:
             raise HeldOutSplitError(
-                f"predicts {listed_classes(predictions.classes)}; the dataset has "
+                f"predicts {found.labels}; the dataset's label has {family.labels}"
+            )
+        if (classes := getattr(predictions, "classes", self.classes)) != self.classes:
+            raise HeldOutSplitError(
+                f"predicts {listed_classes(classes)}; the dataset has "
                 f"{listed_classes(self.classes)}"
+            )
+        times = self.event.times if self.event else ()
+        if isinstance(predictions, Survivals) and predictions.times != times:
+            raise HeldOutSplitError(
+                f"predicts survival at the times {_times(predictions.times)}; the dataset has "
+                f"{_times(times)}"
             )
         order = self.order(predictions.keys)
         self._check_labels(predictions.labels[order])
-        if isinstance(predictions, Values):
-            return ValueOutcome(self.labels, predictions.values[order], self.groups)
-        if isinstance(predictions, LabelSets):
-            return SetOutcome(self.labels, predictions.probabilities[order], self.groups)
-        return Outcome(
-            self.labels, predictions.probabilities[order], self.groups, predictions.threshold
-        )
+        threshold = getattr(predictions, "threshold", None)
+        answers = family.answers(predictions)[order]
+        return family.outcome(self.labels, answers, self.groups, threshold, self.event)
 
     def order(self, keys: np.ndarray) -> np.ndarray:
         """(n,) indices that sort an array with these keys into this split's order.
@@ -138,8 +138,9 @@ class HeldOutSplit:
     def _check_labels(self, labels: np.ndarray) -> None:
         """labels: a contender's, in this split's order. Raises HeldOutSplitError."""
         # Records hold float32; a baseline may have read the label in double precision.
-        kind = np.float32 if self.is_regression else np.int64
-        wrong = np.flatnonzero(labels.astype(kind) != self.labels.astype(kind))
+        kind = FAMILIES[self.family].kind
+        differs = labels.astype(kind) != self.labels.astype(kind)
+        wrong = np.flatnonzero(differs.reshape(len(labels), -1).any(axis=1))
         if len(wrong):
             first = wrong[0]
             one, other = self._named(self.labels[first]), self._named(labels[first])
@@ -151,10 +152,12 @@ class HeldOutSplit:
                 f"{listed(self.keys[wrong])}{quoted(example, '')}"
             )
 
-    def _named(self, label: int | float) -> str:
-        if self.multilabel:
-            return repr(label_sets.text(int(label), self.classes))
-        return f"{label:g}" if self.is_regression else repr(self.classes[int(label)])
+    def _named(self, label: Any) -> str:
+        return FAMILIES[self.family].named(label, self.classes)
+
+
+def _times(times: Sequence[float]) -> str:
+    return ", ".join(f"{time:g}" for time in times)
 
 
 def _key_difference(keys: np.ndarray, expected: np.ndarray) -> str:
@@ -204,13 +207,14 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
     order = np.argsort(np.array(keys, dtype=object))
     return HeldOutSplit(
         keys=np.array(keys, dtype=object)[order],
-        labels=np.array(labels, np.float64 if dataset.is_regression else np.int64)[order],
+        labels=np.array(labels)[order],
         classes=dataset.classes,
         records=tuple(places[i] for i in order),
         groups=Groups.named(np.array(groups)[order]) if grouped else None,
         group_names=np.array(groups)[order] if grouped else None,
         multilabel=dataset.is_multilabel,
         addresses=tuple(addresses[i] for i in order) if addresses else (),
+        event=dataset.label.event,
     )
 
 
@@ -237,10 +241,9 @@ def record_at(place: tuple[Path, int, int], dataset: DatasetDescription) -> Reco
 
 def _record(payload: bytes, place: tuple[Path, int, int], dataset: DatasetDescription) -> Record:
     features = parse(payload).features.feature
-    label_list = "float_list" if dataset.is_regression else "int64_list"
     return Record(
         features["key"].bytes_list.value[0].decode("utf-8"),
-        getattr(features[dataset.label.name], label_list).value[0],
+        labels_of(dataset.label, [features])[0],
         place,
         features,
     )

@@ -40,11 +40,10 @@ from trainer.comparison.pictures import PictureError, Pictures, pixels
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import decimals, estimate
+from trainer.families import FAMILIES
 from trainer.metrics.decision import Threshold
 from trainer.metrics.metric import Metric
-from trainer.metrics.outcome import AnyOutcome, Outcome
-from trainer.metrics.regression import ValueOutcome
-from trainer.metrics.set_outcome import SetOutcome
+from trainer.metrics.outcome import AnyOutcome
 from trainer.serving.errors import InvalidRequestError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import Model, ModelError, is_model
@@ -84,18 +83,14 @@ def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric)
     model = _load(layout.trained_model(contender.uri))
     rows = _rows_to_ask(len(split), len(run.dataset.features), pixels(model))
     columns = _columns(model, run, split, rows)
-    labels = split.labels[rows]
+    labels, family = split.labels[rows], FAMILIES[split.family]
     groups = split.groups.subset(rows) if split.groups else None
     threshold = Threshold.of(model.threshold, split.classes) if model.threshold else None
 
     def outcome(columns: Columns) -> AnyOutcome:
-        answers = _answers(model, columns)
-        if "value" in answers:
-            return ValueOutcome(labels, answers["value"], groups)
         order = [model.classes.index(name) for name in split.classes]
-        if split.multilabel:
-            return SetOutcome(labels, answers["probabilities"][:, order], groups)
-        return Outcome(labels, answers["probabilities"][:, order], groups, threshold)
+        answers = family.served(_answers(model, columns), order)
+        return family.outcome(labels, answers, groups, threshold, split.event)
 
     names = {feature.column: feature.name for feature in run.dataset.features}
     inputs = {names[field.column]: field.input for field in model.rows.fields}

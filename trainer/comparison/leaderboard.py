@@ -248,7 +248,7 @@ def table(board: Leaderboard) -> str:
         tested = f"{board.folds.rows:,} examples out of fold"
     heading = (
         f"{board.experiment}, {board.run}: {tested}, "
-        f"{f'{len(classes)} classes' if classes else 'regression'}{positive}, "
+        f"{f'{len(classes)} classes' if classes else board.task.replace('_', ' ')}{positive}, "
         f"ranked by {title} ({better} is better)"
     )
     notes = [f"Note: {note}" for note in board.notes]

@@ -26,8 +26,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from trainer.comparison.scoreboard import Scoreboard
+from trainer.families import FAMILIES
 from trainer.metrics.outcome import FLOOR, AnyOutcome, ClassOutcome
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.survival import SurvivalOutcome
 from trellis_contracts.training import Training
 
 HALF_DECIBAN = math.log(10) / 20
@@ -57,6 +59,17 @@ def _constant(outcome: AnyOutcome, classes: tuple[str, ...]) -> str | None:
             return None
         low, high = _ends(outcome.values)
         return f"its predictions are nearly constant: from {low:.5g} to {high:.5g}"
+    if isinstance(outcome, SurvivalOutcome):
+        # Of an event, and none, at the median time.
+        middle = outcome.curves[:, outcome.curves.shape[1] // 2]
+        p = np.clip(middle, FLOOR, 1 - FLOOR)
+        if not _within(np.log(p) - np.log1p(-p), HALF_DECIBAN, outcome.labels[:, 0]):
+            return None
+        low, high = _ends(middle)
+        return (
+            "its predictions are nearly constant: the probability of survival in the middle of the "
+            f"times is from {low:.4g} to {high:.4g}"
+        )
     if not isinstance(outcome, ClassOutcome):
         return None
     p = np.clip(outcome.probabilities, FLOOR, 1 - FLOOR)
@@ -105,7 +118,8 @@ def _ends(values: np.ndarray) -> tuple[float, float]:
 
 def _without_order(name: str, outcome: AnyOutcome, board: Scoreboard) -> str | None:
     scores = next(s.metrics for s in board.standings if s.name == name)
-    loss = board.metrics["rmse" if isinstance(outcome, ValueOutcome) else "log_loss"]
+    family = FAMILIES[outcome.family]
+    loss = board.metrics[family.loss]
     constant = board.chance(loss)
     if constant is None or loss.name not in scores or scores[loss.name].value < constant:
         return None
@@ -118,11 +132,13 @@ def _without_order(name: str, outcome: AnyOutcome, board: Scoreboard) -> str | N
         if not np.ptp(outcome.labels) or float(centred @ outcome.centred) > 0:
             return None
         return f"its predictions do not rise with the label, and {cost}"
-    by_chance = board.chance(board.metrics["auc"])
-    if "auc" not in scores or by_chance is None or scores["auc"].value > by_chance:
+    if family.order is None or family.order not in scores:
         return None
-    auc = board.metrics["auc"].title
-    return f"its {auc} of {scores['auc'].value:.4g} is chance, and {cost}"
+    order, value = board.metrics[family.order], scores[family.order].value
+    by_chance = board.chance(order)
+    if by_chance is None or value > by_chance:
+        return None
+    return f"its {order.title} of {value:.4g} is chance, and {cost}"
 
 
 def stalled(training: Training | None) -> str | None:

@@ -11,6 +11,7 @@ from trainer.comparison.scoreboard import Scoreboard, Standing
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.survival import SurvivalOutcome
 from trellis_contracts import leaderboard
 from trellis_contracts.cross_validation import CrossValidation
 from trellis_contracts.leaderboard import Repeats, Slices
@@ -48,7 +49,7 @@ def notes(
         _seeds(repeats, scores) if repeats else None,
         _optimism(competing),
         _groups(next(iter(outcomes.values())), by),
-        _small_split(of_classes) if classes else _small_regression(of_kind(outcomes, ValueOutcome)),
+        _small_split(of_classes) if classes else _small_numbers(outcomes),
         _close_race(competing, scores.primary),
         _rare_classes(of_classes, classes) if classes else None,
         f"{failed} of {failed + len(scores.standings)} contenders failed and could not be scored."
@@ -263,13 +264,20 @@ def _small_split(outcomes: Mapping[str, ClassOutcome]) -> str | None:
     )
 
 
-def _small_regression(outcomes: Mapping[str, ValueOutcome]) -> str | None:
+def _small_numbers(outcomes: Mapping[str, AnyOutcome]) -> str | None:
     n = len(next(iter(outcomes.values())).labels)
     if n >= SMALL_SPLIT:
         return None
+    if of_times := of_kind(outcomes, SurvivalOutcome):
+        events = int(next(iter(of_times.values())).labels[:, 1].sum())
+        return (
+            f"The test split is small: {n} examples, of which {events} have the event; intervals "
+            "depend on the latter."
+        )
+    of_values = of_kind(outcomes, ValueOutcome)
     shares = {
         name: float((outcome.residuals**2).max() / (outcome.residuals**2).sum())
-        for name, outcome in outcomes.items()
+        for name, outcome in of_values.items()
         if outcome.misses.any()
     }
     worst = max(shares, key=lambda name: shares[name], default=None)

@@ -6,6 +6,7 @@ can be asked, and scored, as callers ask it. No TensorFlow here.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import google_crc32c
 
@@ -90,8 +91,8 @@ def _read(record: Record, dataset: DatasetDescription) -> HeldOutImages:
     return HeldOutImages(record.key, _label(record.label, dataset), images)
 
 
-def _label(label: int | float, dataset: DatasetDescription) -> str | float:
+def _label(label: Any, dataset: DatasetDescription) -> Any:
     """Return the label in the form of a table's column."""
     if dataset.is_multilabel:
         return label_sets.joined(int(label), dataset.classes)
-    return label if dataset.is_regression else dataset.classes[int(label)]
+    return dataset.classes[int(label)] if dataset.classes else label

@@ -18,7 +18,7 @@ NULL and NaN, which the export treats alike, are null. Does not import TensorFlo
 
 import datetime
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 
 from trainer import storage
 from trellis_contracts import layout
+from trellis_contracts.columns import EVENT
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -54,11 +55,11 @@ class RawExamplesError(RowsError, ValueError):
 @dataclass(frozen=True)
 class RawExample:
     """An example. label: the name of its class, the names of its classes as in trainer.label_sets,
-    or the value of a regression.
+    the value of a regression, or a time and the event there, 1 or 0.
     """
 
     key: str
-    label: str | float
+    label: Any
     instance: Mapping[str, Any]
 
 
@@ -79,7 +80,8 @@ def of_test_split(
     if names is None:
         names = {feature.column: feature.name for feature in dataset.features}
     wanted = {column: (kinds[column], name) for column, name in names.items()}
-    return _rows(directory, wanted, keys)
+    label = ["label", EVENT] if dataset.is_survival else ["label"]
+    return _rows(directory, wanted, keys, label)
 
 
 def time_text(microseconds: int) -> str:
@@ -89,12 +91,15 @@ def time_text(microseconds: int) -> str:
 
 
 def _rows(
-    directory: str, wanted: Mapping[str, tuple[str, str]], keys: Collection[str] | None
+    directory: str,
+    wanted: Mapping[str, tuple[str, str]],
+    keys: Collection[str] | None,
+    label: Sequence[str],
 ) -> Iterator[RawExample]:
-    """wanted: kind of each requested column, and its name in an instance."""
+    """wanted: kind of each requested column, and its name in an instance. label: its columns."""
     for path in files(directory):
         try:
-            yield from _rows_of(path, wanted, keys)
+            yield from _rows_of(path, wanted, keys, label)
         except (pa.ArrowException, OSError) as error:
             why = quoted(str(error), type(error).__name__)
             raise RawExamplesError(f"{path} cannot be read: {why}") from error
@@ -114,10 +119,13 @@ def files(directory: str) -> list[Path]:
 
 
 def _rows_of(
-    path: Path, wanted: Mapping[str, tuple[str, str]], keys: Collection[str] | None
+    path: Path,
+    wanted: Mapping[str, tuple[str, str]],
+    keys: Collection[str] | None,
+    label: Sequence[str],
 ) -> Iterator[RawExample]:
     file = pq.ParquetFile(path)
-    columns = ["key", "split", "label", *wanted]
+    columns = ["key", "split", *label, *wanted]
     if missing := sorted(set(columns) - set(file.schema_arrow.names)):
         raise RawExamplesError(f"{path} has no column {', '.join(missing)}")
     names = [name for _, name in wanted.values()]
@@ -128,9 +136,11 @@ def _rows_of(
             among = pc.and_(among, known)
         rows = batch.filter(among)
         values = [_READERS[kind](rows.column(column)) for column, (kind, _) in wanted.items()]
-        labels = (rows.column(name).to_pylist() for name in ("key", "label"))
-        for key, label, *row in zip(*labels, *values, strict=True):
-            yield RawExample(key, label, dict(zip(names, row, strict=True)))
+        found = [rows.column(name).to_pylist() for name in label]
+        labels = found[0] if len(found) == 1 else zip(*found, strict=True)
+        keys_of = rows.column("key").to_pylist()
+        for key, of_row, *row in zip(keys_of, labels, *values, strict=True):
+            yield RawExample(key, of_row, dict(zip(names, row, strict=True)))
 
 
 def _numbers(array: pa.Array) -> list[float | None]:

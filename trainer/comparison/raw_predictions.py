@@ -13,6 +13,7 @@ A file of one's own (`baselines.files`) is a Parquet file like this, or with
     CLASS          float or double, a column for each class: its probability
     prediction     (or value) of a regression, in the label's unit
 
+    risk, survival (a list)      of a time to an event, with `times` in the metadata, as in the next
 or a predictions.parquet, as a training writes it (trellis_contracts.predictions); its labels are
 not read. Other columns are ignored.
 
@@ -24,6 +25,7 @@ Vertex AI's batch prediction of images writes JSON Lines (predictions_00001.json
 The true labels are taken from the test split.
 """
 
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -36,8 +38,18 @@ import pyarrow.parquet as pq
 
 from trainer import storage
 from trainer.comparison.held_out_split import HeldOutSplit, listed, listed_classes
-from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
+from trainer.metrics import survival_estimates as estimates
+from trainer.predictions import (
+    AnyPredictions,
+    LabelSets,
+    Predictions,
+    PredictionsError,
+    Survivals,
+    Values,
+    lists,
+)
 from trainer.storage import StorageError
+from trellis_contracts.dataset_features import Event
 from trellis_contracts.withheld import quoted
 
 
@@ -58,13 +70,16 @@ def read(folder: Path, split: HeldOutSplit) -> AnyPredictions:
             f"no predictions: there is no .parquet or .jsonl file below {folder}"
         )
     _refuse_repeated(keys)
-    order = split.order(keys)
-    if split.is_regression:
-        return Values(split.keys, split.labels, found[order])
+    answers = found[split.order(keys)]
+    if split.event is not None:
+        risks, curves = answers[:, 0], answers[:, 1:]
+        return Survivals(split.keys, split.labels, risks, curves, split.event.times)
+    if not split.classes:
+        return Values(split.keys, split.labels, answers)
     if split.multilabel:
-        return LabelSets(split.keys, split.labels, found[order], split.classes)
+        return LabelSets(split.keys, split.labels, answers, split.classes)
     _refuse_sums(found, keys)
-    return Predictions(split.keys, split.labels, found[order], split.classes)
+    return Predictions(split.keys, split.labels, answers, split.classes)
 
 
 def _from_tables(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +88,9 @@ def _from_tables(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray
     except (pa.ArrowInvalid, OSError) as error:
         raise PredictionsError(f"raw Parquet files cannot be read: {error}") from error
     keys = _column(table, "key").cast(pa.string()).to_numpy(zero_copy_only=False)
-    if split.is_regression:
+    if split.event is not None:
+        return keys, _of_survival(table, keys, split.event)
+    if not split.classes:
         name = "prediction" if "prediction" in table.column_names else "value"
         return keys, _numbers(table, name)
     if "probabilities" not in table.column_names:
@@ -101,6 +118,29 @@ def _from_tables(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray
         shares.cast(pa.float64()).to_numpy(zero_copy_only=False),
         split.classes,
     )
+
+
+def _of_survival(table: pa.Table, keys: np.ndarray, event: Event) -> np.ndarray:
+    """(n, 1 + t) risk and survival of a predictions.parquet of a time to an event, with survival at
+    the dataset's times: those of the file must cover them.
+    """
+    metadata = table.schema.metadata or {}
+    if b"times" not in metadata:
+        raise PredictionsError(
+            "the metadata of the Parquet file have no `times`, a JSON list, which the lists of the "
+            "column survival are of (trellis_contracts/predictions.py)"
+        )
+    times = tuple(map(float, json.loads(metadata[b"times"])))
+    if not times or any(low >= high for low, high in itertools.pairwise((0.0, *times))):
+        raise PredictionsError(f"times {list(times)} do not rise from above 0")
+    if times[-1] < event.times[-1]:
+        raise PredictionsError(
+            f"survival is predicted until the time {times[-1]:g}; the dataset has it until "
+            f"{event.times[-1]:g}"
+        )
+    curves = lists(_plain_list(_column(table, "survival")), keys, len(times), "time")
+    at = estimates.interpolated(curves.astype(np.float64), times, event.times)
+    return np.concatenate([_numbers(table, "risk")[:, None], at], axis=1)
 
 
 def _of_training(table: pa.Table, split: HeldOutSplit) -> np.ndarray:
@@ -164,8 +204,8 @@ def _plain_list(column: pa.Array) -> pa.Array:
 
 
 def _from_lines(paths: Sequence[Path], split: HeldOutSplit) -> tuple[np.ndarray, np.ndarray]:
-    if split.is_regression:
-        raise PredictionsError("JSON Lines of an image model, but the dataset is a regression")
+    if not split.classes:
+        raise PredictionsError("JSON Lines of an image model, but the dataset has no classes")
     addresses: list[str] = []
     row: list[int] = []
     names: list[str] = []

@@ -1,9 +1,10 @@
 """The ranking: scores with intervals, and paired differences between contenders.
 
 Contenders are ranked by the primary metric at its published decimals; ties are broken by the lower
-log loss (regression: RMSE), then by name (training/2 before training/10). The first is the winner.
-The published numbers alone determine the order. Trainings that the validation split did not select
-(`selection`) are scored too, but do not compete: they follow the others.
+log loss (regression: RMSE; time to an event: integrated Brier score), then by name (training/2
+before training/10). The first is the winner. The published numbers alone determine the order.
+Trainings that the validation split did not select (`selection`) are scored too, but do not compete:
+they follow the others.
 
 Differences have simultaneous intervals: one contender against each of the k others that compete, at
 the level 1 - 0.05 / k, so that all k cover with 95% confidence (Bonferroni).
@@ -19,29 +20,13 @@ import numpy as np
 from trainer.comparison import fold_intervals, samples
 from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
 from trainer.comparison.samples import Samples
-from trainer.metrics import binary
-from trainer.metrics.classification import CLASSIFICATION_METRICS
+from trainer.families import FAMILIES
 from trainer.metrics.metric import Metric
-from trainer.metrics.multilabel import MULTILABEL_METRICS
 from trainer.metrics.outcome import AnyOutcome
-from trainer.metrics.regression import REGRESSION_METRICS
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.leaderboard import Difference, Estimate
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 DECIMALS = 6
-_METRICS = {
-    CLASSIFICATION: CLASSIFICATION_METRICS,
-    MULTILABEL: MULTILABEL_METRICS,
-    REGRESSION: REGRESSION_METRICS,
-}
-# Metrics that rank like the training losses: cross-entropy and squared error.
-_LOSSES = {CLASSIFICATION: "log_loss", MULTILABEL: "log_loss", REGRESSION: "rmse"}
-_ONE_ANSWER = {
-    CLASSIFICATION: "examples of one class",
-    MULTILABEL: "classes that all of its examples have, or none,",
-    REGRESSION: "equal labels",
-}
 
 
 class ScoringError(ValueError):
@@ -68,18 +53,16 @@ def metrics_for(family: str, classes: Sequence[str] = ()) -> dict[str, Metric]:
     """The metrics of a family of tasks, by name. family: of dataset.FAMILIES. classes:
     of the dataset; a classification of two has those of the positive class, too.
     """
-    if family == CLASSIFICATION and len(classes) == 2:
-        return binary.metrics((classes[0], classes[1]))
-    return _METRICS[family]
+    return FAMILIES[family].metrics(classes)
 
 
 def metric_named(name: str, family: str = CLASSIFICATION, classes: Sequence[str] = ()) -> Metric:
-    """The metric with that name; "loss" is the log loss or, for a regression, the RMSE.
+    """The metric with that name; "loss" is the log loss or what its family has.
 
     Raises ScoringError if the family of tasks has no such metric. classes: as of `metrics_for`.
     """
     known = metrics_for(family, classes)
-    name = _LOSSES[family] if name == "loss" else name
+    name = FAMILIES[family].loss if name == "loss" else name
     if name not in known:
         raise ScoringError(
             f"unknown metric {name!r} for a {family.replace('_', ' ')}; expected one of "
@@ -140,7 +123,7 @@ class Scoreboard:
         if any(primary.name not in scores for scores in self._scores.values()):
             raise ScoringError(
                 f"{primary.name} is undefined on this test split, which has "
-                f"{_ONE_ANSWER[self.family]} only"
+                f"{FAMILIES[self.family].lone} only"
             )
         order = sorted(outcomes, key=lambda name: (name in not_selected, self._key(name)))
         self.standings = [
@@ -179,7 +162,8 @@ class Scoreboard:
         natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
         return (
             -self.primary.sign * scores[self.primary.name].value,
-            scores[_LOSSES[self.family]].value,
+            # Undefined of a time to an event whose test split is too short.
+            scores[loss].value if (loss := FAMILIES[self.family].loss) in scores else 0.0,
             natural,
         )
 

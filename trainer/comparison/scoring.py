@@ -10,7 +10,7 @@ classes in another order. What it decides between two classes is decided by its 
 import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -21,16 +21,17 @@ from trainer.comparison.held_out_split import HeldOutSplitError, listed_classes
 from trainer.comparison.originals import HeldOutImages, ImagesByKey
 from trainer.comparison.pictures import PictureError, Pictures, pixels
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
+from trainer.families import FAMILIES
 from trainer.metrics.decision import Threshold
-from trainer.predictions import AnyPredictions, LabelSets, Predictions, PredictionsError, Values
-from trainer.serving.errors import InvalidRequestError
+from trainer.predictions import AnyPredictions, PredictionsError
+from trainer.serving.errors import InvalidRequestError, ModelFailureError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import MARKS, Model, ModelError, is_model
 from trainer.serving.rows import Field, Row
 from trainer.storage import StorageError
-from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import Feature
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
+from trellis_contracts.tasks import classes_in
 from trellis_contracts.withheld import RowsError, quoted
 
 # Number of images that are read and decoded at once.
@@ -55,7 +56,8 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
             f"the model {model_uri} cannot be scored on this dataset: {'; '.join(problems)}"
         )
     keys: list[str] = []
-    labels: list[str | float] = []
+    labels: list[Any] = []
+    family = FAMILIES[dataset.family]
     answers = []
     try:
         for batch, inputs in _inputs(model, dataset_uri, dataset):
@@ -65,8 +67,9 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
         if not keys:
             raise ScoreError("the dataset's test split has no examples")
         all_keys = np.array(keys, dtype=object)
-        if dataset.is_regression:
-            return Values(all_keys, np.array(labels, np.float64), np.concatenate(answers))
+        if not dataset.classes:
+            numbers = np.array(labels, np.float64)
+            return family.predictions(dataset, all_keys, numbers, np.concatenate(answers))
         named = [classes_in(str(one), dataset.task) for one in labels]
         places = {name: i for i, name in enumerate(dataset.classes)}
         if unknown := sorted({name for names in named for name in names} - set(places)):
@@ -74,12 +77,11 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
                 f"the raw rows have the classes {listed_classes(unknown)}, which are not in "
                 "dataset.json: the dataset was exported from other rows"
             )
-        if dataset.is_multilabel:
-            sets = np.array([label_sets.of(map(places.__getitem__, names)) for names in named])
-            return LabelSets(all_keys, sets, np.concatenate(answers), dataset.classes)
-        indices = np.array([places[name] for (name,) in named], np.int32)
+        indices = [[places[name] for name in names] for names in named]
+        several = dataset.is_multilabel
+        found = np.array([label_sets.of(each) if several else each[0] for each in indices])
         threshold = Threshold.of(model.threshold, dataset.classes) if model.threshold else None
-        return Predictions(all_keys, indices, np.concatenate(answers), dataset.classes, threshold)
+        return family.predictions(dataset, all_keys, found, np.concatenate(answers), threshold)
     except (PredictionsError, RawExamplesError, HeldOutSplitError, PictureError) as error:
         raise ScoreError(error.text) from error
 
@@ -98,7 +100,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
     """Reasons why the model cannot predict this dataset; empty if it can."""
     problems = []
     if dataset.family != model.family:
-        answer = _ANSWERS[dataset.family]
+        answer = FAMILIES[dataset.family].labels
         problems.append(f"the dataset's label has {answer}, which is not what the model predicts")
     elif set(model.classes) != set(dataset.classes):
         problems.append(
@@ -121,9 +123,6 @@ def _feature(field: Field, dataset: DatasetDescription) -> Feature | None:
     """The dataset's feature that a model takes: of that name in the source, in any case."""
     by_name = {feature.name.lower(): feature for feature in dataset.features}
     return by_name.get(field.name.lower())
-
-
-_ANSWERS = {CLASSIFICATION: "classes", MULTILABEL: "sets of classes", REGRESSION: "values"}
 
 
 def _inputs(
@@ -179,18 +178,17 @@ def _answers(
     inputs: Sequence[Row],
     dataset: DatasetDescription,
 ) -> np.ndarray:
-    """(b, classes) probabilities in the order of the dataset's classes, or (b,) values."""
+    """(b, ...) answers as trainer.families has them, of the dataset's classes or times."""
     try:
-        outcomes = model.predict(inputs)
+        found = model.answers(model.columns(inputs))
     except Exception as error:  # TensorFlow raises many kinds
         raise ScoreError(f"the model fails{_near(batch[0], error)}") from error
-    answers = []
-    for example, outcome in zip(batch, outcomes, strict=True):
-        if isinstance(outcome, Exception):
-            raise ScoreError(f"the model fails{_near(example, outcome)}") from outcome
-        answers.append(outcome)
-    if dataset.is_regression:
-        return np.array([answer["value"] for answer in answers])
-    return np.array(
-        [[answer["probabilities"][name] for name in dataset.classes] for answer in answers]
-    )
+    order = [model.classes.index(name) for name in dataset.classes]
+    family = FAMILIES[dataset.family]
+    answers = family.served({name: np.asarray(part) for name, part in found.items()}, order)
+    bad = ~np.isfinite(answers.reshape(len(batch), -1)).all(axis=1)
+    if bad.any():
+        first = batch[int(bad.argmax())]
+        error = ModelFailureError("the model returns NaN: its training diverged")
+        raise ScoreError(f"the model fails{_near(first, error)}")
+    return family.at_times(answers, model.times, dataset.label.event)

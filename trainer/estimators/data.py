@@ -20,13 +20,16 @@ class Data:
     """The train and the validation split.
 
     address: of the dataset's folder. dataset: with the features that are read. most: examples of
-    each split to read at most; None: all. task, classes: of the label; classes () of a regression.
-    features: name, kind, vocabulary and statistics of each.
+    each split to read at most; None: all. classes: of the label, () of a number. times: of a time
+    to an event, those at which a predictor answers. features: name, kind, vocabulary and statistics
+    of each.
     """
 
     def __init__(self, address: str, dataset: DatasetDescription, most: int | None = None):
         self._address, self.dataset, self._most = address, dataset, most
         self.classes: tuple[str, ...] = dataset.classes
+        event = dataset.label.event
+        self.times: tuple[float, ...] = event.times if event else ()
         self.features: tuple[Feature, ...] = dataset.features
 
     @cached_property

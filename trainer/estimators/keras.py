@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from trainer import models
 from trainer.models import answering
+from trainer.stored import batches
 from trainer.training import (
     TrainingError,
     callbacks,
@@ -27,6 +28,7 @@ from trainer.training import (
     parameter_servers,
     phases,
     precision,
+    records,
     reduction_server,
     rendezvous,
     sample,
@@ -37,6 +39,7 @@ from trainer.training.cluster import Cluster
 from trainer.training.distribution import Distribution, PeerLostError, weights_digest
 from trainer.training.input_pipeline import Input
 from trainer.training.loop import Progress, Steps
+from trainer.training.objectives.objective import Objective
 from trainer.training.parameter_servers import Asynchronous
 from trainer.training.protocol import Fitted
 from trainer.training.saved_model import KerasPredictor
@@ -52,6 +55,9 @@ from trellis_contracts.training import Replica
 
 # os.EX_TEMPFAIL: "the user is invited to retry". 143 is what a shell reports of SIGTERM.
 LOST, STOPPED = os.EX_TEMPFAIL, 143
+
+# Examples in one call of the model.
+_AT_ONCE = 256
 
 
 class KerasEstimator:
@@ -126,6 +132,7 @@ def _train_together(
     at_end: Callable[[], None],
 ) -> None:
     h, is_chief = settings.common, spread.cluster.is_chief
+    dataset = dataset.trained_by(h.objective, h.intervals)
     state = _build(settings, dataset, spread)
     names = [tensor.name for tensor in state.model.inputs]
     data = Input(settings.dataset, dataset, spread.alone, h, settings.seed, settings.epochs, names)
@@ -175,9 +182,13 @@ def _train_together(
         # Written from a model of its own, in float32: the trained one's variables are mirrored.
         model = _build_model(settings, dataset)
         model.set_weights(state.model.get_weights())
+        if state.objective.settles:
+            _settle(settings, dataset, answering.of(model), state.objective)
         finish(
             Fitted(
-                predictor=KerasPredictor.built(answering.of(model), dataset),
+                predictor=KerasPredictor.built(
+                    answering.of(model), dataset, state.objective.answers
+                ),
                 history=progress.history,
                 best_epoch=callbacks.best_epoch(calls),
                 strategy=spread.kind,
@@ -191,6 +202,19 @@ def _train_together(
     # The others are done, but all must start again if the chief dies before it has written.
     spread.barrier()
     at_end()
+
+
+def _settle(
+    settings: Settings, dataset: DatasetDescription, model: keras.Model, aim: Objective
+) -> None:
+    """Let the objective estimate what it needs of the train split, whose examples are read once."""
+    reader = records.Records(dataset, [tensor.name for tensor in model.inputs])
+    parts = []
+    for batch in batches(settings.dataset, dataset, "train", _AT_ONCE):
+        inputs, labels, weights = reader.parse(tf.constant(batch.payloads))
+        outputs = model(inputs, training=False)
+        parts.append([part.numpy() for part in (labels, outputs, weights)])
+    aim.settle(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def _steps(

@@ -36,6 +36,7 @@ from trainer import calibration, storage
 from trainer.estimators.batch import Batch, of_stored
 from trainer.estimators.data import Data
 from trainer.estimators.report import Report, Run, Workers
+from trainer.metrics import survival_estimates as survival
 from trainer.metrics.decision import Threshold
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
@@ -54,6 +55,7 @@ from trellis_contracts.saved_model import FILE_NAME, FOLDER, SavedModel
 
 # float32 probabilities over thousands of classes sum to 1 within this; logits do not.
 _SUM_TOLERANCE = 1e-3
+_RISE = 1e-6
 
 
 class FileEstimator:
@@ -210,6 +212,8 @@ def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarr
         scores = np.asarray(found, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{type(found).__name__}, not an array of numbers") from None
+    if dataset.is_survival:
+        return _survival(scores, examples, dataset)
     if dataset.is_regression:
         if scores.shape == (examples, 1):
             scores = scores[:, 0]
@@ -236,6 +240,26 @@ def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarr
             f"{np.flatnonzero(off)[0]} of a batch; expected 1"
         )
     return scores.astype(np.float32)
+
+
+def _survival(curves: np.ndarray, examples: int, dataset: DatasetDescription) -> np.ndarray:
+    """(examples, 1 + times) the risk, and the probabilities of survival. Raises ValueError."""
+    expected = (examples, len(dataset.label.of_event.times))
+    if curves.shape != expected:
+        raise ValueError(
+            f"an array {curves.shape} for {examples} examples; expected {expected}, the "
+            "probability of survival at each of data.times"
+        )
+    wrong = ~((curves >= 0) & (curves <= 1))
+    if wrong.any():
+        raise ValueError(f"{_first(wrong, curves)}; expected probabilities from 0 to 1")
+    rises = np.diff(curves, axis=1) > _RISE
+    if rises.any():
+        raise ValueError(
+            f"a probability of survival that rises with time, for example "
+            f"{np.argwhere(rises)[0][0]} of a batch"
+        )
+    return np.concatenate([survival.risks(curves)[:, None], curves], axis=1)
 
 
 def _first(wrong: np.ndarray, scores: np.ndarray) -> str:

@@ -5,6 +5,8 @@ classification    metrics of one class of several; auc, precision and calibratio
 binary            those of two classes, of which one is positive
 multilabel        those of any number of classes
 regression        those of a number
+survival          those of a time to an event; survival_estimates and survival_pairs are parts
+                  of them
 metric            the definition of a metric
 outcome           predictions for the test examples, with what the metrics derive from them; of any
                   number of classes, set_outcome

@@ -1,8 +1,8 @@
 """The definition of a metric: as a column of the leaderboard, and in a training's validation.
 
-A module of a task (classification, multilabel, regression) has all of it: METRICS, the columns;
-TALLIES and ORDER, what a training's validation adds up or gathers; `exact`, what the exported
-model scores on the test split.
+A module of a task (classification, multilabel, regression, survival) has all of it: METRICS, the
+columns; TALLIES and ORDER, what a training's validation adds up or gathers; `exact`, what the
+exported model scores on the test split.
 """
 
 import math
@@ -21,7 +21,8 @@ class Metric:
 
     title: its name in a sentence, which says what is averaged. average: what it is an average over:
     "examples", each counted once; classes, each counted once ("macro"); decisions over all examples
-    and classes ("micro"); or it is that of the "positive class" alone.
+    and classes ("micro"); "pairs" of examples; "horizons" of a time to an event; or it is that of
+    the "positive class" alone.
     goal: "maximize" or "minimize".
     point: outcome -> value, NaN if undefined.
     resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
@@ -35,7 +36,7 @@ class Metric:
     of_label: whether its values have the unit of the label, so that the number of meaningful
     decimals depends on the labels. lowest: the smallest value that it may have.
 
-    The outcome is an `outcome.Outcome` or a `regression.ValueOutcome`, by the metric's task.
+    The outcome is that of the metric's family of tasks (trainer.families).
     """
 
     name: str

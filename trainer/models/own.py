@@ -53,6 +53,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common, Table
 from trellis_contracts.metrics import IN_TRAINING
 from trellis_contracts.model_file import Declaration, ModelFileError
+from trellis_contracts.tasks import REGRESSION, SURVIVAL
 
 if TYPE_CHECKING:
     import keras
@@ -193,11 +194,19 @@ def _by_name(model: "keras.Model") -> "keras.Model":
     return named if type(named) is type(model) else model
 
 
+_MEANINGS = {
+    REGRESSION: "one number",
+    SURVIVAL: "a logit for each interval of time, or one log-risk (objective: cox)",
+}
+
+
 def _two_examples(dataset: DatasetDescription) -> tuple[Any, Any]:
     """Labels and outputs, all 0."""
     import tensorflow as tf
 
-    labels = tf.zeros([2], tf.float32 if dataset.is_regression else tf.int64)
+    labels = tf.zeros([2], tf.int64 if dataset.classes else tf.float32)
+    if dataset.is_survival:
+        labels = tf.zeros([2, 2])
     if dataset.is_multilabel:
         labels = tf.zeros([2, dataset.outputs])
     return labels, tf.zeros([2, dataset.outputs])
@@ -261,7 +270,7 @@ def _unfit(model: Any, dataset: DatasetDescription, *, several: bool) -> str | N
         output = output[0]
     if not isinstance(output, keras.KerasTensor) or output.shape != (None, dataset.outputs):
         shape = getattr(output, "shape", type(output).__name__)
-        meaning = "one number" if dataset.is_regression else "a logit for each class"
+        meaning = _MEANINGS.get(dataset.family, "a logit for each class")
         return (
             f"a model with output {shape}; expected (None, {dataset.outputs}), {meaning}: end with "
             "layers.Dense(dataset.outputs)"
@@ -274,6 +283,11 @@ def _unfit(model: Any, dataset: DatasetDescription, *, several: bool) -> str | N
     if not model.trainable_weights:
         return "a model without trainable weights"
     if ending := endings.bounded(model):
+        if dataset.is_survival:
+            return (
+                f"a model that ends with {ending}, whose values are bounded; expected "
+                f"{_MEANINGS[SURVIVAL]}: end with layers.Dense(dataset.outputs)"
+            )
         if dataset.is_regression:
             return (
                 f"a model that ends with {ending}, whose values are from 0 to 1; expected the "

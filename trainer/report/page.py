@@ -14,9 +14,11 @@ from markupsafe import Markup
 
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Contender, Run
+from trainer.families import FAMILIES
 from trainer.metrics.outcome import AnyOutcome, Outcome, of_kind
 from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.set_outcome import SetOutcome
+from trainer.metrics.survival import SurvivalOutcome
 from trainer.report import moments, numbers
 from trainer.report.contenders import ContenderStyle, contender_styles
 from trainer.report.dataset import dataset_section
@@ -39,6 +41,7 @@ from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
 from trainer.report.sets import set_section
 from trainer.report.speeds import training_speeds
+from trainer.report.survival import survival_section
 from trainer.report.tuning import tuning_section
 from trellis_contracts import folds, layout
 from trellis_contracts.charts import VERSION, inlined
@@ -137,6 +140,7 @@ def render(
                 for name, outcome in of_kind(outcomes, Outcome).items()
                 if outcome.threshold
             ],
+            tie=board.metrics[FAMILIES[split.family].loss].title,
             selected=board.selected,
             most_slices=MOST_SLICES,
             few=FEW,
@@ -168,7 +172,10 @@ def _predictions(
 ) -> dict[str, object]:
     """The sections on what the contenders predicted, None where they do not fit the task."""
     sections: dict[str, object]
-    if split.is_regression:
+    if split.event is not None:
+        of_times = of_kind(outcomes, SurvivalOutcome)
+        sections = {"survival": survival_section(of_times, ranked, run.dataset)}
+    elif not split.classes:
         of_values = of_kind(outcomes, ValueOutcome)
         sections = {"residuals": residual_section(of_values, ranked, split, run.dataset.features)}
     elif split.multilabel:
@@ -191,7 +198,7 @@ def _predictions(
             ),
             "mistakes": mistake_section(of_classes, ranked, split, run.dataset.features),
         }
-    names = ["roc", "precision_recall", "reliability", "mistakes", "sets", "residuals"]
+    names = ["roc", "precision_recall", "reliability", "mistakes", "sets", "residuals", "survival"]
     return dict.fromkeys(names) | sections
 
 

@@ -8,13 +8,12 @@ import numpy as np
 from trainer import models
 from trainer.estimators import ensemble
 from trainer.metrics import means
-from trainer.metrics.decision import Threshold, decide
+from trainer.metrics.decision import Threshold
+from trainer.serving.answers import Answered
 from trainer.serving.image_explanations import PixelExplainer
 from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
 from trellis_contracts.ensemble import FOLDER
-from trellis_contracts.predictions import DECIDED_ABOVE
-from trellis_contracts.tasks import MULTILABEL
 
 
 def load(directory: Path) -> Model:
@@ -32,7 +31,15 @@ def load(directory: Path) -> Model:
     ordinary = {field.input: [value] for field, value in values}
     explainer = RowExplainer(serve, first.rows, ordinary, _pixels(members))
     return Model(
-        first.rows, serve, first.classes, first.family, threshold, explainer, first.example
+        first.rows,
+        serve,
+        first.classes,
+        first.family,
+        threshold,
+        explainer,
+        first.example,
+        first.times,
+        first.horizons,
     )
 
 
@@ -42,23 +49,19 @@ class _Serve:
     """
 
     def __init__(self, members: Sequence[Model], threshold: Threshold | None):
-        self._members, self._threshold = members, threshold
+        self._members = members
         first = [field.input for field in members[0].rows.fields]
         own = [[field.input for field in member.rows.fields] for member in members]
         self._inputs = [dict(zip(names, first, strict=True)) for names in own]
-        self._names = np.array([name.encode() for name in members[0].classes], dtype=object)
+        self._about = Answered(members[0].family, members[0].classes, threshold)
 
     def __call__(self, **columns: np.ndarray) -> dict[str, np.ndarray]:
         found = [
             member.answers({own: columns[first] for own, first in inputs.items()})
             for member, inputs in zip(self._members, self._inputs, strict=True)
         ]
-        if "value" in found[0]:
-            return {"value": means.of_answers([answer["value"] for answer in found])}
-        mean = means.of_answers([answer["probabilities"] for answer in found])
-        if self._members[0].family == MULTILABEL:
-            return {"probabilities": mean, "decided": mean > DECIDED_ABOVE}
-        return {"probabilities": mean, "label": self._names[decide(mean, self._threshold)]}
+        scores = [self._about.scores(answer) for answer in found]
+        return self._about.outputs(means.of_answers(scores))
 
 
 def _pixels(members: Sequence[Model]) -> list[PixelExplainer]:

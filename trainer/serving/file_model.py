@@ -12,14 +12,14 @@ from trainer.estimators import own_file
 from trainer.estimators.batch import RawRows
 from trainer.estimators.own_file import FilePredictor
 from trainer.images import Scale
-from trainer.metrics.decision import decide
+from trainer.serving.answers import Answered
 from trainer.serving.images import ImageInput
 from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
 from trainer.training.ordinary_row import ordinary_row
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, Feature
-from trellis_contracts.predictions import DECIDED_ABOVE
 
 
 def load(directory: Path) -> Model:
@@ -42,7 +42,13 @@ def load(directory: Path) -> Model:
         RowExplainer(serve, rows, ordinary),
         # Whether it takes missing values is its own matter: there may have been none to learn from.
         example=Row(tuple(ordinary_row(dataset))),
+        **_times(dataset),
     )
+
+
+def _times(dataset: DatasetDescription) -> dict[str, tuple[float, ...]]:
+    event = dataset.label.event
+    return {"times": event.times, "horizons": event.horizons} if event else {}
 
 
 class _Serve:
@@ -54,19 +60,14 @@ class _Serve:
         self._lock = threading.Lock()
         self._predictor = predictor
         self._rows = RawRows(predictor.features)
-        self._names = np.array([name.encode() for name in predictor.dataset.classes], dtype=object)
+        dataset = predictor.dataset
+        self._about = Answered(dataset.family, dataset.classes, predictor.threshold)
 
     def __call__(self, **columns: np.ndarray) -> dict[str, np.ndarray]:
         batch = self._rows.batch(columns)
         with self._lock:
             scores = self._predictor.scores(batch)
-        dataset = self._predictor.dataset
-        if dataset.is_regression:
-            return {"value": scores}
-        if dataset.is_multilabel:
-            return {"probabilities": scores, "decided": scores > DECIDED_ABOVE}
-        decided = decide(scores, self._predictor.threshold)
-        return {"probabilities": scores, "label": self._names[decided]}
+        return self._about.outputs(scores)
 
 
 def _field(feature: Feature) -> Field:

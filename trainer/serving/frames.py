@@ -35,7 +35,7 @@ from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model
 from trainer.serving.rows import Field, Row, RowReader
 from trellis_contracts.dataset_features import CATEGORICAL, IMAGE, NUMERIC, SEQUENCE, TIMESTAMP
-from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.tasks import MULTILABEL, SURVIVAL
 
 Fetch = Callable[[str], bytes]
 """Reads the object at a gs:// address. Raises OSError or ValueError."""
@@ -50,7 +50,8 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
 
     Columns: of a classification predicted, a class, and p.CLASS for each class (float32); of a
     multi-label task the same, but predicted is a tuple of classes; of a regression predicted, in
-    the label's unit. Raises FrameError, and ServingError if the model fails.
+    the label's unit; of a time to an event risk, and survival.TIME for each horizon. Raises
+    FrameError, and ServingError if the model fails.
     """
     examples = _rows(model.rows, frame, fetch)
     answers: list[dict[str, Any]] = []
@@ -59,6 +60,9 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
             if isinstance(answer, Exception):
                 raise answer
             answers.append(answer)
+    if model.family == SURVIVAL:
+        rows = [{"risk": one["risk"], **_prefixed(one["survival"])} for one in answers]
+        return pd.DataFrame(rows, index=frame.index)
     if not model.classes:
         columns = {"predicted": np.array([answer["value"] for answer in answers], np.float64)}
         return pd.DataFrame(columns, index=frame.index)
@@ -69,6 +73,10 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
     by_class = {f"p.{name}": shares[:, place] for place, name in enumerate(model.classes)}
     predicted = pd.Series(labels, frame.index, dtype=object if several else str)
     return pd.DataFrame({"predicted": predicted, **by_class}, index=frame.index)
+
+
+def _prefixed(survival: Mapping[str, float]) -> dict[str, float]:
+    return {f"survival.{time}": share for time, share in survival.items()}
 
 
 def _rows(reader: RowReader, frame: pd.DataFrame, fetch: Fetch) -> Iterator[Row]:

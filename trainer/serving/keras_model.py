@@ -18,12 +18,14 @@ from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import RowReader
 from trainer.serving.signatures import PIXELS, SERVING_DEFAULT, Packed
 from trellis_contracts.dataset import CLASSIFICATION
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 
 _CLASSES = "classes"
 _THRESHOLD = "threshold"
 _GRADIENT = "gradient"
-_DECIDED = "decided"
+_TIMES = "times"
+# What only the signature of one family returns.
+_FAMILIES = {"decided": MULTILABEL, "value": REGRESSION, "risk": SURVIVAL}
 
 
 def load(directory: Path) -> Model:
@@ -53,11 +55,12 @@ def of(tensorflow: Any, loaded: Any) -> Model:
     serve = _Serve(tensorflow, loaded, signature)
     names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
     classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
-    family = CLASSIFICATION if classes else REGRESSION
-    if _DECIDED in signature.structured_outputs:
-        family = MULTILABEL
+    outputs = signature.structured_outputs
+    family = next((name for output, name in _FAMILIES.items() if output in outputs), CLASSIFICATION)
+    times = _numbers(loaded, _TIMES)
     explainer = _explainer(tensorflow, loaded.signatures, rows, serve)
-    return Model(rows, serve, classes, family, _threshold(loaded), explainer)
+    decided = _threshold(loaded)
+    return Model(rows, serve, classes, family, decided, explainer, None, **times)
 
 
 class _Serve(Packed):
@@ -83,6 +86,13 @@ def _threshold(loaded: Any) -> dict[str, Any] | None:
         return None
     values = {key: value.numpy() for key, value in loaded.signatures[_THRESHOLD]().items()}
     return {"class": values["class"].decode(), "above": float(values["above"])}
+
+
+def _numbers(loaded: Any, name: str) -> dict[str, tuple[float, ...]]:
+    """Vectors of numbers that a signature without inputs returns; {} if there is none."""
+    if name not in loaded.signatures:
+        return {}
+    return {key: tuple(value.numpy().tolist()) for key, value in loaded.signatures[name]().items()}
 
 
 @contextmanager

@@ -5,7 +5,6 @@ ensemble_model.py several of them.
 """
 
 import importlib
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,14 @@ import numpy as np
 
 from trainer import postprocessing
 from trainer.metrics.decision import Threshold
+from trainer.serving.answers import Answered
 from trainer.serving.columns import column
-from trainer.serving.errors import ModelFailureError
 from trainer.serving.explanations import Signature
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Row, RowReader
 from trellis_contracts import ensemble, saved_model
 from trellis_contracts.documents import ContractError
 from trellis_contracts.postprocessing import PLAIN
-from trellis_contracts.tasks import MULTILABEL
 
 _LOADERS = {
     saved_model.KERAS: "trainer.serving.keras_model",
@@ -31,8 +29,6 @@ _LOADERS = {
 }
 """Modules with a function `load`, by the file without which a folder is no model of theirs."""
 MARKS = " or ".join(_LOADERS)
-
-_DIVERGED = "the model returns NaN: its training diverged"
 
 
 class ModelError(Exception):
@@ -47,10 +43,12 @@ def is_model(folder: Path) -> bool:
 class Model:
     """A classifier or regression model; its examples are Rows, with images decoded.
 
-    rows: reads requests. serve: from the inputs, (n, ...) each, to "value" (n,) of a regression, or
-    "probabilities" (n, classes) with "label" (n,) bytes, of a multi-label task "decided" (n,
-    classes) bool. classes: names. family: of its task, one of trellis_contracts.dataset.FAMILIES.
-    threshold: by which it labels (trainer.metrics.decision); None: with the most probable class.
+    rows: reads requests. serve: from the inputs, (n, ...) each, to "value" (n,) of a regression,
+    "risk" (n,) and "survival" (n, times) of a time to an event, or "probabilities" (n, classes)
+    with "label" (n,) bytes, of a multi-label task "decided" (n, classes) bool. classes: names.
+    family: of its task, one of trellis_contracts.dataset.FAMILIES. threshold: by which it labels
+    (trainer.metrics.decision); None: with the most probable class. times, horizons: of a time to an
+    event.
     postprocessing: what an answer has beside that (trainer.postprocessing).
     example: one that it must be able to answer; None: a row of missing values.
     """
@@ -64,9 +62,14 @@ class Model:
         threshold: dict[str, Any] | None,
         explainer: RowExplainer,
         example: Row | None = None,
+        times: Sequence[float] = (),
+        horizons: Sequence[float] = (),
     ):
         self.rows, self._serve = rows, serve
         self.classes, self.family, self.threshold = list(classes), family, threshold
+        self.times, self.horizons = tuple(times), tuple(horizons)
+        decided = Threshold.of(threshold, self.classes) if threshold else None
+        self.about = Answered(family, self.classes, decided, self.times, self.horizons)
         self.explainer = explainer
         self.postprocessing = PLAIN
         self.example = rows.nulls() if example is None else example
@@ -107,39 +110,8 @@ class Model:
         }
 
     def answers(self, columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """Run the model on the inputs: probabilities (n, classes) and label, or value (n,)."""
+        """Run the model on the inputs; returns what its signature does."""
         return self._serve(**columns)
 
     def _predictions(self, **inputs: np.ndarray) -> list[dict[str, Any] | Exception]:
-        outputs = self._serve(**inputs)
-        if "value" in outputs:
-            beside = postprocessing.of_values(self.postprocessing, outputs["value"])
-            return [
-                {"value": value, **more} if math.isfinite(value) else ModelFailureError(_DIVERGED)
-                for value, more in zip(outputs["value"].tolist(), beside, strict=True)
-            ]
-        rows = outputs["probabilities"]
-        finite = np.asarray(np.isfinite(rows).all(axis=1))
-        labels: list[dict[str, Any]]
-        if self.family == MULTILABEL:
-            labels = [
-                {"labels": [name for name, in_it in zip(self.classes, row, strict=True) if in_it]}
-                for row in outputs["decided"].tolist()
-            ]
-        else:
-            labels = [{"label": label.decode()} for label in outputs["label"]]
-        threshold = Threshold.of(self.threshold, self.classes) if self.threshold else None
-        beside = postprocessing.of_probabilities(
-            self.postprocessing, np.asarray(rows), self.classes, threshold
-        )
-        return [
-            {
-                **label,
-                # float32 scalars: as doubles they would print with nine spurious digits.
-                "probabilities": dict(zip(self.classes, row, strict=True)),
-                **more,
-            }
-            if ok
-            else ModelFailureError(_DIVERGED)
-            for label, row, ok, more in zip(labels, rows, finite, beside, strict=True)
-        ]
+        return self.about.responses(self._serve(**inputs), self.postprocessing)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trainer.serving import shapley
+from trainer.serving.answers import explained
 from trainer.serving.columns import column
 from trainer.serving.explanations import Signature, finite
 from trainer.serving.image_explanations import PIXELS_AT_ONCE, PixelExplainer, plain
@@ -110,10 +111,7 @@ class RowExplainer:
                     field.input: pair[part[:, place]]
                     for place, (field, pair) in enumerate(zip(self._fields, pairs, strict=True))
                 }
-                answer = self._serve(**rows)
-                found.append(
-                    answer["value"] if index is None else answer["probabilities"][:, index]
-                )
+                found.append(explained(self._serve(**rows), index))
             return finite(np.concatenate(found))
 
         return shapley.shares(score, len(self._fields), how.paths)

@@ -24,7 +24,7 @@ def of(dataset: DatasetDescription, h: Common) -> list[float] | None:
 
     Raises TrainingError if a class is named that the dataset does not have.
     """
-    if h.class_weights == _NONE or dataset.is_regression:
+    if h.class_weights == _NONE or not dataset.classes:
         return None
     if h.class_weights != _BALANCED:
         return _named(dataset, h.class_weights)

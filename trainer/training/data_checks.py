@@ -12,7 +12,7 @@ from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT
 from trellis_contracts.hyperparameters import Common
 from trellis_contracts.models import MODELS, words_for
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, TASKS
+from trellis_contracts.tasks import MULTILABEL, NUMBERS, SURVIVAL, TASKS
 from trellis_contracts.withheld import quoted, some_of
 
 Refuse = Callable[[str], NoReturn]
@@ -148,13 +148,15 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
             else ("one answer for each example", "another")
         )
         refuse(f"has {few} as label ({name}): use --task {other}")
-    if dataset.is_regression and settings.task != REGRESSION:
-        refuse(f"has a numeric label ({name}) and no classes: use --task regression")
-    if settings.task == REGRESSION:
-        if not dataset.is_regression:
+    if dataset.family in NUMBERS and settings.task != dataset.family:
+        label = "a time to an event" if dataset.is_survival else "a numeric label"
+        refuse(f"has {label} ({name}) and no classes: use --task {dataset.family}")
+    if settings.task in NUMBERS:
+        if dataset.family != settings.task:
+            label = "time to an event" if settings.task == SURVIVAL else "numeric label"
             refuse(
-                f"has {classes} classes{_named(dataset.classes)} and no numeric label: export it "
-                "for regression, or use --task multiclass_classification"
+                f"has {classes} classes{_named(dataset.classes)} and no {label}: export it "
+                f"for {settings.task}, or use --task multiclass_classification"
             )
         return
     if classes < task.min_classes:

@@ -1,6 +1,7 @@
 """What a step minimizes: the task's loss, or the losses of a model's own `train_step`."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import keras
@@ -12,7 +13,9 @@ from trainer.training.records import Inputs
 
 
 class Part(NamedTuple):
-    """A part of what is minimized: losses (b,), and which variables' gradient it has; None: all."""
+    """A part of what is minimized: losses (b,) with their weights, and which variables' gradient it
+    has; None: all.
+    """
 
     losses: tf.Tensor
     variables: Sequence[keras.Variable] | None = None
@@ -27,9 +30,11 @@ class Learning(Protocol):
     several: bool
     losses: Sequence[str]
 
-    def parts(self, inputs: Inputs, labels: Any) -> tuple[list[Part], Sequence[tf.Tensor]]:
+    def parts(
+        self, inputs: Inputs, labels: Any, weights: tf.Tensor
+    ) -> tuple[list[Part], Sequence[tf.Tensor]]:
         """The parts that are minimized together, of a batch of one replica, and the figures of each
-        example, (b,) each. labels: (b,) or Mixed.
+        example, (b,) each. labels: (b,) or Mixed. weights: (b,).
         """
 
     def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
@@ -45,10 +50,12 @@ class OfTask:
     def __init__(self, model: keras.Model, objective: Objective):
         self._model, self._objective = model, objective
 
-    def parts(self, inputs: Inputs, labels: Any) -> tuple[list[Part], Sequence[tf.Tensor]]:
+    def parts(
+        self, inputs: Inputs, labels: Any, weights: tf.Tensor
+    ) -> tuple[list[Part], Sequence[tf.Tensor]]:
         """See Learning. The figures are the objective's measures."""
         outputs = self._model(inputs, training=True)
-        losses = of_mixed(self._objective.losses, labels, outputs)
+        losses = of_mixed(partial(self._objective.weighted, weights=weights), labels, outputs)
         return [Part(losses)], of_mixed(self._objective.measures, labels, outputs)
 
     def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
@@ -70,10 +77,12 @@ class OfFile:
         self.figures = len(step.names)
         self.several = len(moved) + (len(moved) < self.figures) > 1
 
-    def parts(self, inputs: Inputs, labels: Any) -> tuple[list[Part], Sequence[tf.Tensor]]:
+    def parts(
+        self, inputs: Inputs, labels: Any, weights: tf.Tensor
+    ) -> tuple[list[Part], Sequence[tf.Tensor]]:
         """See Learning. Losses of all variables are one part."""
         found = self._losses(inputs, self._objective.targets(labels))
-        counts = self._objective.counts(labels)
+        counts = self._objective.counts(labels) * weights
         shared = [losses for name, losses in found.items() if name not in self._moved]
         parts = [Part(tf.add_n(shared) * counts)] if shared else []
         parts += [Part(found[name] * counts, moved) for name, moved in self._moved.items()]

@@ -43,6 +43,7 @@ class Records:
     def __init__(self, dataset: DatasetDescription, names: Collection[str] | None = None):
         self._label = dataset.label.name
         self._label_type = tf.as_dtype(dataset.label.dtype)
+        self._label_values = dataset.label.values
         self._weight = dataset.weight
         types = {"numeric": tf.float32, "categorical": tf.int64, "timestamp": tf.int64}
         self._vectors = {
@@ -60,7 +61,7 @@ class Records:
         self._texts = {feature.record_name: text_input(feature) for feature in texts}
         self._images = taken(IMAGE, image_input)
         # The weight is kept, too.
-        self.example_bytes = self._label_type.size + tf.float32.size
+        self.example_bytes = self._label_type.size * self._label_values + tf.float32.size
         for vector in self._vectors.values():
             self.example_bytes += vector.shape[0] * vector.dtype.size
         # The row's offset, and the elements of the longest sequence.
@@ -72,11 +73,11 @@ class Records:
 
     def take_as_label(self, name: str, kind: tf.DType) -> None:
         """Return this field of a record in place of its label."""
-        self._label, self._label_type = name, kind
+        self._label, self._label_type, self._label_values = name, kind, 1
 
     def parse(self, serialized: tf.Tensor) -> tuple[Inputs, tf.Tensor, tf.Tensor]:
-        """Serialized records (b,) -> inputs, labels (b,), weights (b,) float32: what each example
-        counts in the loss, 1 on average over the train split.
+        """Serialized records (b,) -> inputs, labels (b,), of a time to an event (b, 2), weights
+        (b,) float32: what each example counts in the loss, 1 on average over the train split.
         """
         inputs, labels, weights = self._parse(serialized)
         return self.padded(inputs), labels, weights
@@ -93,7 +94,8 @@ class Records:
         features |= {feature.record_name: _blank_image(feature) for feature in self._images}
         if self._weight:
             features[self._weight.name] = numbers(np.zeros(1), tf.float32)
-        return example(features | {self._label: numbers(np.zeros(1), self._label_type)})
+        label = numbers(np.zeros(self._label_values), self._label_type)
+        return example(features | {self._label: label})
 
     def batches(self, records: tf.data.Dataset) -> tf.data.Dataset:
         """Batches as `parse` returns them, of inputs that may be ragged: all records, in order."""
@@ -117,13 +119,15 @@ class Records:
 
     def _parse(self, serialized: tf.Tensor) -> tuple:
         """Parse like `parse`, with inputs that may be ragged."""
-        scalars = {self._label: tf.io.FixedLenFeature([], self._label_type)}
+        shape = [self._label_values] if self._label_values > 1 else []
+        scalars = {self._label: tf.io.FixedLenFeature(shape, self._label_type)}
         if self._weight:
             scalars[self._weight.name] = tf.io.FixedLenFeature([], tf.float32)
         parsed = tf.io.parse_example(serialized, self._specification() | scalars)
         labels = parsed[self._label]
         if self._weight is None:
-            return self._inputs(parsed), labels, tf.ones_like(labels, tf.float32)
+            first = labels[:, 0] if self._label_values > 1 else labels
+            return self._inputs(parsed), labels, tf.ones_like(first, tf.float32)
         # Divided by the train split's mean, so that a learning rate means what it does without
         # weights, and their unit nothing.
         weights = parsed[self._weight.name] / self._weight.statistics.mean

@@ -98,17 +98,12 @@ def keep(
 
 
 def _write(path: Path, found: Scores, threshold: Threshold | None) -> None:
-    # Parquet takes a second to import, which a tuning trial does not need.
+    # They import Parquet, which takes a second and which a tuning trial does not need.
     from trainer import predictions
+    from trainer.families import FAMILIES
 
-    dataset, keys, labels, answers = found.dataset, found.keys, found.labels, found.answers
-    predicted: predictions.AnyPredictions
-    if dataset.is_regression:
-        predicted = predictions.Values(keys, labels, answers)
-    elif dataset.is_multilabel:
-        predicted = predictions.LabelSets(keys, labels, answers, dataset.classes)
-    else:
-        predicted = predictions.Predictions(keys, labels, answers, dataset.classes, threshold)
+    dataset, columns = found.dataset, (found.keys, found.labels, found.answers)
+    predicted = FAMILIES[dataset.family].predictions(dataset, *columns, threshold)
     predictions.write(path, predicted)
 
 

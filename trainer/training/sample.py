@@ -26,12 +26,13 @@ from trellis_contracts.dataset_features import (
     SEQUENCE,
     TEXT,
     TIMESTAMP,
+    Event,
     Feature,
     Label,
     Statistics,
     TermStatistics,
 )
-from trellis_contracts.tasks import REGRESSION
+from trellis_contracts.tasks import REGRESSION, SURVIVAL
 
 _EXAMPLES = 4096
 _NULLS = 0.1
@@ -122,7 +123,6 @@ def made_up(dataset: DatasetDescription, count: int) -> list[bytes]:
 
 def _description(features: tuple[Feature, ...], task: str, classes: int) -> DatasetDescription:
     names = tuple(f"class {number}" for number in range(classes))
-    regression = task == REGRESSION
     of_class = {name: _EXAMPLES // max(1, classes) for name in names}
     return DatasetDescription(
         fingerprint="made-up",
@@ -133,11 +133,19 @@ def _description(features: tuple[Feature, ...], task: str, classes: int) -> Data
         counts={split: Counts(_EXAMPLES, of_class) for split in ("train", "validation", "test")},
         files={},
         rejected=0,
-        label=Label("label", "float32", "label", _statistics(0, 1, -3, 3))
-        if regression
-        else Label(),
+        label=_label(task),
         task=task,
     )
+
+
+def _label(task: str) -> Label:
+    if task == REGRESSION:
+        return Label("label", "float32", "label", _statistics(0, 1, -3, 3))
+    if task != SURVIVAL:
+        return Label()
+    times = _statistics(500, 290, 0, 1000)
+    event = Event.of("event", times.quantiles, ())
+    return Label("label", "float32", "time", times, event)
 
 
 def _answers(dataset: DatasetDescription) -> int:
@@ -173,11 +181,14 @@ def _record(dataset: DatasetDescription, key: bytes, random: np.random.Generator
     decisive = [v for v, f in zip(drawn, in_vector, strict=True) if f.kind == NUMERIC][:2]
     signal = sum(decisive) if decisive else random.normal()
     label = signal
-    if not dataset.is_regression:
-        place = (1 + math.erf(signal / 2)) / 2  # evenly spread over 0..1
+    place = (1 + math.erf(signal / 2)) / 2  # evenly spread over 0..1
+    if dataset.classes:
         answers = _answers(dataset)
         label = min(int(place * answers), answers - 1)
-    record: dict[str, np.ndarray | bytes] = {"key": key, "label": np.array([label])}
+    labels = np.array([label])
+    if dataset.is_survival:  # the larger they are, the sooner; half of all are censored
+        labels = np.array([1000 * (1 - place), float(random.integers(2))])
+    record: dict[str, np.ndarray | bytes] = {"key": key, "label": labels}
     if drawn:
         values = [math.nan if random.random() < _NULLS else value for value in drawn]
         record["numeric"] = np.array(values)

@@ -10,10 +10,14 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
     -> probabilities (n, classes) float32 of a multi-label task instead, each of its own
        decided       (n, classes) bool, which classes are decided (trainer.label_sets)
     -> value         (n,) float64 for a regression instead, in the label's unit
+    -> risk          (n,) float64 of a time to an event instead (trainer.training.objectives)
+       survival      (n, times) float64, probability of no event until each of the times
 
 A model takes every column, also those that it does not read. Further signatures:
 
-    classes   () -> classes (classes,) string, their names in order; not of a regression
+    classes   () -> classes (classes,) string, their names in order; not of a number
+    times     () -> times (times,), horizons (horizons,) float64 of a time to an event, the latter
+              those that the server tells of
     threshold () -> class () string, above () float32, as trainer.metrics.decision has them; only of
               a model that decides by a threshold
     features  () -> name, column, kind (as in dataset.json), input (the name in serving_default),
@@ -33,15 +37,15 @@ of rows with images beside these:
               makes those pixels of a file of another shape; scale, how it makes 16 bits of a file's
               values, "": 8 bits
     gradient  the inputs of `pixels`, of images float32 in the unit of those, and index (n,) int64
-              of a class -> score (n,) that class's probability, or the value; gradient/INPUT, of
-              the score by each image, 0 of one that is not read
+              of a class -> score (n,) that class's probability, the value or the risk;
+              gradient/INPUT, of the score by each image, 0 of one that is not read
 
 It contains the preprocessing and the calibration, so serving cannot differ from training. Beside it
 lies postprocessing.json (trellis_contracts.postprocessing), where there is any.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -54,15 +58,26 @@ from trainer import calibration, storage
 from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
 from trainer.stored import StoredBatch
-from trainer.training import records, signatures
-from trainer.training.objectives import Regression
+from trainer.training import objectives, records, signatures
 from trainer.training.records import Inputs
 from trainer.training.signatures import Predict, add_constants
-from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.postprocessing import PLAIN, Calibration, Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.saved_model import KERAS
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
+
+Answers = Callable[[tf.Tensor], Mapping[str, tf.Tensor]]
+"""A model's outputs -> what it answers, as an objective has it."""
+
+# The answers that are a predictor's scores, side by side.
+_ANSWERS = {
+    CLASSIFICATION: ("probabilities",),
+    MULTILABEL: ("probabilities",),
+    REGRESSION: ("value",),
+    SURVIVAL: ("risk", "survival"),
+}
 
 
 def export(
@@ -71,20 +86,27 @@ def export(
     directory: Path,
     threshold: Threshold | None = None,
     postprocessing: Postprocessing = PLAIN,
+    answers: Answers | None = None,
 ) -> None:
     """Write the SavedModel. model: its variables must not be mirrored. threshold: by which it
     labels; None: with the most probable class. postprocessing: what it does with its scores.
+    answers: of its objective; None: of that with the defaults.
     """
     archive = keras.export.ExportArchive()
     archive.track(model)
-    fitted = postprocessing.calibration
-    predict = _answering(_reading(model), dataset, threshold, fitted)
+    done = threshold, postprocessing.calibration
+    answers = answers or objectives.answers_of(dataset)
+    predict = _answering(_reading(model), dataset, answers, *done)
     of_floats = None
     if IMAGE in dataset.inputs:
-        of_floats = _answering(from_floats(model, dataset), dataset, threshold, fitted)
+        of_floats = _answering(from_floats(model, dataset), dataset, answers, *done)
     signatures.add(archive, dataset, predict, of_floats)
-    if not dataset.is_regression:
+    if dataset.classes:
         add_constants(archive, "classes", {"classes": dataset.classes})
+    if (event := dataset.label.event) is not None:
+        numbers = {"times": event.times, "horizons": event.horizons}
+        doubles = {name: np.array(values, np.float64) for name, values in numbers.items()}
+        add_constants(archive, "times", doubles)
     if threshold is not None:
         add_constants(archive, "threshold", threshold.to_json(dataset.classes))
     with tempfile.TemporaryDirectory() as folder:
@@ -96,20 +118,29 @@ def export(
 
 class KerasPredictor:
     """A Keras model, as trainer.training.protocol has it. run: the answers to records of the
-    dataset, (b,) string. model: what is saved; None of a model that was loaded.
+    dataset, (b,) string. model, answers: what is saved; None of a model that was loaded.
     """
 
-    def __init__(self, dataset: DatasetDescription, run: Predict, model: keras.Model | None = None):
-        self._dataset, self._run, self._model = dataset, run, model
+    def __init__(
+        self,
+        dataset: DatasetDescription,
+        run: Predict,
+        model: keras.Model | None = None,
+        answers: Answers | None = None,
+    ):
+        self._dataset, self._run = dataset, run
+        self._model, self._answers = model, answers
 
     @classmethod
-    def built(cls, model: keras.Model, dataset: DatasetDescription) -> Self:
-        """A model that has been trained; its variables must not be mirrored."""
-        answer = _answering(model, dataset)
+    def built(cls, model: keras.Model, dataset: DatasetDescription, answers: Answers) -> Self:
+        """A model that has been trained; its variables must not be mirrored. answers: of its
+        objective.
+        """
+        answer = _answering(model, dataset, answers)
         inputs = records.Records(dataset, [tensor.name for tensor in model.inputs]).inputs
         taken = tf.TensorSpec([None], tf.string)
         run = tf.function(lambda examples: answer(inputs(examples)), [taken], autograph=False)
-        return cls(dataset, run, model)
+        return cls(dataset, run, model, answers)
 
     @classmethod
     def loaded(cls, directory: Path, dataset: DatasetDescription) -> Self:
@@ -120,7 +151,12 @@ class KerasPredictor:
     def predict(self, batch: StoredBatch) -> np.ndarray:
         """See trainer.training.protocol.Predictor."""
         answers = self._run(tf.constant(batch.payloads))
-        found: np.ndarray = answers[_answer_of(self._dataset)].numpy()
+        names = _ANSWERS[self._dataset.family]
+        parts = [answers[name].numpy() for name in names]
+        if len(parts) == 1:
+            return parts[0]
+        columns = [part.reshape(len(part), -1) for part in parts]
+        found: np.ndarray = np.concatenate(columns, axis=1)
         return found
 
     def save(
@@ -128,11 +164,7 @@ class KerasPredictor:
     ) -> None:
         """See trainer.training.protocol.Predictor."""
         assert self._model is not None
-        export(self._model, self._dataset, folder, threshold, postprocessing)
-
-
-def _answer_of(dataset: DatasetDescription) -> str:
-    return "value" if dataset.is_regression else "probabilities"
+        export(self._model, self._dataset, folder, threshold, postprocessing, self._answers)
 
 
 def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
@@ -148,15 +180,15 @@ def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
 def _answering(
     model: Callable[..., tf.Tensor],
     dataset: DatasetDescription,
+    answers: Answers,
     threshold: Threshold | None = None,
     fitted: Calibration | None = None,
 ) -> Predict:
-    if dataset.is_regression:
-        objective = Regression(dataset)
-        return lambda inputs: {"value": objective.values(model(inputs, training=False))}
+    if not dataset.classes:
+        return lambda inputs: answers(model(inputs, training=False))
 
     def calibrated(inputs: Inputs) -> tf.Tensor:
-        found = probabilities(dataset, model(inputs, training=False))
+        found = answers(model(inputs, training=False))["probabilities"]
         sets = dataset.is_multilabel
         return calibration.apply(fitted, found, dataset.classes, sets, tf.experimental.numpy)
 
@@ -169,11 +201,6 @@ def _answering(
         return {"probabilities": found, "label": tf.gather(names, _decided(found, threshold))}
 
     return predict
-
-
-def probabilities(dataset: DatasetDescription, outputs: tf.Tensor) -> tf.Tensor:
-    """Convert a model's outputs into probabilities of the classes, (n, classes)."""
-    return tf.sigmoid(outputs) if dataset.is_multilabel else tf.nn.softmax(outputs)
 
 
 def _decided_each(found: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.metrics import classification, multilabel, regression
 from trainer.metrics.decision import Threshold
 from trainer.stored import batches
 from trainer.training import TrainingError
@@ -19,8 +18,8 @@ _BATCH = 256
 class Scores:
     """A predictor's answers for all examples of a split.
 
-    keys: (n,) str. labels: (n,) as trainer.stored has them. answers: (n, classes) probabilities, or
-    (n,) values. groups: (n,) of examples that are not independent; None if all are.
+    keys: (n,) str. labels: (n,) as trainer.stored has them. answers: (n, ...) as trainer.families
+    has them. groups: (n,) of examples that are not independent; None if all are.
     """
 
     dataset: DatasetDescription
@@ -37,12 +36,11 @@ class Scores:
 
     def figures(self, threshold: Threshold | None) -> dict[str, float]:
         """The task's metrics. threshold: by which it labels; None: with the most probable class."""
-        if self.dataset.is_regression:
-            _, scale = self.dataset.label.number_statistics.standard
-            return regression.exact(self.labels, self.answers, scale)
-        if self.dataset.is_multilabel:
-            return multilabel.exact(self.labels, self.answers)
-        return classification.exact(self.labels, self.answers, threshold)
+        # Imports Parquet, which takes a second and which a tuning trial does not need.
+        from trainer.families import FAMILIES
+
+        family = FAMILIES[self.dataset.family]
+        return family.figures(self.dataset, self.labels, self.answers, threshold)
 
 
 def of_split(predictor: Predictor, address: str, dataset: DatasetDescription, split: str) -> Scores:

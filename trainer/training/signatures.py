@@ -107,9 +107,9 @@ def add_constants(archive: keras.export.ExportArchive, name: str, values: Mappin
 def score(
     dataset: DatasetDescription, answers: Mapping[str, tf.Tensor], index: tf.Tensor
 ) -> tf.Tensor:
-    """The score (n,) that an explanation is of: a regression's value, or the probability of the
-    class with this index (n,).
+    """The score (n,) that an explanation is of: a regression's value, the risk of an event, or the
+    probability of the class with this index (n,).
     """
-    if dataset.is_regression:
-        return answers["value"]
+    if not dataset.classes:
+        return answers["risk"] if dataset.is_survival else answers["value"]
     return tf.gather(answers["probabilities"], index, batch_dims=1)

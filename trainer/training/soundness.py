@@ -37,7 +37,7 @@ def probabilities(dataset: DatasetDescription, outputs: np.ndarray) -> str | Non
     They lie in [0, 1], and every example's add up to 1: logits do that by chance in one batch of
     very many. Of a multi-label task nothing tells probabilities from small logits.
     """
-    if dataset.is_regression or dataset.is_multilabel or not np.isfinite(outputs).all():
+    if not dataset.classes or dataset.is_multilabel or not np.isfinite(outputs).all():
         return None
     low, high = float(outputs.min()), float(outputs.max())
     if low < 0 or high > 1 + _ROUNDING:

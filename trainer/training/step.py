@@ -84,11 +84,11 @@ def build(
     def back(inputs, labels, weights):
         """Loss, figures, and gradients, all summed over the examples."""
         with tf.GradientTape(persistent=learning.several) as tape:
-            parts, figures = learning.parts(inputs, labels)
+            parts, figures = learning.parts(inputs, labels, weights)
             # Each replica divides by the whole batch: the optimizer sums gradients over replicas.
             # By its size, not by its weights: then the mean over all batches of an epoch is that
             # over all examples, however they are shared out.
-            losses = [tf.reduce_sum(part.losses * weights) / global_batch for part in parts]
+            losses = [tf.reduce_sum(part.losses) / global_batch for part in parts]
             scaled = [optimizer.scale_loss(loss) for loss in losses]
         moved = [part.variables for part in parts]
         slopes = gradients.of_parts(tape, list(zip(scaled, moved, strict=True)), variables)
@@ -120,7 +120,8 @@ def build(
         return [gradient / replicas for gradient in total]
 
     def step(batch, stop, timed=None):
-        loss, figures, slopes = (accumulated if h.accumulation > 1 else back)(*batch)
+        cut = h.accumulation > 1 and not state.objective.whole
+        loss, figures, slopes = (accumulated if cut else back)(*batch)
         # The first variable is the last that has a gradient, and so that is updated.
         ready = speed.moment(timed, slopes[0])
         if h.clip_norm:

@@ -34,4 +34,6 @@ class Sums:
 
 def vector(*parts: tf.Tensor) -> tf.Tensor:
     """Tensors of any shape and type as one of float64."""
+    if not parts:
+        return tf.zeros([0], tf.float64)
     return tf.concat([tf.reshape(tf.cast(part, tf.float64), [-1]) for part in parts], 0)

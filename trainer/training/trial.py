@@ -26,6 +26,7 @@ from trainer.training import (
     saved_model,
     soundness,
 )
+from trainer.training.objectives.objective import Objective
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
 
@@ -42,6 +43,7 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
     """
     keras.utils.set_random_seed(0)
     print(f"file       {own.name}, SHA-256 {own.sha256}")
+    dataset = dataset.trained_by(h.objective, h.intervals)
     settings = [f"{name} {getattr(h, name)}" for name in own.declaration.hyperparameters]
     print(f"settings   {', '.join([*settings, f'batch_size {h.batch_size}'])}")
     with precision.computing_in(h.mixed_precision):
@@ -63,7 +65,11 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
     shapes = {name: tuple(tensor.shape) for name, tensor in inputs.items()}
     print(f"batch      {_listed(shapes)} -> {(len(taken), dataset.outputs)}")
     warnings = _learn(own, model, dataset, h, taken, (inputs, labels))
-    _export(answering.of(model), dataset, taken, inputs)
+    aim = objectives.build(dataset, _plain(h))
+    if aim.settles:
+        outputs = answering.of(model)(inputs, training=False)
+        aim.settle(labels.numpy(), outputs.numpy(), np.ones(len(taken)))
+    _export(answering.of(model), dataset, taken, inputs, aim)
     return warnings
 
 
@@ -78,9 +84,7 @@ def _learn(
     """Some steps on the same batch, at the full learning rate; returns what looks wrong then."""
     inputs, labels = batch
     answers = answering.of(model)
-    # A made-up batch has other classes.
-    unweighted = dataclasses.replace(h, class_weights="none")
-    aim = objectives.build(dataset, unweighted, own.loss(dataset, h))
+    aim = objectives.build(dataset, _plain(h), own.loss(dataset, h))
     tried = own_step.tried(own, own.build(dataset, h), aim, dataset, h, taken)
     minimized = learning.of(model, aim, tried)
     if own_metrics := own.metrics(dataset, h):
@@ -93,7 +97,7 @@ def _learn(
     @tf.function(autograph=False)
     def step() -> tuple[tf.Tensor, list[tf.Tensor | None]]:
         with tf.GradientTape(persistent=minimized.several) as tape:
-            parts, _ = minimized.parts(inputs, labels)
+            parts, _ = minimized.parts(inputs, labels, tf.ones([len(taken)]))
             losses = [tf.reduce_mean(part.losses) for part in parts]
         moved = [part.variables for part in parts]
         targets = list(zip(losses, moved, strict=True))
@@ -137,27 +141,36 @@ def _learn(
 
 
 def _export(
-    model: keras.Model, dataset: DatasetDescription, taken: list[bytes], inputs: Any
+    model: keras.Model,
+    dataset: DatasetDescription,
+    taken: list[bytes],
+    inputs: Any,
+    aim: Objective,
 ) -> None:
     """Export, and ask the SavedModel, which must not need the file."""
     begun = time.monotonic()
     wanted = model(inputs, training=False)
     with tempfile.TemporaryDirectory() as folder:
-        saved_model.export(model, dataset, Path(folder))
+        saved_model.export(model, dataset, Path(folder), answers=aim.answers)
         signatures = tf.saved_model.load(folder).signatures
         answers = signatures["stored"](examples=tf.constant(taken))
-    if dataset.is_regression:
-        expected, found = objectives.Regression(dataset).values(wanted), answers["value"]
-    else:
-        expected, found = saved_model.probabilities(dataset, wanted), answers["probabilities"]
-    off = float(tf.reduce_max(tf.abs(tf.cast(expected, found.dtype) - found)))
-    if not off < _TOLERANCE * max(1.0, float(tf.reduce_max(tf.abs(found)))):
+    off, size = 0.0, 1.0
+    for name, expected in aim.answers(wanted).items():
+        found = answers[name]
+        off = max(off, float(tf.reduce_max(tf.abs(tf.cast(expected, found.dtype) - found))))
+        size = max(size, float(tf.reduce_max(tf.abs(found))))
+    if not off < _TOLERANCE * size:
         raise ModelError(
             f"the SavedModel's answers differ from the model's by up to {off:.3g}: does a layer "
             "draw random numbers, or change its state, when it is called with training=False?"
         )
     seconds = time.monotonic() - begun
     print(f"export     a SavedModel that answers the same (at most {off:.0e} off), {seconds:.1f} s")
+
+
+def _plain(h: Common) -> Common:
+    """Without what names classes, of which a made-up batch has others."""
+    return dataclasses.replace(h, class_weights="none")
 
 
 def _listed(shapes: dict[str, tuple]) -> str:

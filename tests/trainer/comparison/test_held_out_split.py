@@ -124,7 +124,7 @@ def test_fewer_examples_than_described_are_found(run):
 def test_a_regressions_labels_are_numbers(table_run):
     labels = np.array([1.5, -2.0, 1 / 3, 0.0])
     split = read(table_run(labels))
-    assert split.is_regression
+    assert split.family == "regression"
     assert split.labels.tolist() == labels.astype(np.float32).tolist()
     # A contender may have read the label with all digits.
     outcome = split.outcome(Values(split.keys[::-1], labels[::-1], [4, 3, 2, 1]))

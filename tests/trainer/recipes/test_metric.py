@@ -41,7 +41,7 @@ from trellis_contracts.dataset_features import Label, Statistics
 from trellis_contracts.hyperparameters import Hyperparameters
 
 label = Label(statistics=Statistics(9, 0, 100.0, 20.0, 0.0, 200.0, ()))
-dataset = SimpleNamespace(is_regression=True, label=label)
+dataset = SimpleNamespace(family="regression", classes=(), label=label)
 aim = objectives.build(dataset, Hyperparameters(), metric="within_one")
 labels = np.array([100.0, 120.0, 80.0, 90.0], np.float32)
 outputs = (labels + np.array([0.5, -3.0, 0.0, 40.0], np.float32) - 100)[:, None] / 20
@@ -49,7 +49,7 @@ batch = tf.constant(labels), tf.constant(outputs), tf.ones(4)
 means = aim.means([float(tf.reduce_sum(one)) for one in aim.measures(*batch[:2])], 4)
 print(json.dumps({
     "validation": aim.tallied(aim.tally(*batch).numpy(), means, 4),
-    "test": regression.exact(labels, aim.values(batch[1]).numpy(), 20.0),
+    "test": regression.exact(labels, aim.answers(batch[1])["value"].numpy(), 20.0),
 }))
 """
 

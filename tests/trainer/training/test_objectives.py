@@ -19,6 +19,7 @@ from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.training import TrainingError, objectives
+from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.dataset_features import Label, Statistics
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
@@ -30,8 +31,7 @@ def of_classes(*in_validation):
     """A dataset with so many examples of each class in its validation split."""
     counts = SimpleNamespace(classes={str(c): n for c, n in enumerate(in_validation)})
     return SimpleNamespace(
-        is_regression=False,
-        is_multilabel=False,
+        family=CLASSIFICATION,
         classes=tuple(counts.classes),
         counts={"train": counts, "validation": counts},
         weight=None,
@@ -41,12 +41,12 @@ def of_classes(*in_validation):
 def of_sets(classes):
     """A dataset whose examples have any number of classes."""
     names = tuple(map(str, range(classes)))
-    return SimpleNamespace(is_regression=False, is_multilabel=True, classes=names)
+    return SimpleNamespace(family=MULTILABEL, classes=names)
 
 
 def of_numbers(mean, stddev):
     statistics = Statistics(9, 0, mean, stddev, mean - stddev, mean + stddev, ())
-    return SimpleNamespace(is_regression=True, label=Label(statistics=statistics))
+    return SimpleNamespace(family=REGRESSION, classes=(), label=Label(statistics=statistics))
 
 
 @given(
@@ -175,7 +175,7 @@ def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
     labels = random.normal(1000, 20, random.integers(2, 40)).astype(np.float32)
     aim = objectives.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
     outputs = random.normal(0, 1, (len(labels), 1)).astype(np.float32)
-    values = aim.values(tf.constant(outputs)).numpy()
+    values = aim.answers(tf.constant(outputs)["value"]).numpy()
     on_validation = evaluated(aim, labels, outputs)
     on_test = regression.exact(labels.astype(float), values, scale=25.0)
     assert on_validation == pytest.approx(on_test, rel=1e-3)
@@ -242,6 +242,6 @@ def test_errors_of_a_regression_are_in_the_labels_unit():
     labels, outputs = tf.constant([1000.0, 1040.0]), tf.constant([[0.5], [1.0]])
     squares, absolutes = aim.measures(labels, outputs)
     sums = (float(tf.reduce_sum(squares)), float(tf.reduce_sum(absolutes)))
-    errors = aim.values(outputs).numpy() - labels.numpy()
+    errors = aim.answers(outputs)["value"].numpy() - labels.numpy()
     np.testing.assert_allclose(errors, [10, -20])
     assert aim.means(sums, 2) == pytest.approx({"loss": 250 / 20**2, "rmse": 250**0.5, "mae": 15.0})

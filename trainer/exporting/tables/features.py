@@ -14,7 +14,7 @@ from trainer.exporting.tables.columns import SnapshotColumns
 from trainer.exporting.tables.findings import listed, values
 from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
 from trainer.exporting.tables.survey import Survey
-from trellis_contracts.columns import Columns, TableFeature
+from trellis_contracts.columns import EVENT, Columns, TableFeature
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
@@ -23,6 +23,7 @@ from trellis_contracts.dataset_features import (
     SEQUENCE,
     TEXT,
     TIMESTAMP,
+    Event,
     Feature,
     Label,
     Statistics,
@@ -91,12 +92,39 @@ def make_plan(
             f"the label ({columns.label}) is {quoted(str(statistics.min), 'the same')} in every "
             "row of the train split; there is nothing to learn"
         )
-    column = None if columns.of_manifest else columns.label
-    label = Label("label", "float32" if columns.is_regression else "int64", column)
-    if statistics:
-        label = Label(label.name, label.dtype, label.column, statistics)
+    label = Label(
+        "label",
+        "float32" if columns.is_number else "int64",
+        None if columns.of_manifest else columns.label,
+        statistics,
+        _event(columns, statistics, summary),
+    )
     weight = _weight(columns, surveyed, summary)
     return TablePlan(columns, surveyed, tuple(features), label, weight, tuple(warnings))
+
+
+def _event(columns: Columns, times: Statistics | None, summary: RangeSummary) -> Event | None:
+    """The event of a time to one; commit counts those that become examples."""
+    found = summary.train.get(EVENT)
+    if columns.event is None or times is None or not isinstance(found, Numbers):
+        return None
+    if not found.count:
+        raise ExportError(
+            f"the event ({columns.event.name}) happened in no row of the train split: all "
+            f"{found.missing} are censored, and there is nothing to learn"
+        )
+    if beyond := [time for time in columns.event.horizons if time >= times.max]:
+        raise ExportError(
+            f"the horizon {beyond[0]:g} is beyond the longest time of the train split, "
+            f"{quoted(f'{times.max:g}', 'which is shorter')}: nothing is known of it; leave it out"
+        )
+    quantiles = found.statistics().quantiles
+    if not quantiles[-1] > 0:
+        raise ExportError(
+            f"every event of the train split is at the time 0 ({columns.label}): there is no time "
+            "to learn"
+        )
+    return Event.of(columns.event.name, quantiles, columns.event.horizons)
 
 
 def _weight(columns: Columns, surveyed: Survey, summary: RangeSummary) -> Weight | None:

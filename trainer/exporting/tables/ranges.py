@@ -10,7 +10,7 @@ from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.tables.layout import Layout, Slice
 from trainer.exporting.tables.rows import block_schema, matrix
 from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
-from trellis_contracts.columns import Columns
+from trellis_contracts.columns import EVENT, Columns
 from trellis_contracts.dataset_features import (
     CATEGORICAL,
     NULL_TIMESTAMP,
@@ -59,7 +59,7 @@ def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -
         _find_duplicates(block, order, columns, summary)
         if split == _TRAIN:
             summary.train.update(_statistics(block, order, columns))
-            if columns.weight is not None and not columns.is_regression:
+            if columns.weight is not None and not columns.is_number:
                 names = ["label", "weight"]
                 in_order = block.select(names).take(pa.array(order))
                 summary.weights.update(_weights_by_class(in_order, columns))
@@ -89,8 +89,11 @@ def _statistics(block: pa.RecordBatch, order: np.ndarray, columns: Columns) -> d
     depends on it; counts of terms and lengths of texts do not.
     """
     found: dict[str, Summary] = {}
-    if columns.is_regression:
+    if columns.is_number:
         found["label"] = Numbers.of(block.column("label").to_numpy()[order])
+    if columns.is_survival:
+        times, events = (block.column(name).to_numpy()[order] for name in ("label", "event"))
+        found[EVENT] = Numbers.of(np.where(events == 1, times, np.nan))
     if columns.weight is not None:
         found["weight"] = Numbers.of(block.column("weight").to_numpy()[order])
     if NUMERIC in block.schema.names:

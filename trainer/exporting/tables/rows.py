@@ -4,7 +4,8 @@ A block is an Arrow record batch with the columns
 
     fingerprint  int64           of the key
     key          large_string
-    label        large_string    class name; for a regression float32
+    label        large_string    class name; of a number float32
+    event        int64           of a time to an event: 1 or 0
     group        int64           fingerprint of the group, if groups decide the split
     weight       float32         if rows have weights
     numeric      binary[4 n]     float32: numeric and boolean features, NULL is NaN
@@ -29,7 +30,7 @@ from trainer.exporting.arrow_values import one_by_one
 from trainer.exporting.splits import assign_fingerprints, fingerprints
 from trainer.exporting.tables.findings import Findings
 from trainer.exporting.tables.rejected import RejectedRow
-from trellis_contracts.columns import REJECTED, SPLIT_BY, WEIGHT, Columns, TableFeature
+from trellis_contracts.columns import EVENT, REJECTED, SPLIT_BY, WEIGHT, Columns, TableFeature
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -67,8 +68,10 @@ def block_schema(columns: Columns) -> pa.Schema:
     fields = [
         ("fingerprint", pa.int64()),
         ("key", _STRING),
-        ("label", pa.float32() if columns.is_regression else _STRING),
+        ("label", pa.float32() if columns.is_number else _STRING),
     ]
+    if columns.is_survival:
+        fields.append(("event", pa.int64()))
     if columns.is_grouped:
         fields.append(("group", pa.int64()))
     if columns.weight is not None:
@@ -126,6 +129,8 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
     else:
         findings.add(f"column `split` is none of {', '.join(SPLITS)}", _where(keys, splits < 0))
     arrays["label"] = _label(batch.column("label"), columns, keys, findings)
+    if columns.event is not None:
+        arrays["event"] = _event(batch, columns, columns.event.name, keys, findings)
     if columns.weight is not None:
         title = f"the weight ({columns.weight})"
         weights = _usable(batch.column(WEIGHT), title, keys, findings)
@@ -189,7 +194,7 @@ def _usable_lines(
 
 def _label(array: pa.Array, columns: Columns, keys: pa.Array, findings: Findings) -> pa.Array:
     title = f"the label ({columns.label})"
-    if not columns.is_regression:
+    if not columns.is_number:
         array = array.cast(_STRING)
         if columns.is_multilabel:
             missing = array.is_null().to_numpy(zero_copy_only=False)
@@ -200,6 +205,19 @@ def _label(array: pa.Array, columns: Columns, keys: pa.Array, findings: Findings
         findings.add(f"{title} is NULL or empty", _where(keys, empty))
         return array
     return pa.array(_usable(array, title, keys, findings))
+
+
+def _event(
+    batch: pa.RecordBatch, columns: Columns, name: str, keys: pa.Array, findings: Findings
+) -> pa.Array:
+    """Whether the event happened at a row's time, which may not be negative."""
+    negative = pc.less(batch.column("label"), 0).fill_null(False)
+    where = _where(keys, negative.to_numpy(zero_copy_only=False))
+    findings.add(f"the time ({columns.label}) is negative", where)
+    events = batch.column(EVENT).cast(pa.int64()).fill_null(-1)
+    known = np.isin(events.to_numpy(), (0, 1))
+    findings.add(f"the event ({name}) is neither 0 nor 1", _where(keys, ~known))
+    return events
 
 
 def _usable(array: pa.Array, title: str, keys: pa.Array, findings: Findings) -> np.ndarray:

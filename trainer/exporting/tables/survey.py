@@ -66,7 +66,7 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
                 "split a larger share"
             )
     classes = in_order(labels, columns.positive)
-    if not columns.is_regression:
+    if not columns.is_number:
         _check_classes(classes, labels, columns)
     counts = {
         name: Counts(rows[name], {c: int(labels[c][index]) for c in classes})

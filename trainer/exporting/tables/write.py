@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer import label_sets
+from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
 from trainer.exporting.images.reading import Read, warnings
 from trainer.exporting.settings import ExportSettings
@@ -36,9 +37,11 @@ from trellis_contracts.dataset_features import (
     NULL_TERM,
     NUMERIC,
     SEQUENCE,
+    SPANS,
     TEXT,
     TIMESTAMP,
     UNKNOWN_TERM,
+    Label,
 )
 from trellis_contracts.withheld import shown
 
@@ -47,12 +50,14 @@ Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 
 @dataclass(frozen=True)
 class ShardResult:
-    """Result of one shard. rejected: rows with an unusable image. files, lost: of its images; see
+    """Result of one shard. spans: of a time to an event, (2, SPANS) examples without and with one.
+    rejected: rows with an unusable image. files, lost: of its images; see
     trainer.exporting.images.reading.
     """
 
     split: str
     shard: Shard
+    spans: np.ndarray | None = None
     rejected: tuple[RejectedRow, ...] = ()
     files: tuple[tuple[int, str], ...] = ()
     lost: Mapping[Loss, tuple[str, ...]] = field(default_factory=dict)
@@ -77,6 +82,7 @@ def write_shard(
     schema = block_schema(plan.columns)
     layout, split = plan.survey.layout, SPLITS.index(work.split)
     size = examples = 0
+    spans = None
     found = RowImages(plan.columns, work, read_object, pool, paths)
     with writing(work.name) as out:
         for range_, first, last in pieces(layout.rows(split), work.start, work.end):
@@ -90,6 +96,9 @@ def write_shard(
                 for data in tfrecords(columns):
                     size += out.write(data)
                 examples += len(rows)
+                if plan.label.event is not None:
+                    found_here = _spans(rows, plan.label)
+                    spans = found_here if spans is None else spans + found_here
     seconds = time.monotonic() - start
     rejected = f", {len(found.rejected)} rejected" if found.features else ""
     print(
@@ -98,14 +107,15 @@ def write_shard(
         flush=True,
     )
     shard = Shard(work.name, examples, size)
-    return ShardResult(work.split, shard, tuple(found.rejected), tuple(found.files), found.lost)
+    rejected_rows, files = tuple(found.rejected), tuple(found.files)
+    return ShardResult(work.split, shard, spans, rejected_rows, files, found.lost)
 
 
 def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
     """The record features of a block's rows, as trellis_contracts.dataset_features defines them."""
     encoded = {
         "key": block.column("key").cast(pa.large_binary()),
-        plan.label.name: _labels(block.column("label"), plan),
+        plan.label.name: _labels(block, plan),
     }
     if plan.weight is not None:
         encoded[plan.weight.name] = block.column("weight").to_numpy()
@@ -127,10 +137,13 @@ def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
     return encoded
 
 
-def _labels(label: pa.Array, plan: TablePlan) -> np.ndarray:
-    """(n,) numbers, class indices or sets of them."""
-    classes = plan.survey.classes
-    if plan.columns.is_regression:
+def _labels(block: pa.RecordBatch, plan: TablePlan) -> np.ndarray:
+    """(n,) numbers, class indices or sets of them; (n, 2) times and events."""
+    label, classes = block.column("label"), plan.survey.classes
+    if plan.columns.is_survival:
+        events = block.column("event").to_numpy().astype(np.float32)
+        return np.stack([label.to_numpy(), events], axis=1)
+    if plan.columns.is_number:
         return label.to_numpy()
     if not plan.columns.is_multilabel:
         return pc.index_in(label, pa.array(classes, label.type)).to_numpy()
@@ -157,7 +170,7 @@ def commit(
     """Write rejected.jsonl, then dataset.json, through write(name, data).
 
     Raises ExportError, without writing dataset.json, if too many rows were rejected, or nothing is
-    left of a split, or of a class in train.
+    left of a split, of a class in train, or of the events of a split.
     """
     results = sorted(results, key=lambda result: result.shard.name)
     by_name = {result.shard.name: result.shard for result in results}
@@ -167,13 +180,14 @@ def commit(
     write(REJECTED_FILE_NAME, "".join(f"{row.to_json()}\n" for row in rejected).encode())
     counts = without(survey.counts, unusable, columns)
     check_rejected(rejected, counts, columns)
+    label = _counted(plan.label, results)
     description = DatasetDescription(
         fingerprint=settings.fingerprint,
         task=columns.task,
         source={"columns": settings.source, "sha256": columns.sha256, **columns.source},
         split=columns.split,
         features=plan.features,
-        label=plan.label,
+        label=label,
         weight=plan.weight,
         classes=survey.classes,
         counts=counts,
@@ -186,3 +200,31 @@ def commit(
     )
     write(FILE_NAME, description.to_json().encode())
     return description
+
+
+def _counted(label: Label, results: Iterable[ShardResult]) -> Label:
+    """The label with the events of each split. Raises ExportError if one has none."""
+    if label.event is None:
+        return label
+    spans = {split: np.zeros((2, SPANS), int) for split in SPLITS}
+    for result in results:
+        if result.spans is not None:
+            spans[result.split] = spans[result.split] + result.spans
+    counts = {split: int(found[1].sum()) for split, found in spans.items()}
+    if without_any := [split for split, count in counts.items() if not count]:
+        raise ExportError(
+            f"the event ({label.event.column}) happened in no example of the {without_any[0]} "
+            f"split ({counts}): give it a larger share, or divide the events (split.stratify)"
+        )
+    censored, events = (
+        {split: tuple(found[kind].tolist()) for split, found in spans.items()} for kind in (0, 1)
+    )
+    return replace(label, event=replace(label.event, events=events, censored=censored))
+
+
+def _spans(block: pa.RecordBatch, label: Label) -> np.ndarray:
+    """(2, SPANS) rows without and with the event; later ones count in the last span."""
+    times, events = (block.column(name).to_numpy() for name in ("label", "event"))
+    share = times.astype(np.float64) / label.number_statistics.max
+    place = np.minimum((share * SPANS).astype(int), SPANS - 1)
+    return np.bincount(events * SPANS + place, minlength=2 * SPANS).reshape(2, SPANS)

@@ -6,15 +6,22 @@ two classes, of a multi-label task and of a regression, that is a number for eac
 so it is done where such a metric decides.
 """
 
+from collections.abc import Callable, Mapping
+
+import tensorflow as tf
+
 from trainer.models.own import OwnMetrics
 from trainer.training import TrainingError
 from trainer.training.objectives.classification import Classification
+from trainer.training.objectives.cox import Cox
 from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
 from trainer.training.objectives.own_metrics import tally as own_tally
 from trainer.training.objectives.regression import Regression
-from trellis_contracts.dataset import DatasetDescription
+from trainer.training.objectives.survival import Hazards
+from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.hyperparameters import Common
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 
 
 def build(
@@ -32,19 +39,33 @@ def build(
     Raises TrainingError if class_weights names a class that the dataset does not have, or is beside
     losses of a file's own of a multi-label task.
     """
-    if (own_loss or own_step) and dataset.is_multilabel and h.class_weights != "none":
+    if (own_loss or own_step) and dataset.family == MULTILABEL and h.class_weights != "none":
         raise TrainingError(
             "class_weights: of a multi-label task they weigh each class within the loss, and the "
             "model's file has losses of its own: leave them out, and weigh there"
         )
-    objective: Objective
-    if dataset.is_regression:
-        objective = Regression(dataset, metric)
-    elif dataset.is_multilabel:
-        objective = MultiLabel(dataset, h, metric)
-    else:
-        objective = Classification(dataset, h, metric)
+    objective = _OF_FAMILY[dataset.family](dataset, h, metric)
     objective.own = own_loss
     if own_metrics:
         objective.tallied_metrics = (*objective.tallied_metrics, own_tally(own_metrics))
     return objective
+
+
+def answers_of(dataset: DatasetDescription) -> Callable[[tf.Tensor], Mapping[str, tf.Tensor]]:
+    """What a model of the dataset answers, of its outputs: of a time to an event as of hazards."""
+    if dataset.classes:
+        kind = MultiLabel if dataset.family == MULTILABEL else Classification
+        return kind.answers
+    return _OF_FAMILY[dataset.family](dataset, Common(), None).answers
+
+
+def _of_times(dataset: DatasetDescription, h: Common, metric: str | None) -> Objective:
+    return (Cox if h.objective == "cox" else Hazards)(dataset, metric)
+
+
+_OF_FAMILY: Mapping[str, Callable[[DatasetDescription, Common, str | None], Objective]] = {
+    CLASSIFICATION: Classification,
+    MULTILABEL: MultiLabel,
+    REGRESSION: lambda dataset, h, metric: Regression(dataset, metric),
+    SURVIVAL: _of_times,
+}

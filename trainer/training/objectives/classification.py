@@ -38,6 +38,11 @@ class Classification(Objective):
         others = tf.maximum(1 - tf.nn.softmax(outputs), 1e-7)
         return -tf.reduce_sum(smooth * others**self._gamma * tf.nn.log_softmax(outputs), 1)
 
+    @staticmethod
+    def answers(outputs):
+        """Probabilities of the classes."""
+        return {"probabilities": tf.nn.softmax(outputs)}
+
     def counts(self, labels):
         """The weight of its class."""
         if self._weights is None:

@@ -56,6 +56,11 @@ class MultiLabel(Objective):
         right = tf.cast(self._decided(outputs) == targets, tf.float32)
         return tf.reduce_mean(losses, 1), tf.reduce_mean(right, 1)
 
+    @staticmethod
+    def answers(outputs):
+        """Probabilities of each class."""
+        return {"probabilities": tf.sigmoid(outputs)}
+
     def means(self, sums, examples):
         """loss in nats, accuracy."""
         return dict(zip(self.metrics, (total / examples for total in sums), strict=True))

@@ -21,7 +21,9 @@ class Objective(abc.ABC):
     """One task on one dataset. All tensors are of one replica's batch, (b,) or (b, any).
 
     metrics: names of what `means` returns. tallied_metrics, order: those of the task's module of
-    trainer.metrics. metric: the one that decides. own: a loss in place of the task's.
+    trainer.metrics. metric: the one that decides. own: a loss in place of the task's. whole:
+    whether an example's loss depends on the others of its global batch, which is then not cut into
+    parts. settles: whether `settle` has to be called.
     """
 
     metrics: tuple[str, ...]
@@ -29,6 +31,18 @@ class Objective(abc.ABC):
     order: Order
     metric: str | None
     own: Loss | None = None
+    whole: bool = False
+    settles: bool = False
+
+    def weighted(self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """The losses that training minimizes, each with its example's weight (b,)."""
+        return self.losses(labels, outputs) * weights
+
+    def settle(self, labels: np.ndarray, outputs: np.ndarray, weights: np.ndarray) -> None:
+        """Estimate what the answers need beside the outputs, of all examples of the train split;
+        called once the training has ended, if it `settles`. Raises TypeError if it does not.
+        """
+        raise TypeError(f"{type(self).__name__} needs nothing of the train split")
 
     def losses(self, labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """The losses that training minimizes."""
@@ -55,6 +69,12 @@ class Objective(abc.ABC):
     @abc.abstractmethod
     def means(self, sums: Sequence[float], examples: float) -> dict[str, float]:
         """Metrics from the sums of `measures` over the given number of examples."""
+
+    @abc.abstractmethod
+    def answers(self, outputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        """What a model answers, of its outputs: the scores of trainer.training.protocol, by the
+        names of its signature. What is decided by them is added by saved_model.
+        """
 
     @property
     def tallies(self) -> int:

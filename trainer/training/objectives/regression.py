@@ -39,6 +39,6 @@ class Regression(Objective):
             "mae": self.scale * absolutes,
         }
 
-    def values(self, outputs: tf.Tensor) -> tf.Tensor:
-        """(b, 1) -> (b,) float64, in the label's unit."""
-        return tf.cast(outputs[:, 0], tf.float64) * self.scale + self._mean
+    def answers(self, outputs):
+        """(b,) float64 values in the label's unit."""
+        return {"value": tf.cast(outputs[:, 0], tf.float64) * self.scale + self._mean}
