@@ -47,7 +47,7 @@ Work on experiment files and their Google Cloud project.
   trellis clean dags                          data and models that nobody needs any more
   trellis erase --group patient_17            rows of one group, and the models trained on them
 
-docs/what-trellis-does-not-do.md: survival, segmentation, detection, ..., and what to do instead.
+docs/what-trellis-does-not-do.md: segmentation, detection, forecasting, ..., and what to do instead.
 
 In 2026 Vertex AI became part of Google's Gemini Enterprise Agent Platform, and Cloud Composer
 became Managed Service for Apache Airflow. Messages keep the old names, as Google's APIs do.

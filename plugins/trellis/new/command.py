@@ -23,7 +23,7 @@ from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation import class_names, platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 from trellis_contracts.withheld import shown
 
 DATASET = "data"
@@ -31,7 +31,7 @@ DATASET = "data"
 
 _LARGEST = "1000000 USD"
 _LEAST = 10
-_TASKS = ("binary_classification", "multiclass_classification", MULTILABEL, "regression")
+_TASKS = ("binary_classification", "multiclass_classification", MULTILABEL, "regression", SURVIVAL)
 
 
 def add(commands: Any) -> None:
@@ -222,7 +222,8 @@ def _of_rows(
         )
     why = "" if not chosen.guessed else "; another one: --label COLUMN"
     print(f"{rows.address}: {rows.rows:,} rows, {len(rows.columns)} columns")
-    print(f"label: {chosen.label.name} ({chosen.task}){why}")
+    label = f"{chosen.label.name}, and {chosen.event.name}" if chosen.event else chosen.label.name
+    print(f"label: {label} ({chosen.task}){why}")
     _say_few("rows", classes)
     if chosen.label.nulls:
         count = f"{chosen.label.nulls:,} rows without a label"

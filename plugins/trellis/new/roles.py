@@ -10,7 +10,7 @@ from trellis.new import manifests, signs
 from trellis.new.described import Column, DataError, Rows, listed
 from trellis.workflow.contracts import table
 from trellis.workflow.spec.problems import GUIDE, did_you_mean
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, classes_in
+from trellis_contracts.tasks import MULTILABEL, NUMBERS, REGRESSION, SURVIVAL, classes_in
 
 _LEAST_GROUPS = 30
 """With fewer, a split by groups leaves validation and test too few of them."""
@@ -32,8 +32,8 @@ class Roles:
     columns that are no features, with the reason. texts: those of them whose words may tell
     something. codes: whole numbers that may be codes of categories. moments: features that could
     split by time. images: features whose values are addresses of images. guessed: the label was not
-    named. splits: the column that names each row's split, and by split its values. warnings: what
-    the author must know of the columns.
+    named. event: of a time to an event, whose time is the label. splits: the column that names each
+    row's split, and by split its values. warnings: what the author must know of the columns.
     """
 
     label: Column
@@ -50,10 +50,11 @@ class Roles:
     images: tuple[str, ...] = ()
     splits: tuple[str, Mapping[str, list[str]]] | None = None
     warnings: tuple[str, ...] = field(default=())
+    event: Column | None = None
 
     @property
     def classification(self) -> bool:
-        return self.task != REGRESSION
+        return self.task not in NUMBERS
 
     @property
     def cast(self) -> bool:
@@ -63,15 +64,20 @@ class Roles:
 
 def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Roles:
     """The roles of a table's columns. label, task: what the author said. Raises DataError."""
-    found = _named(rows, label) if label else _label(rows)
-    chosen = task or task_of(found, rows.rows)
+    event: Column | None = None
+    if task == SURVIVAL or (task is None and label is None and _is_survival(rows)):
+        found, event = _time_and_event(rows, label)
+        chosen: str | None = SURVIVAL
+    else:
+        found = _named(rows, label) if label else _label(rows)
+        chosen = task or task_of(found, rows.rows)
     if chosen is None:
         raise DataError(
             f"{found.name} is {found.type} with {found.distinct:,} values in {rows.rows:,} rows, "
             f"which no task learns: name another column with --label ({GUIDE})"
         )
     _check_task(found, chosen)
-    others = [c for c in rows.columns if c is not found and c.name != rows.partition]
+    others = [c for c in rows.columns if c not in (found, event) and c.name != rows.partition]
     key = key_of(others, rows)
     column = next((c for c in others if len(signs.splits(c) or ()) == 3), None)
     splits = None if column is None else (column.name, signs.splits(column) or {})
@@ -79,7 +85,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
     group = None if splits else next((c.name for c in rest if _is_group(c, rows)), None)
     rest = [c for c in rest if c.name != group]
     left_out = [(c.name, why) for c in rest if (why := _no_feature(c, rows))]
-    warnings, partner = _survival_of(rows, found)
+    warnings, partner = _censored(event) if event else _survival_of(rows, found)
     left_out += [(n, why) for n, why in partner if n not in dict(left_out)]
     if key is not None and signs.is_row_number(rows.column(key) or found, rows):
         warnings.append(f"{key} numbers the rows: it is the key, and no feature")
@@ -115,6 +121,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(c.name for c in features if c.addresses),
         splits,
         tuple(warnings),
+        event,
     )
 
 
@@ -176,9 +183,9 @@ def _check_task(label: Column, task: str) -> None:
             f"{is_}: the label of {MULTILABEL} is STRING, the names of a "
             "row's classes with | between them"
         )
-    if task == REGRESSION and label.type not in _NUMBERS:
-        raise DataError(f"{is_}: a regression learns numbers {option}")
-    one_class = task not in (REGRESSION, MULTILABEL)
+    if task in NUMBERS and label.type not in _NUMBERS:
+        raise DataError(f"{is_}: a {task} learns numbers {option}")
+    one_class = task not in (*NUMBERS, MULTILABEL)
     if one_class and label.type not in ("STRING", "INT64", "BOOL") and not label.whole:
         raise DataError(
             f"{is_} with {label.distinct:,} values: a class is text, a whole number or a BOOL "
@@ -202,18 +209,52 @@ def _named(rows: Rows, name: str) -> Column:
     return column
 
 
+def _is_survival(rows: Rows) -> bool:
+    """Return whether a time and an event are there, and no other column is called as a label is."""
+    pair = signs.survival(rows.columns)
+    usable = (c for c in rows.columns if task_of(c, rows.rows) and _may_be_label(c, rows))
+    return pair is not None and not any(signs.is_label(c) and c not in pair for c in usable)
+
+
+def _time_and_event(rows: Rows, label: str | None) -> tuple[Column, Column]:
+    """The columns of a time to an event. label: the time's name; None: by their names. Raises
+    DataError.
+    """
+    pair = signs.survival(rows.columns)
+    events = [c for c in rows.columns if signs.is_event(c)]
+    time = _named(rows, label) if label else (pair[0] if pair else None)
+    event = next((c for c in events if c is not time), None)
+    if time is None or event is None:
+        what = "a time" if time is None else "an event"
+        raise DataError(
+            f"{rows.address} has no column that is called as {what} is: rename it in a query, as "
+            f"in SELECT *, status = 'dead' AS died, or write the file by hand ({GUIDE})"
+        )
+    if event.type not in table.EVENT_TYPES or event.distinct != 2:
+        raise DataError(
+            f"{rows.address}: {event.name} says how the time {time.name} ended, and is "
+            f"{event.type} with {event.distinct} values; an event is BOOL, or 0 and 1: make it so "
+            f"in a query, as in SELECT *, {event.name} = 'dead' AS died"
+        )
+    return time, event
+
+
+def _censored(event: Column) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return a remark on an event whose name says the opposite; no column is left out."""
+    if "censor" not in signs.words(event):
+        return [], []
+    remark = (
+        f"{event.name} may say who was censored: 1 has to be the event. If it is not, write "
+        f"1 - {event.name} in a query"
+    )
+    return [remark], []
+
+
 def _label(rows: Rows) -> Column:
     """The column whose name says so, else the last one that can be a label."""
     pair = signs.survival(rows.columns)
     usable = [c for c in rows.columns if task_of(c, rows.rows) and _may_be_label(c, rows)]
     named = [c for c in usable if signs.is_label(c) and c not in (pair or ())]
-    if pair and not named:
-        time, event = pair
-        raise DataError(
-            f"{rows.address} looks like survival data: {time.name}, a time, and {event.name}, "
-            "whether it ended with an event or was censored. Trellis does no survival analysis "
-            f"({GUIDE} says what to do instead); for another question name its answer with --label"
-        )
     if not usable:
         raise DataError(
             f"{rows.address} has no column that could be a label; name it with --label ({GUIDE})"
@@ -238,8 +279,8 @@ def _survival_of(rows: Rows, label: Column) -> tuple[list[str], list[tuple[str, 
         return [], []
     (other,) = (c.name for c in pair if c is not label)
     remark = (
-        f"{label.name} and {other} look like survival data, and censored rows are taken as they "
-        f"stand: Trellis does no survival analysis ({GUIDE})"
+        f"{label.name} and {other} look like a time to an event, and censored rows are taken as "
+        f"they stand: --task {SURVIVAL} learns both"
     )
     return [remark], [(other, f"known as late as {label.name}")]
 

@@ -130,11 +130,12 @@ def survival(columns: Sequence[Column]) -> tuple[Column, Column] | None:
     times = [
         c for c in columns if c.type in numbers and c.distinct > 2 and _TIME.fullmatch(words(c))
     ]
-    events = [c for c in columns if c not in times and 2 <= c.distinct <= 3 and _is_event(c)]
+    events = [c for c in columns if c not in times and is_event(c)]
     return (times[0], events[0]) if times and events else None
 
 
-def _is_event(column: Column) -> bool:
+def is_event(column: Column) -> bool:
+    """Return whether the column says whether an event happened, by its name or its values."""
     fates = {value.lower() for value in column.values}
     named = bool(_EVENT.fullmatch(words(column)))
-    return named or (bool(fates) and fates <= _FATES)
+    return 2 <= column.distinct <= 3 and (named or (bool(fates) and fates <= _FATES))

@@ -69,6 +69,9 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     elif roles.label.nulls:
         usable = [f"{label} IS NOT NULL"]
         yield f"  # {roles.label.nulls:,} rows without a label are left out."
+    if roles.event is not None and roles.event.nulls:
+        usable.append(f"{identifier(roles.event.name)} IS NOT NULL")
+        yield f"  # {roles.event.nulls:,} rows of which {line(roles.event.name)} is not known, too."
     for name in roles.images:
         if (column := rows.column(name)) and column.nulls:
             usable.append(f"{identifier(name)} IS NOT NULL")
@@ -78,7 +81,7 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     if rows.partition:
         yield f"  partition: {scalar(rows.partition)}   # a run takes its interval's rows"
     yield f"  key: {scalar(roles.key or KEY)}   # identifies a row"
-    yield f"  label: {scalar(roles.label.name)}   # what is predicted"
+    yield _label(roles)
     for name, why in roles.left_out:
         yield f"  # no feature: {line(name)}, {why}"
     if roles.texts:
@@ -94,6 +97,13 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
             f"`categorical: [...]`: {', '.join(roles.codes)}"
         )
     yield f"  shards: {shards(rows.rows)}"
+
+
+def _label(roles: Roles) -> str:
+    if roles.event is None:
+        return f"  label: {scalar(roles.label.name)}   # what is predicted"
+    pair = f"time: {scalar(roles.label.name)}, event: {scalar(roles.event.name)}"
+    return f"  label: {{{pair}}}   # horizons: [...] are those that matter to you"
 
 
 def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator[str]:
@@ -140,6 +150,10 @@ def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str
     if roles.group:
         yield f"  # Rows of one {roles.group} stay in one split: they are no independent evidence."
         yield f"  split: {{by: {scalar(roles.group)}}}"
+    elif roles.event is not None and rows.rows < 10 * SMALL:
+        event = scalar(roles.event.name)
+        shares = f"  split: {{stratify: {event}, train: 60, validation: 20, test: 20}}"
+        yield from because(shares, "so that each has as many events")
     elif classes and rows.rows < SMALL and roles.task != MULTILABEL:
         label = scalar(roles.label.name)
         shares = f"  split: {{stratify: {label}, train: 60, validation: 20, test: 20}}"

@@ -8,7 +8,7 @@ from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
 from trellis.new.source import SMALL, WIDTH, because, line, scalar, scale, shards
 from trellis_contracts import catalog
-from trellis_contracts.tasks import BINARY, MULTILABEL, natural_order
+from trellis_contracts.tasks import BINARY, MULTILABEL, SURVIVAL, natural_order
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
 
@@ -120,6 +120,7 @@ _METRICS = {
     "multiclass_classification": "maximize: accuracy",
     MULTILABEL: "maximize: auc",
     "regression": "minimize: rmse",
+    SURVIVAL: "maximize: concordance",
 }
 _ROW_SEARCH = (
     "    learning_rate: {from: 3e-4, to: 3e-2, scale: log}",
@@ -213,6 +214,10 @@ def _row_baselines(roles: Roles, alone: bool) -> list[str]:
         return ["# No baselines: BigQuery ML and AutoML read no sequences."]
     if roles.task == MULTILABEL:
         return ["# No baselines: BigQuery ML and AutoML learn one class of each row."]
+    if roles.task == SURVIVAL:
+        return [
+            "# No baselines of services: other_models can have Cox's (docs/how-to/survival.md)."
+        ]
     types = (
         "[logistic_reg, boosted_tree_classifier]"
         if roles.classification
@@ -227,6 +232,7 @@ def _deploy(task: str) -> Iterator[str]:
         "multiclass_classification": "accuracy: 0.8",
         MULTILABEL: "auc: 0.8",
         "regression": "rmse: 1.0",
+        SURVIVAL: "concordance: 0.6",
     }[task]
     yield "# To serve the selected training, remove the # below and choose its conditions."
     yield "# A deployed model costs money every day; `trellis check` says how much."
@@ -239,7 +245,8 @@ def _columns(rows: Rows, roles: Roles) -> int:
     if roles.features is not None:
         return len(roles.features)
     column = roles.splits[0] if roles.splits else None
-    roles_ = (roles.label.name, roles.key, roles.group, rows.partition, column)
+    event = roles.event.name if roles.event else None
+    roles_ = (roles.label.name, event, roles.key, roles.group, rows.partition, column)
     return sum(column.name not in roles_ for column in rows.columns)
 
 
@@ -252,4 +259,6 @@ def _counts(classes: Mapping[str, int]) -> str:
 
 
 def _guessed(roles: Roles) -> str:
+    if roles.event is not None:
+        return f"   # {roles.label.name} is a time, and {roles.event.name} how it ended"
     return f"   # the label has {roles.label.distinct:,} values and is {roles.label.type}"

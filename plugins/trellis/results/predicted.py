@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trellis_contracts.predictions import DECIDED_ABOVE, PredictionsHeader
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 
 
 def frame(data: bytes) -> pd.DataFrame:
@@ -26,11 +26,21 @@ def frame(data: bytes) -> pd.DataFrame:
         value = table["value"].to_numpy()
         errors = {"label": label, "predicted": value, "error": value - label}
         return pd.DataFrame(errors, index=key)
+    answers: dict[str, Any]
+    if header.task == SURVIVAL:
+        curves = table["survival"].combine_chunks().flatten().to_numpy()
+        curves = curves.reshape(len(key), len(header.times))
+        answers = {
+            "time": label,
+            "event": table["event"].to_numpy(),
+            "risk": table["risk"].to_numpy(),
+        }
+        shown = {f"survival.{time:.12g}": curves[:, i] for i, time in enumerate(header.times)}
+        return pd.DataFrame({**answers, **shown}, index=key)
     classes = header.classes
     lists = table["probabilities"].combine_chunks()
     shares = lists.flatten().to_numpy().reshape(len(key), len(classes))
     names = pd.Index(classes)
-    answers: dict[str, Any]
     if header.task == MULTILABEL:
         true = (label[:, None] >> np.arange(len(classes))) & 1 == 1
         decided = _names(shares > DECIDED_ABOVE, classes)

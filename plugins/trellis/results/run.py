@@ -314,8 +314,9 @@ class LoadedRun:
         contender: its name; None: the winner. Of a cross-validation every example, predicted out of
         fold; in the second repeat it is KEY (repeat 2). Columns of a classification: label and
         predicted, both names of classes, and p.CLASS for each; of a multi-label task the same, but
-        label and predicted are tuples of names; of a regression: label, predicted, error. If the
-        contender decides by a threshold, `attrs["threshold"]` is {"class": ..., "above": ...}:
+        label and predicted are tuples of names; of a regression: label, predicted, error; of a
+        time to an event: time, event, risk, and survival.TIME for each time. If the contender
+        decides by a threshold, `attrs["threshold"]` is {"class": ..., "above": ...}:
         that class is predicted where its probability is greater.
         """
         name = contender or self.winner

@@ -182,23 +182,44 @@ def test_a_column_of_splits_is_the_split_and_never_the_label():
     ("time", "event"),
     [
         (Column("time", "INT64", distinct=300), Column("status", "INT64", distinct=2)),
-        (Column("OS_MONTHS", "FLOAT64", distinct=300), Column("OS_STATUS", "STRING", distinct=2)),
         (Column("futime", "INT64", distinct=300), Column("death", "BOOL", distinct=2)),
         (Column("survival_days", "INT64", distinct=300), Column("censored", "INT64", distinct=2)),
+    ],
+)
+def test_a_time_and_an_event_are_a_label_of_two_columns(time, event):
+    found = propose(rows(AGE, time, event))
+    assert (found.task, found.label, found.event) == ("time_to_event", time, event)
+    assert why(found) == {}
+    assert ("censored" in event.name) == any("1 - censored" in text for text in found.warnings)
+    named = propose(rows(AGE, time, event, LABEL), task="time_to_event", label=time.name)
+    assert (named.task, named.event) == ("time_to_event", event)
+    half = propose(rows(AGE, time, event), label=event.name)
+    assert why(half) == {time.name: f"known as late as {event.name}"}
+    assert any("--task time_to_event" in warning for warning in half.warnings)
+    other = propose(rows(AGE, time, event, LABEL))
+    assert (other.label.name, why(other)) == ("label", {})
+
+
+@pytest.mark.parametrize(
+    ("time", "event"),
+    [
+        (Column("OS_MONTHS", "FLOAT64", distinct=300), Column("OS_STATUS", "STRING", distinct=2)),
         (
             Column("followup", "FLOAT64", distinct=300),
             Column("vital", "STRING", distinct=2, values=("alive", "dead")),
         ),
+        (Column("time", "INT64", distinct=300), Column("status", "INT64", distinct=3)),
     ],
 )
-def test_a_time_and_an_event_are_survival_which_is_refused(time, event):
-    with pytest.raises(DataError, match=rf"survival.*{time.name}.*{event.name}.*what-trellis-does"):
+def test_an_event_that_is_none_is_refused_with_the_query_that_makes_it_one(time, event):
+    with pytest.raises(DataError, match=rf"{event.name}.*{time.name}.*in a query"):
         propose(rows(AGE, time, event))
-    found = propose(rows(AGE, time, event), label=event.name)
-    assert why(found) == {time.name: f"known as late as {event.name}"}
-    assert any("no survival analysis" in warning for warning in found.warnings)
-    other = propose(rows(AGE, time, event, LABEL))
-    assert (other.label.name, why(other)) == ("label", {})
+
+
+def test_a_time_to_an_event_without_an_event_is_refused():
+    found = rows(AGE, Column("time", "INT64", distinct=300))
+    with pytest.raises(DataError, match="called as an event is"):
+        propose(found, task="time_to_event", label="time")
 
 
 @pytest.mark.parametrize("name", ["patient_id", "PatientID", "Subject No", "MRN", "participant"])

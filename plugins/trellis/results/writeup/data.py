@@ -48,6 +48,14 @@ def outcome(f: Facts) -> str:
     """What was to be predicted."""
     label = f.dataset.label
     name = code(label.column) if label.column else "the label of the manifest"
+    if label.event is not None and label.statistics is not None:
+        events = sum(map(label.event.count, SPLITS))
+        examples = sum(f.dataset.examples(split) for split in SPLITS)
+        return (
+            f"The outcome was the time until {code(label.event.column)}, {name}, right-censored: "
+            f"{events:,} of {examples:,} examples had the event; times in the training split up to "
+            f"{label.statistics.max:.4g}."
+        )
     if label.statistics is not None:
         known = label.statistics
         return (

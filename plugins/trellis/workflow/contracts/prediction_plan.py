@@ -22,12 +22,13 @@ class Rows:
     """Input and output of a prediction of a table or query.
 
     statement: the SELECT of key and features. expires: when the frozen rows are deleted.
-    regression: whether the model predicts numbers. images: number of a row's images.
+    answer: column of the predictions that has the model's answer: label, value, or risk.
+    images: number of a row's images.
     """
 
     statement: str
     expires: datetime
-    regression: bool
+    answer: str
     images: int = 0
 
 
@@ -78,7 +79,7 @@ class PredictionPlan:
             and {
                 "statement": rows.statement,
                 "expires": rows.expires.isoformat(timespec="seconds"),
-                "regression": rows.regression,
+                "answer": rows.answer,
                 "images": rows.images,
             },
             "instances": self.instances,

@@ -16,10 +16,10 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
-from trellis_contracts.columns import SPLIT_BY, WEIGHT, ImageForm, TableFeature
+from trellis_contracts.columns import EVENT, SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
-from trellis_contracts.files import Part
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.files import Part, optional
+from trellis_contracts.tasks import MULTILABEL, NUMBERS, REGRESSION, SURVIVAL
 
 MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:
@@ -65,8 +65,10 @@ _NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
 _ONE_CLASS = (_CLASS_TYPES, "a class is text, a whole number or a BOOL")
 _LABELS: dict[str, tuple[Sequence[str], str]] = {
     REGRESSION: (_NUMBER_TYPES, "what a regression learns is a number"),
+    SURVIVAL: (_NUMBER_TYPES, "a time is a number, such as of days"),
     MULTILABEL: (("STRING",), "several classes are one text, with | between their names"),
 }
+EVENT_TYPES = ("INT64", "BOOL")
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
 # Types of a column that decides the split, by the rule.
@@ -177,6 +179,7 @@ class Table(Part):
     """The columns of a table dataset. split_by: None where the key decides an example's split.
     weight: None where all rows count the same. kept: further columns, for `run.rows()`. rejected:
     the column with the reason why a manifest's line is no example; None of other sources.
+    regression: whether the label is a number. event: of a time to an event, whether it happened.
     """
 
     key: Column
@@ -188,6 +191,14 @@ class Table(Part):
     weight: Column | None = None
     kept: Sequence[Kept] = ()
     rejected: Column | None = None
+    event: Column | None = optional()
+
+    @property
+    def answer(self) -> str:
+        """Column of a prediction that has a model's answer."""
+        if self.event is not None:
+            return "risk"
+        return "value" if self.regression else "label"
 
     @property
     def label_type(self) -> str:
@@ -195,6 +206,8 @@ class Table(Part):
 
     def bad_label(self, several: bool = False) -> str:
         """SQL: the label is unusable. several: it names any number of classes, also none."""
+        if self.event is not None:
+            return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')} OR label < 0"
         if self.regression:
             return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')}"
         return "label IS NULL" if several else "IFNULL(label, '') = ''"
@@ -249,9 +262,14 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
             problems.append(f"{role}: '{name}' is {column.type}, {why} ({expected})")
         return column
 
-    regression = experiment.task == REGRESSION
+    regression = experiment.task in NUMBERS
     key = find("source.key", wanted.key_, _KEY_TYPES, "a key is text or a whole number")
-    label = find("source.label", wanted.label, *_LABELS.get(experiment.task, _ONE_CLASS))
+    role = "source.label" if wanted.event is None else "source.label.time"
+    label = find(role, wanted.label_column, *_LABELS.get(experiment.task, _ONE_CLASS))
+    event = None
+    if wanted.event is not None:
+        why = "an event is BOOL, or 0 or 1"
+        event = find("source.label.event", wanted.event.event, EVENT_TYPES, why)
     partition = None
     if wanted.partition is not None:
         why = "a run's interval selects days or moments"
@@ -264,31 +282,34 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     weight = None
     if wanted.weight is not None:
         weight = find("source.weight", wanted.weight, _NUMBER_TYPES, "a weight is a number")
-    roles = (key, label, partition, weight, split_by)
+    roles = (key, label, event, partition, weight, split_by)
     features = _features(experiment, known, by_name, roles, problems)
     texts = {feature.name.lower(): feature.kind == "categorical" for feature in features}
     texts[label.name.lower()] = not regression
     kept = frozen_columns.find(experiment, find, texts)
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
-    taken = (*_reserved(split_by, weight), *(feature.column.lower() for feature in features))
+    taken = (*_reserved(split_by, weight, event), *(feature.column.lower() for feature in features))
     aliases = _aliases([column.name for column in kept], taken)
     frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
     rejected = by_name[wanted.rejected] if wanted.rejected else None
-    decided = (split_by, weight, frozen, rejected)
+    decided = (split_by, weight, frozen, rejected, event)
     return Table(key, label, partition, tuple(features), regression, *decided)
 
 
-def _reserved(split_by: Column | None, weight: Column | None) -> Sequence[str]:
+def _reserved(
+    split_by: Column | None, weight: Column | None, event: Column | None
+) -> Sequence[str]:
     """The dataset's own columns."""
-    return (*RESERVED, *([SPLIT_BY] if split_by else []), *([WEIGHT] if weight else []))
+    own = {SPLIT_BY: split_by, WEIGHT: weight, EVENT: event}
+    return (*RESERVED, *(name for name, column in own.items() if column))
 
 
 def _features(
     experiment: Experiment,
     known: Sequence[Column],
     by_name: dict[str, Column],
-    others: tuple[Column, Column, Column | None, Column | None, Column | None],
+    others: tuple[Column | None, ...],
     problems: list[str],
 ) -> list[Feature]:
     wanted = experiment.source
@@ -342,8 +363,8 @@ def _features(
             f"source.features: '{column.name}' is {column.type}, which is none of "
             f"{', '.join(KINDS)}; {way_out}, or CAST it in a query"
         )
-    *_, weight, split_by = others
-    aliases = _aliases([column.name for column in chosen], _reserved(split_by, weight))
+    _, _, event, _, weight, split_by = others
+    aliases = _aliases([column.name for column in chosen], _reserved(split_by, weight, event))
     forms = {name.lower(): form.form for name, form in wanted.image_columns.items()}
     return [
         _feature(column, alias, kinds.get(column.name.lower()), forms.get(column.name.lower()))

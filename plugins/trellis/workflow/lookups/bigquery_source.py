@@ -108,6 +108,7 @@ def snapshot_sql(
         key=described.key.name,
         label=described.label.name,
         label_type=described.label_type,
+        event=described.event.name if described.event else None,
         features=described.features,
         kept=described.kept,
         split=experiment.source.split,
@@ -157,6 +158,7 @@ def fingerprint(
         **({"folds": experiment.folds.to_document()} if experiment.folds else {}),
         # Absent, the classes are in their natural order, as in older datasets.
         **({} if experiment.positive is None else {"positive": experiment.positive}),
+        **({"horizons": wanted.event.horizons} if wanted.event else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -36,6 +36,7 @@ from trellis_contracts.dataset import SPLITS
 from trellis_contracts.folds import LEAST, Folds
 from trellis_contracts.held_out import HeldOut
 from trellis_contracts.slices import MOST_ENTRIES
+from trellis_contracts.tasks import NUMBERS
 
 
 class Train(Section):
@@ -383,7 +384,7 @@ class Experiment(Section):
             gate = values["deploy"]["gate"]
             # null has a meaning here: do not compare with the served model.
             gate["tolerance"] = self.deploy.gate.tolerance
-            if self.task == "regression":
+            if self.task in NUMBERS:
                 del gate["recall"]
             else:
                 gate["recall"] = self.deploy.gate.recall

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
-from trellis.workflow.spec.quantities import Object, Pixels, Scale, TableName
+from trellis.workflow.spec.quantities import (
+    Label,
+    Object,
+    Pixels,
+    Scale,
+    TableName,
+    TimeToEvent,
+)
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
 from trellis_contracts.columns import REJECTED, ImageForm
@@ -106,6 +113,8 @@ class ImageSource(_Stored, _ImageForm):
     # A manifest's lines as rows (sql/manifest.sql), for whatever reads rows.
     key_: ClassVar[str] = "key"
     label: ClassVar[str] = "label"
+    label_column: ClassVar[str] = "label"
+    event: ClassVar[None] = None
     features: ClassVar[list[str]] = ["image"]
     weight: ClassVar[None] = None
     partition: ClassVar[None] = None
@@ -148,7 +157,7 @@ class RowSource(_Stored):
         alias="key",
         min_length=1,
     )
-    label: str = key("column to predict", min_length=1)
+    label: Label = key("column to predict, or those of the time to an event")
     features: list[str] | None = key(
         "columns to predict it from; left out: all except key, label, weight, partition and `keep`",
         None,
@@ -201,6 +210,16 @@ class RowSource(_Stored):
         ge=1,
         le=1_000_000,
     )
+
+    @property
+    def label_column(self) -> str:
+        """The column to predict, or that of the times."""
+        return self.label.time if isinstance(self.label, TimeToEvent) else str(self.label)
+
+    @property
+    def event(self) -> TimeToEvent | None:
+        """The label of a time to an event; None of another."""
+        return self.label if isinstance(self.label, TimeToEvent) else None
 
     @property
     def most_rejected(self) -> float:

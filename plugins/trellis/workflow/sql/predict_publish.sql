@@ -10,8 +10,8 @@ OPTIONS (
 {% if predictions %}
 SELECT
   key,
-{% if regression %}
-  CAST(JSON_VALUE(prediction, '$.value') AS FLOAT64) AS value,
+{% if answer != "label" %}
+  CAST(JSON_VALUE(prediction, {{ ("$." ~ answer) | literal }}) AS FLOAT64) AS {{ answer }},
 {% else %}
   -- Of a multi-label task the classes with | between them, as in the rows that it learned from.
   IFNULL(JSON_VALUE(prediction, '$.label'), ARRAY_TO_STRING(JSON_VALUE_ARRAY(prediction, '$.labels'), '|')) AS label,
@@ -27,7 +27,7 @@ UNION ALL
 {% if errors %}
 SELECT
   key,
-  CAST(NULL AS {{ "FLOAT64" if regression else "STRING" }}) AS {{ "value" if regression else "label" }},
+  CAST(NULL AS {{ "STRING" if answer == "label" else "FLOAT64" }}) AS {{ answer }},
   CAST(NULL AS STRING) AS prediction,
   prediction_error AS error
 FROM {{ errors | identifier }}

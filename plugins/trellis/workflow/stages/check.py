@@ -14,9 +14,11 @@ from trellis.workflow.contracts.table import INFINITE, Table
 from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.quantities import TimeToEvent
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
+    event_checks,
     fold_checks,
     image_checks,
     job_messages,
@@ -30,7 +32,7 @@ from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis.workflow.validation import class_names, group
-from trellis_contracts.columns import Columns
+from trellis_contracts.columns import Columns, EventColumn
 from trellis_contracts.dataset import Split, by_hash
 from trellis_contracts.finding import Finding
 from trellis_contracts.folds import FIRST, Folds
@@ -85,6 +87,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         bad_label=plan.table.bad_label(plan.experiment.task == MULTILABEL),
         infinite=INFINITE,
         regression=plan.table.regression,
+        event=plan.table.event is not None,
         split_by=plan.table.split_by is not None,
         folds=_grouped(plan.experiment),
         weight=plan.table.weight is not None,
@@ -143,6 +146,7 @@ def evaluate(
         found = set().union(*_classes_by_split(row, task).values())
         problems += training_checks.too_many_classes(experiment, len(found))
     automl = experiment.baselines.automl is not None
+    problems += event_checks.judge(row, plan.table, experiment.source.event)
     problems += weight_checks.judge(row, plan.table, automl)
     problems += slice_checks.judge(row, experiment)
     if plan.table.images:
@@ -225,6 +229,7 @@ def columns_json(
         key=table.key.name,
         label=table.label.name,
         positive=plan.experiment.positive,
+        event=_event(source.event),
         weight=table.weight.name if table.weight else None,
         features=tuple(table.features),
         vocabulary=source.vocabulary,
@@ -239,6 +244,12 @@ def columns_json(
         },
         findings=tuple(findings),
     ).to_document()
+
+
+def _event(label: TimeToEvent | None) -> EventColumn | None:
+    if label is None:
+        return None
+    return EventColumn(label.event, tuple(map(float, label.horizons)))
 
 
 def _split(split: Any, folds: Folds | None) -> Split:
@@ -272,6 +283,7 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
     name = table.label.name
     what = "NULL, NaN or infinite as float32" if table.regression else "NULL or empty"
     what = "NULL" if task == MULTILABEL else what
+    what += " or negative" if table.event is not None else ""
     if row["labels_bad"]:
         return [
             f"label '{name}' is {what} in {_rows(row['labels_bad'])}"

@@ -21,11 +21,13 @@ def folded(name: str | None) -> str:
 
 def problems(source: RowSource) -> Iterator[Problem]:
     """List the columns of a file that exclude one another."""
-    others = {"label": source.label, "partition": source.partition}
-    for role, column in (("key", source.key_), ("label", source.label)):
+    event = {"event": source.event.event} if source.event else {}
+    others = {"label": source.label_column, "partition": source.partition, **event}
+    for role, column in (("key", source.key_), ("label", source.label_column), *event.items()):
         for other, name in others.items():
             if other != role and folded(name) == folded(column):
-                yield Problem(("source", other), f"'{name}' is the {role} already")
+                where = ("source", "label", "event") if other == "event" else ("source", other)
+                yield Problem(where, f"'{name}' is the {role} already")
         message = f"is the {role}; as a feature it would give the answer away"
         yield from _listed(source, column, message)
     yield from _split(source)
@@ -81,7 +83,8 @@ def _images(source: RowSource) -> Iterator[Problem]:
 
 def _kept(source: RowSource) -> Iterator[Problem]:
     """Columns to keep that a run has in any case, or that are named twice."""
-    had = {"key": source.key_, "label": source.label, "weight": source.weight}
+    had = {"key": source.key_, "label": source.label_column, "weight": source.weight}
+    had |= {"event": source.event.event} if source.event else {}
     for n, column in enumerate(source.keep):
         where = ("source", "keep", n)
         for role, name in had.items():
@@ -100,7 +103,8 @@ def _weight(source: RowSource) -> Iterator[Problem]:
         return
     roles = {
         "key": source.key_,
-        "label": source.label,
+        "label": source.label_column,
+        **({"event": source.event.event} if source.event else {}),
         "partition": source.partition,
         "split": source.split.decided_by,
     }
@@ -120,8 +124,10 @@ def _split(source: RowSource) -> Iterator[Problem]:
         yield Problem(where, f"'{source.key_}' is the key, which decides where no rule is given")
     if isinstance(split, StratifiedSplit):
         return
-    if folded(source.label) == name:
-        yield Problem(where, f"'{source.label}' is the label; to divide each class, `stratify` it")
+    if folded(source.label_column) == name:
+        yield Problem(
+            where, f"'{source.label_column}' is the label; to divide each class, `stratify` it"
+        )
     if isinstance(split, TimeSplit):
         if folded(source.partition) == name:
             message = f"'{source.partition}' is the partition: a run's interval is of one split"

@@ -10,7 +10,7 @@ from trellis.workflow.spec.quantities import duration_text
 from trellis.workflow.spec.schedule import by_time, shortest_interval
 from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
-from trellis_contracts.tasks import ALL, TASKS
+from trellis_contracts.tasks import ALL, NUMBERS, TASKS
 
 
 def problems(experiment: Experiment) -> list[Problem]:
@@ -91,8 +91,8 @@ def _slices(gate: Gate, experiment: Experiment) -> Iterator[Problem]:
 
 
 def _recall(gate: Gate, task: str) -> Iterator[Problem]:
-    if task == "regression" and "recall" in gate.model_fields_set:
-        yield Problem(("deploy", "gate", "recall"), "a regression has no classes: leave it out")
+    if task in NUMBERS and "recall" in gate.model_fields_set:
+        yield Problem(("deploy", "gate", "recall"), f"a {task} has no classes: leave it out")
 
 
 def _baselines(gate: Gate, baselines: int) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.decision import KEYS
-from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.experiment import Baselines, Experiment
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import GUIDE, Problem, did_you_mean
 from trellis.workflow.spec.problems import Field as Where
@@ -25,7 +25,7 @@ from trellis.workflow.validation.machines import machine_problems, queue_problem
 from trellis_contracts import metrics
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.metrics import METRICS
-from trellis_contracts.tasks import BINARY, MULTILABEL, REGRESSION, TASKS
+from trellis_contracts.tasks import BINARY, MULTILABEL, ONE_CLASS, REGRESSION, SURVIVAL, TASKS
 
 # Of a folder of the run.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -89,12 +89,33 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     """Roles of columns that exclude one another."""
     source = experiment.source
     if not isinstance(source, RowSource):
+        if experiment.task == SURVIVAL:
+            yield Problem(
+                ("task",),
+                "a manifest has one label, and a time to an event two: write `bigquery`, `query` "
+                "or `files` with the images' addresses as `image_columns`",
+            )
         yield from _image_split(experiment)
         return
+    if (experiment.task == SURVIVAL) != (source.event is not None):
+        yield Problem(("source", "label"), _other_label(experiment, source))
     if experiment.task == MULTILABEL and isinstance(source.split, StratifiedSplit):
         message = "divides the rows of one class each, and here a row has any number: leave it out"
         yield Problem(("source", "split", "stratify"), message)
     yield from columns.problems(source)
+
+
+def _other_label(experiment: Experiment, source: RowSource) -> str:
+    if source.event is not None:
+        return (
+            f"the time and the event are for the task {SURVIVAL}, and it is {experiment.task}: "
+            "name one column"
+        )
+    return (
+        f"'{source.label_column}' is one column, and a {SURVIVAL} has two: write {{time: "
+        f"{source.label_column}, event: COLUMN}}, COLUMN being 1 where the event happened then, 0 "
+        "where it was not seen until then"
+    )
 
 
 def _image_split(experiment: Experiment) -> Iterator[Problem]:
@@ -223,11 +244,12 @@ def _reduction_servers(machines: TrainingMachines, where: Where) -> Iterator[Pro
 
 def _baselines(experiment: Experiment) -> Iterator[Problem]:
     baselines, source = experiment.baselines, experiment.source
-    regression = experiment.task == REGRESSION
-    learns_classes = not regression and experiment.task != MULTILABEL
+    learns_classes = experiment.task in ONE_CLASS
     where: Where = ("baselines", "bqml")
     of_images = source.automl == "image"
-    if baselines.bqml and of_images:
+    if experiment.task == SURVIVAL:
+        yield from _services_of_times(baselines)
+    elif baselines.bqml and of_images:
         yield Problem(
             where,
             "BigQuery ML learns from columns, and the examples are images alone"
@@ -245,8 +267,14 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
         if not _NAME.fullmatch(name):
             message = f"got {name!r}; expected up to 40 lower-case letters, digits, _ and -"
             yield Problem(("baselines", "files", name), message)
+    if experiment.task != SURVIVAL:
+        yield from _automl(experiment, of_images)
+
+
+def _automl(experiment: Experiment, of_images: bool) -> Iterator[Problem]:
+    baselines, source = experiment.baselines, experiment.source
     where = ("baselines", "automl")
-    if baselines.automl is not None and of_images and regression:
+    if baselines.automl is not None and of_images and experiment.task == REGRESSION:
         # https://docs.cloud.google.com/vertex-ai/docs/image-data/classification/overview
         yield Problem(where, "AutoML learns classes of images, no numbers: leave it out")
     elif baselines.automl is not None and of_images and _scaled(source):
@@ -265,6 +293,20 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
                 f"got {baselines.automl.node_hours:g}; AutoML on {source.automl}s takes "
                 f"{least} to {most}",
             )
+
+
+def _services_of_times(baselines: Baselines) -> Iterator[Problem]:
+    """Services that do not know of censored times."""
+    if baselines.bqml:
+        yield Problem(
+            ("baselines", "bqml"),
+            "BigQuery ML has no model of censored times, and a regression takes the time of a row "
+            "without an event for one with it: leave it out. dags/experiments/survival.yaml has "
+            "baselines of scikit-survival among its `other_models`",
+        )
+    if baselines.automl is not None:
+        message = "AutoML has no model of censored times: leave it out"
+        yield Problem(("baselines", "automl"), message)
 
 
 def _scaled(source: Source) -> bool:

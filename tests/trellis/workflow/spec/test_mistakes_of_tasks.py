@@ -87,3 +87,72 @@ def test_several_labels_of_rows_have_no_baselines_and_no_strata(write):
     assert found[("source", "split", "stratify")].startswith("divides the rows of one class each")
     assert found[("baselines", "bqml")].startswith("BigQuery ML learns one class of each row")
     assert found[("baselines", "automl")].startswith("is trained on one class of each example")
+
+
+TIMES = """\
+# Time to an event.
+owner: lab
+budget: 6 USD
+source:
+  bigquery: research.cells
+  key: sample_id
+  label: {time: days, event: died, horizons: [365, 1825]}
+model: dense
+task: time_to_event
+hyperparameters:
+  objective: hazards
+train:
+  maximize: concordance
+  epochs: 10
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("{time: days, event: died, horizons: [365, 1825]}", "days", 7, "source.label",
+         "'days' is one column, and a time_to_event has two"),
+        ("task: time_to_event", "task: regression", 7, "source.label",
+         "the time and the event are for the task time_to_event, and it is regression"),
+        ("event: died", "event: days", 7, "source.label.event", "'days' is the label already"),
+        ("[365, 1825]", "[1825, 365]", 7, "source.label", "which rise from above 0"),
+        ("[365, 1825]", "[0]", 7, "source.label", "which rise from above 0"),
+        ("event: died", "status: died", 7, "source.label", "unknown key 'status'"),
+        ("maximize: concordance", "minimize: loss", 13, "train.minimize",
+         "unknown metric 'loss' of time_to_event"),
+        ("maximize: concordance", "minimize: horizon_calibration", 13, "train.minimize",
+         "unknown metric 'horizon_calibration' of time_to_event"),
+        ("objective: hazards", "class_weights: balanced", 11, "hyperparameters.class_weights",
+         "has no effect for time_to_event"),
+        ("  objective: hazards", "  objective: cox\n  intervals: 5", 12,
+         "hyperparameters.intervals", "has no effect"),
+        ("train:", "calibrate: temperature\ntrain:", 12, "calibrate",
+         "it corrects probabilities, and the task is time_to_event"),
+        ("train:", "coverage: 0.9\ntrain:", 12, "coverage", "and the task is time_to_event"),
+        ("train:", "abstain: 0.1\ntrain:", 12, "abstain", "and the task is time_to_event"),
+        ("train:", "decision: {maximize: f1}\ntrain:", 12, "decision",
+         "and the task is time_to_event"),
+        ("train:", "positive: died\ntrain:", 12, "positive", "and the task is time_to_event"),
+        ("train:", "baselines: {bqml: [linear_reg]}\ntrain:", 12, "baselines.bqml",
+         "BigQuery ML has no model of censored times"),
+        ("train:", "baselines: {automl: {node_hours: 1}}\ntrain:", 12, "baselines.automl",
+         "AutoML has no model of censored times"),
+        ("train:", "deploy: {gate: {require: {auc: 0.8}}}\ntrain:", 12,
+         "deploy.gate.require.auc", "unknown metric 'auc' of time_to_event"),
+        ("train:", "deploy: {gate: {recall: 0.8}}\ntrain:", 12, "deploy.gate.recall",
+         "a time_to_event has no classes"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_times_to_an_event_is_named_too(write, old, new, line, field, message):
+    load(write(TIMES))
+    assert_named(write, TIMES, old, new, line, field, message)
+
+
+def test_a_manifest_has_no_time_to_an_event(write):
+    text = NUMBERS.replace("regression", "time_to_event").replace(
+        "minimize: rmse", "maximize: concordance"
+    )
+    with pytest.raises(FileError) as raised:
+        load(write(text))
+    (found,) = [p for p in raised.value.problems if p.field == ("task",)]
+    assert "image_columns" in found.message

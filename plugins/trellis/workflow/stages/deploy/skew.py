@@ -14,7 +14,7 @@ from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.withheld import quoted
 
 TOLERANCE = 1e-4
-"""Absolute for probabilities; for a regression's value relative to max(1, |value|)."""
+"""Absolute for probabilities; for a value or risk relative to max(1, |value|)."""
 
 MISS_PROBABILITY = 1e-9
 """Probability of a smoke test that fails only because an example never reached the challenger."""
@@ -40,8 +40,8 @@ def compare(
 ) -> list[Difference]:
     """Every field of a prediction with its difference, within the tolerance or not.
 
-    A prediction is {"label", "probabilities": {class: number}} or {"value"}; of a multi-label task
-    it has "labels". edges: what the model decides by.
+    A prediction is {"label", "probabilities": {class: number}}, {"value"}, or {"risk", "survival":
+    {horizon: number}}; of a multi-label task it has "labels". edges: what the model decides by.
     Labels may differ if the offline probability is within the tolerance of the threshold, or,
     without one, if their two tie within twice the tolerance; a class may be in one of two "labels"
     or sets alone, and an example be abstained of once, if the offline probability is within the
@@ -52,10 +52,16 @@ def compare(
         return [Difference(key, "the prediction", offline, served, math.inf)]
     if "value" in offline:
         return list(_numbers(key, offline, served))
-    expected, found = offline["probabilities"], served["probabilities"]
+    several = "survival" if "risk" in offline else "probabilities"
+    expected, found = offline[several], served[several]
     if not isinstance(found, dict) or found.keys() != expected.keys():
-        return [Difference(key, "probabilities", expected, found, math.inf)]
-    differences = [_number(key, f"probabilities.{c}", expected[c], found[c]) for c in expected]
+        return [Difference(key, several, expected, found, math.inf)]
+    differences = [
+        _number(key, f"{several}.{name}", expected[name], found[name]) for name in expected
+    ]
+    if "risk" in offline:
+        scale = max(1.0, abs(offline["risk"]))
+        return [*differences, _number(key, "risk", offline["risk"], served["risk"], scale)]
     if "labels" in offline:
         if not _same_labels(offline, served["labels"]):
             field = "labels"

@@ -191,7 +191,7 @@ def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, va
         source=found.name,
         partition=found.partition.to_json() if found.partition else None,
         rows=Rows(
-            found.statement, datetime.now(UTC) + EXPIRES, learned.regression, len(learned.images)
+            found.statement, datetime.now(UTC) + EXPIRES, learned.answer, len(learned.images)
         ),
         instances=found.rows,
         left_out=found.left_out,

@@ -3,7 +3,7 @@
 Vertex AI names its tables by time, and writes rows with and without a prediction to two tables,
 predictions as JSON text. Without any failed row, or any other, one of the two may be missing. An
 answer of our server may also be an error. The run's table has a row for each instance: key, label
-or value, prediction, error.
+value or risk, prediction, error; the curve of survival is in the prediction.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str) -> dict[str, A
     statement = sql.render(
         "predict_publish",
         output=plan.output,
-        regression=plan.rows.regression,
+        answer=plan.rows.answer,
         **{kind: name if there[kind] else None for kind, name in written.items()},
         **table_options(plan, platform, "Predictions"),
     )
