@@ -28,6 +28,7 @@ DATA = {
     "heartbeats": ("demo.heartbeats_data", "{project}.research.heartbeats"),
     "lesions": ("demo.lesions_data", "gs://{bucket}/lesions/ {project}.research.lesions"),
     "patients": ("demo.patients_data", "{project}.research.visits"),
+    "survival": ("demo.survival_data", "{project}.research.recurrence"),
     "torch-digits": ("demo.digits_data", "gs://{bucket}/digits/"),
     "boosted-trees": ("demo.diabetes_data", "{project}.research.diabetes"),
     "cassava": ("demo.cassava_data", "gs://{bucket}/cassava/"),
