@@ -129,6 +129,7 @@ train:
         ("train:", "calibrate: temperature\ntrain:", 12, "calibrate",
          "it corrects probabilities, and the task is time_to_event"),
         ("train:", "coverage: 0.9\ntrain:", 12, "coverage", "and the task is time_to_event"),
+        ("  epochs: 10", "  epochs: 10\n  folds: 5", 15, "train.folds", "have no common scale"),
         ("train:", "abstain: 0.1\ntrain:", 12, "abstain", "and the task is time_to_event"),
         ("train:", "decision: {maximize: f1}\ntrain:", 12, "decision",
          "and the task is time_to_event"),
