@@ -2,12 +2,14 @@
 
 RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     plan.json                     what this run does, and its cost limit
-    tuning/TRIAL/                 what the tuning job's trials write, metrics.json last
+    tuning/TRIAL/                 what the tuning job's trials write, progress.json while they
+                                  train, metrics.json last
     tuning/MODEL/                 trials.json and TRIAL/ of each of `other_models`
     changes.json                  how the dataset differs from the last one trained on
     start.json                    the served training that another one goes on from
     trials.json                   all trials, and those chosen
-    training/RANK/                model/, checkpoints/, logs/, metrics.json, predictions.parquet;
+    training/RANK/                model/, checkpoints/, logs/, progress.json, metrics.json,
+                                  predictions.parquet;
                                   uncalibrated.parquet, if it is calibrated
         seeds/SEED/               the same of this training with another seed
     training/ensemble/            model/, metrics.json, predictions.parquet of the trainings' mean
@@ -47,6 +49,11 @@ def examples(folder: str, task: str) -> str:
 def metrics(folder: str) -> str:
     """metrics.json of a trial or a training, which writes it last."""
     return f"{folder}metrics.json"
+
+
+def progress(folder: str) -> str:
+    """progress.json of a trial or a training, which writes it while it trains."""
+    return f"{folder}progress.json"
 
 
 def predictions(folder: str) -> str:

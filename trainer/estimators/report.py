@@ -13,6 +13,7 @@ from tensorboard.summary import Writer
 
 from trainer import storage
 from trainer.models import ModelError
+from trainer.training.progress import ProgressFile
 from trainer.training.settings import Settings
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -70,6 +71,7 @@ class Report:
         self._kept, self._writes = settings.places.checkpoints / "report.json", writes
         self._logs = settings.places.logs
         self._boards: dict[str, Writer] = {}
+        self._progress = ProgressFile(settings)
         self._rows = self._before()
         self._resumed = bool(self._rows)
         self._begun = time.monotonic()
@@ -130,6 +132,7 @@ class Report:
         self._begun = now
         if self._writes:
             storage.write_text(self._kept, json.dumps(self._rows))
+            self._progress.show(self._rows)
         figures = [f"{name} {value:.4g}" for name, value in row.items() if name != "epoch"]
         print(f"epoch {row['epoch']}/{self._epochs}", *figures, flush=True)
 

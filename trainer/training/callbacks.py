@@ -16,6 +16,7 @@ from keras.callbacks import Callback, CallbackList, EarlyStopping, ReduceLROnPla
 from tensorboard.plugins.hparams import api as hparams
 
 from trainer.training import objectives
+from trainer.training.progress import ProgressFile
 from trainer.training.settings import Settings
 from trainer.training.soundness import FirstEpoch
 from trellis_contracts import metrics
@@ -94,6 +95,7 @@ def build(
         # TensorBoard's tab HParams: a row for each folder of logs, so for each trial.
         values = {"model": settings.model, **settings.read_hyperparameters(dataset.inputs)}
         callbacks.append(hparams.KerasCallback(logs, values, trial_id=logs))
+        callbacks.append(Shown(ProgressFile(settings)))
         # Vertex AI sets the trial's id; local runs have no tuner to report to.
         if os.environ.get("CLOUD_ML_TRIAL_ID"):
             callbacks.append(TunerReport(settings.metric, settings.monitor))
@@ -139,6 +141,8 @@ def restore(
     for callback in callbacks.callbacks:
         for name, value in saved.get(type(callback).__name__, {}).items():
             setattr(callback, name, value)
+        if isinstance(callback, Shown):
+            callback.restore(history)
         if isinstance(callback, TunerReport):
             # Each process starts a new file.
             for row in history:
@@ -180,6 +184,23 @@ def _figure(name: str, value: float) -> str:
     """A metric formatted for people. Errors in the label's unit may have any magnitude."""
     of_label = ("rmse", "mae", "median_absolute_error")
     return f"{value:.4g}" if name.removeprefix("val_") in of_label else f"{value:.3f}"
+
+
+class Shown(Callback):
+    """Keeps progress.json up to date."""
+
+    def __init__(self, file: ProgressFile):
+        super().__init__()
+        self._file = file
+        self._history: list[dict[str, float]] = []
+
+    def restore(self, history: list[dict[str, float]]) -> None:
+        """Go on after these epochs."""
+        self._history = [*history]
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._history.append({**logs, "epoch": epoch + 1})
+        self._file.show(self._history)
 
 
 class TunerReport(Callback):

@@ -40,6 +40,11 @@ class Places:
         """metrics.json, beside the model."""
         return Path(layout.metrics(f"{self.model.parent}/"))
 
+    @property
+    def progress(self) -> Path:
+        """progress.json, beside the model."""
+        return Path(layout.progress(f"{self.model.parent}/"))
+
     def examples_of(self, what: str) -> Path:
         """Keys and values of rows that a message leaves out, beside the model."""
         return Path(layout.examples(f"{self.model.parent}/", what))

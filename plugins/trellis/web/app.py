@@ -19,6 +19,7 @@ from trellis.results.comparison import compare
 from trellis.results.curves import load_curves
 from trellis.results.files import RunFiles, load_files, read
 from trellis.results.index import run_folders
+from trellis.results.live import load_live
 from trellis.results.selection import Selection
 from trellis.web import access, pages
 from trellis.web.access import Place, Source
@@ -107,7 +108,10 @@ def run(request: Request, seen: Sources, name: str, folder: str) -> HTMLResponse
     """One run."""
     files = _files(seen, name, folder)
     records = {record.folder: record for record in _index({name: seen[name]}).runs}
-    return HTMLResponse(pages.run(request, name, records.get(folder), files))
+    # The leaderboard has what they came to.
+    client = _client(_source(seen, name).place.connection)
+    learners = [] if files.leaderboard else load_live(client, files.run)
+    return HTMLResponse(pages.run(request, name, records.get(folder), files, learners))
 
 
 @app.get("/experiments/{name}/runs/{folder}/report")

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from trellis.results.curves import Curves
+from trellis.results.live import Learner
 from trellis.results.scores import score
 from trellis.workflow.contracts.record import Result, RunRecord, Scored
 from trellis_contracts.charts import (
@@ -129,8 +130,7 @@ def learning(curves: Curves) -> dict[str, Any]:
     colour = {**by_run, "scale": {"domain": names, "range": colours}}
     dash = {**by_run, "scale": {"domain": names, "range": dashes}}
     epochs = max(row["epoch"] for row in rows)
-    whole = {"tickMinStep": 1, "format": "d"}
-    x = number("epoch", "epoch", domain=[1, max(epochs, 2)], padding=6, axis=whole)
+    x = _epochs(epochs)
     y = number("value", curves.metric, axis={"tickCount": 5}, nice=True)
     colour["legend"] = dash["legend"] = {"columns": 1, "labelLimit": WIDTH}
     return chart(
@@ -143,6 +143,53 @@ def learning(curves: Curves) -> dict[str, Any]:
         height=HEIGHT,
         rows=rows,
     )
+
+
+def underway(learners: Sequence[Learner]) -> dict[str, Any] | None:
+    """The metric by epoch of trials and trainings that go on or have ended; None before the first
+    epoch of any. Those of another metric than the last one's, of another model, are left out.
+    """
+    known = [learner for learner in learners if learner.points]
+    if not known:
+        return None
+    metric = known[-1].metric
+    shown = [learner for learner in known if learner.metric == metric]
+    rows = [
+        {"name": each.name, "kind": _KINDS[each.trial], "epoch": epoch, "value": value}
+        for each in shown
+        for epoch, value in each.points
+    ]
+    x = _epochs(max(row["epoch"] for row in rows))
+    y = number("value", metric, axis={"tickCount": 5}, nice=True)
+    kinds = sorted({row["kind"] for row in rows})
+    scale = {"domain": kinds, "range": [PALETTE[place] for place in range(len(kinds))]}
+    colour = {"field": "kind", "type": "nominal", "scale": scale}
+    one = {"field": "name", "type": "nominal"}
+    ends = [max((r for r in rows if r["name"] == each.name), key=_epoch) for each in shown]
+    return chart(
+        [
+            layer("line", {"x": x, "y": y, "color": colour, "detail": one}, opacity=0.7),
+            layer("circle", {"x": x, "y": y, "color": colour}, ends, size=45, opacity=1),
+        ],
+        f"{metric} on the validation split by epoch, of {len(shown)} trials and trainings",
+        width=WIDTH,
+        height=HEIGHT,
+        rows=rows,
+    )
+
+
+def _epochs(last: int) -> dict[str, Any]:
+    """The axis of epochs, whose ticks are whole numbers also where there are few."""
+    last = max(last, 2)
+    ticks: dict[str, Any] = {"values": [*range(1, last + 1)]} if last <= 10 else {"tickMinStep": 1}
+    return number("epoch", "epoch", domain=[1, last], padding=6, axis={**ticks, "format": "d"})
+
+
+_KINDS = {True: "trials", False: "trainings"}
+
+
+def _epoch(row: Mapping[str, Any]) -> int:
+    return int(row["epoch"])
 
 
 def drawn(figure: Mapping[str, Any]) -> str:

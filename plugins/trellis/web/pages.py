@@ -21,6 +21,7 @@ from trellis.results.comparison import Comparison
 from trellis.results.curves import Curves
 from trellis.results.files import RunFiles
 from trellis.results.history import Change, months, number, served
+from trellis.results.live import Learner
 from trellis.results.scores import Scored, places, score
 from trellis.results.selection import FILTERS, Selection
 from trellis.web import access, charts
@@ -103,8 +104,16 @@ def missing(request: Request, name: str, folders: Sequence[str]) -> str:
     return _render(request, "missing", name=name, folders=folders)
 
 
-def run(request: Request, name: str, record: RunRecord | None, files: RunFiles) -> str:
-    """One run. name: of its DAG. record: None if it is not in the index."""
+def run(
+    request: Request,
+    name: str,
+    record: RunRecord | None,
+    files: RunFiles,
+    learners: Sequence[Learner],
+) -> str:
+    """One run. name: of its DAG. record: None if it is not in the index. learners: its trials and
+    trainings, until they are compared.
+    """
     plan = files.plan
     run_id = plan.run_id if plan else None
     key = (name, run_id or "")
@@ -124,6 +133,8 @@ def run(request: Request, name: str, record: RunRecord | None, files: RunFiles) 
         problems=files.problems,
         exported=files.exported,
         logged=files.logged,
+        learners=learners,
+        learning=charts.underway(learners),
     )
 
 
@@ -214,6 +225,7 @@ def _environment() -> jinja2.Environment:
         "score": _score,
         "gap": functools.partial(_score, signed=True),
         "version": number,
+        "duration": _duration,
         "places": lambda value, decimals: f"{value:.{places(decimals)}f}",
         "console": console.vertex,
         "bucket": console.bucket,
@@ -221,6 +233,13 @@ def _environment() -> jinja2.Environment:
         "drawn": lambda figure: Markup(charts.drawn(figure)),
     }
     return environment
+
+
+def _duration(seconds: float) -> str:
+    """`40 s`, `12 minutes` or `2.5 hours`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def _tensorboard(uri: str) -> str:

@@ -21,6 +21,7 @@ from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trainer.training.input_pipeline import Input
 from trainer.training.synchronous import Synchronous
+from trellis_contracts.progress import Progress
 
 
 class Interruption(BaseException):
@@ -132,7 +133,11 @@ def test_a_trial_writes_metrics_only_and_tells_the_tuner(train, few_digits, tmp_
         "checkpoints",
         "logs",
         "metrics.json",
+        "progress.json",
     }
+    shown = Progress.parse((tmp_path / "out/progress.json").read_text(), "progress.json")
+    assert (shown.metric, shown.epochs) == ("accuracy", 3)
+    assert shown.points[0].value == metrics["history"][0]["val_accuracy"]
     lines = (tmp_path / "tuner/output.metrics").read_text().splitlines()
     reported = [json.loads(line) for line in lines]
     assert [row["global_step"] for row in reported] == ["1", "2", "3"]

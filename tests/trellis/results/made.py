@@ -265,6 +265,21 @@ def a_training(folder, accuracies, metric="accuracy"):
     (folder / "metrics.json").write_text(json.dumps(content))
 
 
+def a_progress(folder, accuracies, epochs, metric="accuracy"):
+    """Writes the progress.json of a training that goes on."""
+    points = [{"epoch": n, "value": value} for n, value in enumerate(accuracies, 1)]
+    content = {
+        "schema": 1,
+        "metric": metric,
+        "epochs": epochs,
+        "at": "2026-11-26T14:50:00+00:00",
+        "seconds": 90,
+        "points": points,
+    }
+    folder.mkdir(parents=True)
+    (folder / "progress.json").write_text(json.dumps(content))
+
+
 CURVE = [
     {"curve": name, "x": x / 9, "y": y} for name in "ab" for x, y in enumerate([0.2] * 9 + [1])
 ]

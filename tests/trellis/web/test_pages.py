@@ -13,6 +13,7 @@ from tests.trellis.results.made import (
     a_contender,
     a_deployment,
     a_plan_of,
+    a_progress,
     a_rollback,
     a_run,
     a_training,
@@ -205,6 +206,25 @@ def test_whom_a_run_waits_for_and_what_they_answered(google, digits, add, bucket
     assert " training/1 accuracy 0.9700 [0.9500, 0.9800] rejected olga rejected it: site" in text
     # The training is no champion.
     assert "version None" not in page("/trellis/")
+
+
+def test_a_run_that_goes_on_shows_how_far_its_trials_and_trainings_have_come(
+    google, digits, bucket, get, page
+):
+    plan = a_plan_of(digits, "r", bucket)
+    folder = write_files(google.buckets, plan)
+    a_training(folder / "tuning/2", [0.5, 0.7])
+    a_progress(folder / "tuning/10", [0.4], epochs=2)
+    a_progress(folder / "training/1", [0.6, 0.8, 0.75], epochs=20)
+    address = "/trellis/experiments/digits/runs/r"
+    text = page(address)
+    says(text, "Trials and trainings", "tuning/2", "2 of 2", "accuracy 0.7", "ended")
+    says(text, "tuning/10", "1 of 2", "accuracy 0.4", "at most 90 s left")
+    says(text, "training/1", "3 of 20", "accuracy 0.75", "2026-11-26 14:50", "26 minutes left")
+    assert "by epoch, of 3 trials and trainings" in get("ada", address).text
+
+    write_files(google.buckets, plan, a_board())
+    assert "Trials and trainings" not in page(address)
 
 
 def test_a_run_that_is_not_in_the_index(google, digits, bucket, page):
