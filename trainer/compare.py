@@ -52,7 +52,7 @@ from trellis_contracts.challenger import Challenger
 from trellis_contracts.dataset import DatasetError
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.leaderboard import Check, Importance
-from trellis_contracts.withheld import RowsError, told
+from trellis_contracts.withheld import RowsError, for_log
 
 
 class ComparisonError(RowsError, ValueError):
@@ -89,7 +89,7 @@ def _without_rows(error: Exception, run: str) -> str:
         storage.write_bytes(address, content)
         return address
 
-    return "\n".join(told([error.text], write))
+    return "\n".join(for_log([error.text], write))
 
 
 def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:

@@ -63,7 +63,7 @@ def shown(text: str) -> str:
     return _QUOTED.sub(lambda found: found["shown"], text)
 
 
-def told(texts: Iterable[str], write: Callable[[bytes], str]) -> list[str]:
+def for_log(texts: Iterable[str], write: Callable[[bytes], str]) -> list[str]:
     """The messages for a log. If one of them quotes rows, all of them are written as they are, as
     lines of UTF-8, and a last message says where.
 

@@ -11,7 +11,7 @@ LEAST_SECONDS = 60.0
 """Time without which another job would only pay for its start."""
 
 
-def left(allowed: float, used: float, what: str) -> float:
+def seconds_left(allowed: float, used: float, what: str) -> float:
     """Seconds that the next job of a task may run.
 
     allowed: seconds that all jobs of the task may run. used: those of the jobs so far. what: a

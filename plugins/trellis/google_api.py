@@ -69,7 +69,7 @@ class GoogleApi:
                 return None
             raise
 
-    def each(self, url: str, field: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+    def items(self, url: str, field: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         """The items of a list, page by page. Raises RefusedError."""
         token = None
         while True:

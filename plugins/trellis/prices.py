@@ -64,12 +64,12 @@ def run(folder: Path, write: bool, file: Path = TABLE, services_file: Path = ser
 
 
 def _skus(api: GoogleApi, service: str) -> list[dict[str, Any]]:
-    return list(api.each(_URL.format(service=service), "skus", pageSize=_PAGE))
+    return list(api.items(_URL.format(service=service), "skus", pageSize=_PAGE))
 
 
 def _named(api: GoogleApi) -> dict[str, str]:
     """IDs of the services that are known by their names, by name."""
-    every = api.each(_SERVICES, "services", pageSize=_PAGE)
+    every = api.items(_SERVICES, "services", pageSize=_PAGE)
     wanted = service_catalog.NAMES.values()
     return {s["displayName"]: s["serviceId"] for s in every if s["displayName"] in wanted}
 

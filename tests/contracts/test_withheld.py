@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from trellis_contracts.withheld import (
     RowsError,
     at_keys,
+    for_log,
     quoted,
     shown,
     some_of,
-    told,
     withheld,
 )
 
@@ -62,10 +62,10 @@ def test_what_a_log_lacks_is_written_once_with_its_address():
         written.append(content.decode())
         return "gs://b/examples/check.txt"
 
-    assert told(["nothing to hide"], write) == ["nothing to hide"]
+    assert for_log(["nothing to hide"], write) == ["nothing to hide"]
     assert written == []
     texts = ["all is well", f"key {quoted(SECRET, 'a')} repeats"]
-    assert told(texts, write) == [
+    assert for_log(texts, write) == [
         "all is well",
         "key a repeats",
         "Keys and values of these rows: gs://b/examples/check.txt",

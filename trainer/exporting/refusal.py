@@ -9,7 +9,7 @@ from trainer import storage
 from trainer.exporting import ExportError
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
-from trellis_contracts.withheld import told
+from trellis_contracts.withheld import for_log
 
 EXAMPLES = "examples/export.txt"
 """The whole refusal, in the dataset's folder."""
@@ -27,7 +27,7 @@ def without_rows(settings: ExportSettings, objects: Objects) -> Iterator[None]:
     try:
         yield
     except ExportError as error:
-        texts = told([error.text], write)
+        texts = for_log([error.text], write)
         if texts == [error.text]:
             raise
         # A worker's log has the traceback of what an error was raised from.

@@ -80,7 +80,7 @@ def within_plan(jobs: Sequence[Any], configuration: dict[str, Any]) -> dict[str,
         (job.ended - job.started).total_seconds() for job in same if job.started and job.ended
     )
     allowed = float(configuration["jobTimeoutMs"]) / 1000
-    seconds = attempts.left(allowed, used, "BigQuery job")
+    seconds = attempts.seconds_left(allowed, used, "BigQuery job")
     return {**configuration, "jobTimeoutMs": f"{seconds * 1000:.0f}"}
 
 

@@ -20,7 +20,7 @@ from trellis.retention.inventory import (
     table_of,
     tables_of,
 )
-from trellis.retention.needs import Made
+from trellis.retention.needs import ModelVersion
 from trellis.workflow import sql
 from trellis.workflow.contracts.record import RunRecord
 
@@ -40,11 +40,11 @@ class Found:
     predictions: dict[str, int]
     loaded: tuple[str, ...]
     runs: tuple[RunRecord, ...]
-    versions: tuple[Made, ...]
+    versions: tuple[ModelVersion, ...]
 
 
 def find(
-    services: Services, group: str, runs: Sequence[RunRecord], versions: Collection[Made]
+    services: Services, group: str, runs: Sequence[RunRecord], versions: Collection[ModelVersion]
 ) -> Found:
     """Look for the rows in every snapshot and table of predictions; the queries are billed.
 

@@ -11,7 +11,7 @@ from google.api_core.exceptions import NotFound
 from trellis.google_api import GoogleApi
 from trellis.identity import EXPERIMENT_LABEL, label_value
 from trellis.results.index import client_of, folders, load_index
-from trellis.retention.needs import Made, Needs
+from trellis.retention.needs import ModelVersion, Needs
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.spec import bqml
@@ -68,11 +68,11 @@ class Services:
         self.pipelines = vertex.PipelineServiceClient(**given)
         self.jobs = vertex.JobServiceClient(**given)
 
-    def versions(self) -> list[Made]:
+    def versions(self) -> list[ModelVersion]:
         """All versions of all experiments' models."""
         request = {"parent": self.parent, "filter": f"labels.{EXPERIMENT_LABEL}:*"}
         return [
-            Made(
+            ModelVersion(
                 f"{model.name.partition('@')[0]}@{version.version_id}",
                 version.labels.get(EXPERIMENT_LABEL, model.labels[EXPERIMENT_LABEL]),
                 _run_of(version.version_description),

@@ -11,7 +11,7 @@ _LONGEST_RUN = 60
 
 
 @dataclass(frozen=True)
-class Made:
+class ModelVersion:
     """A version of a model in the registry. run: folder of the run that made it, gs://.../; ""
     if its description does not say.
     """
@@ -38,7 +38,9 @@ class Needs:
         return experiment in self.uncertain or (experiment, fingerprint) in self.datasets
 
 
-def of(runs: Iterable[RunRecord], versions: Collection[Made], days: int, now: datetime) -> Needs:
+def of(
+    runs: Iterable[RunRecord], versions: Collection[ModelVersion], days: int, now: datetime
+) -> Needs:
     """Divide the runs. days: that a run is kept after its end.
 
     A run is kept longer if a version of a model came from it (its files are the model's), or its
@@ -81,12 +83,12 @@ def _is_over(run: RunRecord) -> bool:
 
 def ended(run: RunRecord) -> datetime:
     """When the run was last heard of: its end, its failure, or its plan."""
-    told = (
+    latest = (
         run.result.ended
         if run.result is not None
         else run.failure.at
         if run.failure is not None
         else run.begun or run.created
     )
-    moment = datetime.fromisoformat(told)
+    moment = datetime.fromisoformat(latest)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -112,14 +112,14 @@ def within_plan(jobs: Jobs, message: Any, limit: float | None = None) -> Any:
     if not kind.spec:
         if limit is not None:
             key, round_ = message.labels[KEY_LABEL], message.labels[ROUND_LABEL]
-            attempts.left(limit, seconds_used(jobs, key, round_), kind.title)
+            attempts.seconds_left(limit, seconds_used(jobs, key, round_), kind.title)
         return message
     scheduling = getattr(message, kind.spec).scheduling
     allowed = scheduling.timeout.total_seconds()
     used = seconds_used(jobs, message.labels[KEY_LABEL], message.labels[ROUND_LABEL])
     if allowed and used:
         several = max(1, getattr(message, "max_trial_count", 1))
-        seconds = attempts.left(several * allowed, used, kind.title) / several
+        seconds = attempts.seconds_left(several * allowed, used, kind.title) / several
         scheduling.timeout = datetime.timedelta(seconds=max(1, int(seconds)))
     return message
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.trellis.results.made import a_board, a_run
 from trellis.retention import needs
-from trellis.retention.needs import Made
+from trellis.retention.needs import ModelVersion
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS = 90
@@ -46,7 +46,7 @@ def test_young_runs_and_the_newest_result_are_kept(past):
 
 def test_a_run_that_a_version_came_from_is_kept_whatever_its_age(past):
     runs = [past(4000, "champion", dataset="aa"), past(300, "gone"), past(1, "new")]
-    version = Made("projects/1/locations/r/models/digits@1", "digits", runs[0].uri)
+    version = ModelVersion("projects/1/locations/r/models/digits@1", "digits", runs[0].uri)
     assert kept(runs, version) == {"champion", "new"}
     found = needs.of(runs, [version], DAYS, NOW)
     assert found.has("digits", "aa")
@@ -55,10 +55,12 @@ def test_a_run_that_a_version_came_from_is_kept_whatever_its_age(past):
 
 def test_where_a_version_tells_nothing_everything_of_its_experiment_stays(past):
     runs = [past(400, "old"), past(1, "new"), past(400, "theirs", "cells"), past(1, "y", "cells")]
-    unknown = Made("projects/1/locations/r/models/digits@1", "digits", "")
+    unknown = ModelVersion("projects/1/locations/r/models/digits@1", "digits", "")
     assert kept(runs, unknown) == {"old", "new", "y"}
     # Its run is in no record: which dataset is its own cannot be said.
-    lost = Made("projects/1/locations/r/models/digits@1", "digits", "gs://bucket/digits/runs/lost/")
+    lost = ModelVersion(
+        "projects/1/locations/r/models/digits@1", "digits", "gs://bucket/digits/runs/lost/"
+    )
     assert needs.of(runs, [lost], DAYS, NOW).has("digits", "any")
     assert not needs.of(runs, [lost], DAYS, NOW).has("cells", "any")
 
@@ -80,7 +82,9 @@ def test_no_needed_dataset_and_no_versions_run_expires(past, drawn, registered):
         for n, (days, experiment, ended) in enumerate(drawn)
     ]
     versions = [
-        Made(f"models/m@{n}", runs[n].experiment, runs[n].uri) for n in registered if n < len(runs)
+        ModelVersion(f"models/m@{n}", runs[n].experiment, runs[n].uri)
+        for n in registered
+        if n < len(runs)
     ]
     found = needs.of(runs, versions, DAYS, NOW)
     expired = {run.uri for run in found.expired}

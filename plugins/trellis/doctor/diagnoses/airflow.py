@@ -35,7 +35,7 @@ def environment(target: Target) -> Iterator[Finding | Passed]:
     """Problems of the environments in which Trellis is installed."""
     group = target.platform
     url = _URL.format(project=group.project, region=group.region)
-    every = list(target.api.each(f"{url}/environments", "environments"))
+    every = list(target.api.items(f"{url}/environments", "environments"))
     ours = [each for each in every if _OURS in _packages(each)]
     for found in ours:
         name = found["name"].rsplit("/", 1)[-1]
@@ -115,7 +115,7 @@ def _build_problems(target: Target, name: str, found: Mapping[str, Any]) -> Iter
     """
     group, image = target.platform, _software(found).get("imageVersion", "")
     url = f"{_URL.format(project=group.project, region=group.region)}/imageVersions"
-    listed = target.api.each(url, "imageVersions", includePastReleases="true")
+    listed = target.api.items(url, "imageVersions", includePastReleases="true")
     builds = {build["imageVersionId"]: build for build in listed}
     if not builds:
         return

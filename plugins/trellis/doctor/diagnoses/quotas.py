@@ -22,7 +22,9 @@ def vertex(target: Target) -> Iterator[Finding | Passed]:
     group = target.platform
     metrics = {
         entry["metric"].rpartition("/")[2]: _limit(entry, group.region)
-        for entry in target.api.each(_VERTEX.format(project=group.project), "metrics", pageSize=500)
+        for entry in target.api.items(
+            _VERTEX.format(project=group.project), "metrics", pageSize=500
+        )
     }
     unknown = []
     for need in demand.vertex(target):

@@ -30,10 +30,10 @@ def text(f: Facts) -> str:
     rows = []
     done = 0
     for item in ITEMS:
-        told = item.tells(f) if item.tells else None
-        done += told is not None
-        rest = open_(item.rest) if item.rest or told is None else None
-        rows.append((item.number, item.topic, " ".join(filter(None, [told, rest]))))
+        answer = item.tells(f) if item.tells else None
+        done += answer is not None
+        rest = open_(item.rest) if item.rest or answer is None else None
+        rows.append((item.number, item.topic, " ".join(filter(None, [answer, rest]))))
     return "\n\n".join(
         [
             "# TRIPOD+AI checklist",

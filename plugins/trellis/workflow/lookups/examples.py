@@ -7,8 +7,8 @@ from trellis.workflow.spec.platform import Platform
 from trellis_contracts import withheld
 
 
-def told(platform: Platform, address: str, texts: Iterable[str]) -> list[str]:
-    """The messages for the log and for people; see `trellis_contracts.withheld.told`.
+def for_log(platform: Platform, address: str, texts: Iterable[str]) -> list[str]:
+    """The messages for the log and for people; see `trellis_contracts.withheld.for_log`.
 
     address: of the file that gets the whole messages if they quote rows.
     """
@@ -18,4 +18,4 @@ def told(platform: Platform, address: str, texts: Iterable[str]) -> list[str]:
         blob.upload_from_string(content, content_type="text/plain; charset=utf-8")
         return address
 
-    return withheld.told(texts, write)
+    return withheld.for_log(texts, write)

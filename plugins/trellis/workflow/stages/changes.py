@@ -17,7 +17,7 @@ from trellis.workflow.stages.stage import Row, Stage
 from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.finding import Finding
-from trellis_contracts.withheld import shown, told
+from trellis_contracts.withheld import for_log, shown
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -42,7 +42,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         print(f"Compared with {plan.dataset.previous}, the last dataset that a run trained on:")
         texts = [finding.text for finding in findings] or ["no change is beyond its limit."]
         # changes.json has the whole texts.
-        texts = told(texts, lambda _: plan.run.changes)
+        texts = for_log(texts, lambda _: plan.run.changes)
         if findings and limits.beyond == "refuse":
             raise AirflowFailException(refusal(plan, texts))
         for text in texts:

@@ -118,7 +118,7 @@ def conclude(row: Mapping[str, Any], plan: Plan, platform: Platform) -> dict[str
 
     problems, warnings, findings = evaluate(row, plan, platform)
     texts = problems or [f"Warning: {warning}" for warning in warnings]
-    texts = examples.told(platform, plan.run.examples_of("check"), texts)
+    texts = examples.for_log(platform, plan.run.examples_of("check"), texts)
     if problems:
         table = job_messages.snapshot(plan, platform)
         message = "\n  ".join([f"The rows of this run (frozen in {table}):", *texts])

@@ -169,7 +169,7 @@ def write(decided: Decided, platform: Platform) -> Plan:
     if serving := cost.serving(experiment, platform.region):
         print(f"If the selected training is promoted, serving costs {serving}")
     doubts = [f"Warning: {text}" for text in class_names.doubts(decided.found.classes or {})]
-    for text in examples.told(platform, plan.run.examples_of("plan"), doubts):
+    for text in examples.for_log(platform, plan.run.examples_of("plan"), doubts):
         print(text)
     for address, digest in plan.images.items():
         print(f"Image {address} is {digest}")

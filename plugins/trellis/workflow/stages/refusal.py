@@ -20,6 +20,6 @@ def refused(
     """
     message = f"Refused, {state}. {error}"
     if isinstance(error, RowsError) and rows is not None:
-        message = "\n".join(examples.told(platform, rows, [f"Refused, {state}. {error.text}"]))
+        message = "\n".join(examples.for_log(platform, rows, [f"Refused, {state}. {error.text}"]))
     print(message)
     return AirflowFailException(message)

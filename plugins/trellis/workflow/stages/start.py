@@ -93,7 +93,7 @@ def find(plan: Plan, platform: Platform) -> Start | None:
         *([] if weights else ["its training has kept no weights of its best epoch"]),
     ]
     if problems or weights is None:
-        texts = examples.told(platform, plan.run.examples_of("start"), problems)
+        texts = examples.for_log(platform, plan.run.examples_of("start"), problems)
         reasons = "\n  ".join([f"train.start: this run cannot go on from {champion.name}:", *texts])
         raise AirflowFailException(
             f"{reasons}\nNothing was spent on training. Leave `start` out of the file for one run, "

@@ -78,7 +78,7 @@ class SmokeOperator(DeployModelOperator):
             )
         except smoke_requests.SmokeTestError as error:
             whole = layout.examples(f"{self.examples.rpartition('/')[0]}/", "smoke")
-            texts = examples.told(self.platform, whole, [error.text])
+            texts = examples.for_log(self.platform, whole, [error.text])
             raise AirflowFailException("\n".join(texts)) from None
         self.log.info(
             "All %d examples are answered as offline (at most %.2g apart), in %.1f ms in the "
