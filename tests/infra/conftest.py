@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.infra import provider_schema, terraform
+from tests.infra.release_checkout import Checkout
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +42,9 @@ def plans(tested: terraform.Result) -> dict[str, dict[str, Any]]:
         for event in tested.events()
         if event["type"] == "test_plan" and "installation" in event["@testfile"]
     }
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """What a release is made of."""
+    return Checkout(tmp_path)

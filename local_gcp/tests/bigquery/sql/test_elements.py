@@ -63,7 +63,7 @@ def test_so_is_whether_there_are_any(data, query):
 
 
 def test_a_million_elements_need_the_memory_of_a_few(warehouse):
-    """As a subquery, all elements would be in memory together with their rows."""
+    """A subquery has all elements in memory together with their rows."""
     warehouse.create("long", Field("id", "INT64"), NUMBERS)
     warehouse.connection.execute(
         'INSERT INTO "d.long" SELECT n, [n, n + 1, n + 2, n + 3, n + 4] FROM range(200_000) r(n)'

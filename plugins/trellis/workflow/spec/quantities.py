@@ -1,4 +1,4 @@
-"""Values as people write them: `6 USD`, `30 minutes`, `8` or `[28, 32]` pixels."""
+"""Values as people write them: `6 USD`, `30 minutes`, `[10, 50, 100]`."""
 
 import itertools
 import json
@@ -74,46 +74,6 @@ def duration_text(duration: timedelta) -> str:
     return f"{count} {unit}{'s' if count > 1 else ''}"
 
 
-def _pixels(value: Any) -> tuple[int, int]:
-    sides = value if isinstance(value, list | tuple) else [value, value]
-    whole = all(isinstance(side, int) and not isinstance(side, bool) for side in sides)
-    if len(sides) != 2 or not whole or not all(1 <= side <= 8192 for side in sides):
-        raise ValueError("no such size")
-    return sides[0], sides[1]
-
-
-def _pixels_text(size: tuple[int, int]) -> int | list[int]:
-    return size[0] if size[0] == size[1] else list(size)
-
-
-def _scale(value: Any) -> str:
-    """Parse the value as --scale of trainer.export."""
-    if value == "percentiles":
-        value = {"percentiles": [1, 99]}
-    if value == "full":
-        return "full"
-    if not isinstance(value, Mapping) or len(value) != 1:
-        raise ValueError("no scale")
-    ((rule, ends),) = value.items()
-    if rule not in ("range", "percentiles") or not isinstance(ends, list) or len(ends) != 2:
-        raise ValueError("no scale")
-    low, high = (float(_number(end)) for end in ends)
-    if low >= high or (rule == "percentiles" and not 0 <= low < high <= 100):
-        raise ValueError("no rising ends")
-    return f"{rule}:{_plain(low)},{_plain(high)}"
-
-
-def _scale_text(scale: str | None) -> str | dict[str, list[int | float]] | None:
-    if scale is None or ":" not in scale:
-        return scale
-    rule, _, ends = scale.partition(":")
-    return {rule: [json.loads(end) for end in ends.split(",")]}
-
-
-def _plain(number: float) -> int | float:
-    return int(number) if number.is_integer() else number
-
-
 def _percents(value: Any) -> tuple[int, ...]:
     steps = value if isinstance(value, list | tuple) else []
     whole = all(isinstance(step, int) and not isinstance(step, bool) for step in steps)
@@ -151,7 +111,8 @@ def _date(value: Any) -> date:
     return date.fromisoformat(value)
 
 
-def _number(value: Any) -> int | float:
+def number(value: Any) -> int | float:
+    """The value, if it is a number that a float holds. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("no number")
     try:
@@ -170,14 +131,14 @@ def _class_name(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> bool | int | float | str:
-    return value if isinstance(value, bool | str) else _number(value)
+    return value if isinstance(value, bool | str) else number(value)
 
 
 def _flag_value(value: Any) -> bool | int | float | str:
     if not isinstance(value, Mapping):
         return _scalar(value)
     # The form of the trainer's flag.
-    return json.dumps({str(name): _number(number) for name, number in value.items()})
+    return json.dumps({str(name): number(weight) for name, weight in value.items()})
 
 
 # BigQuery's names: https://cloud.google.com/bigquery/docs/tables#table_naming
@@ -197,7 +158,7 @@ def _matches(form: re.Pattern[str]) -> PlainValidator:
     return PlainValidator(validate)
 
 
-def _pair(most: int) -> dict[str, Any]:
+def pair(most: int) -> dict[str, Any]:
     """JSON Schema of two whole numbers from 1 to `most`."""
     item = {"type": "integer", "minimum": 1, "maximum": most}
     return {"type": "array", "items": item, "minItems": 2, "maxItems": 2}
@@ -224,7 +185,7 @@ Object = Annotated[
 ]
 """An object in Cloud Storage."""
 
-Number = Annotated[Any, PlainValidator(_number), Form("a number", {"type": "number"})]
+Number = Annotated[Any, PlainValidator(number), Form("a number", {"type": "number"})]
 """An int stays an int, a float a float: an integer hyperparameter's bounds are integers."""
 
 Scalar = Annotated[
@@ -303,7 +264,7 @@ Replicas = Annotated[
     tuple[int, int],
     BeforeValidator(_replicas),
     PlainSerializer(list),
-    Form("[fewest, most], whole numbers with 1 <= fewest <= most <= 100", _pair(100)),
+    Form("[fewest, most], whole numbers with 1 <= fewest <= most <= 100", pair(100)),
 ]
 """(fewest, most); written `[1, 3]`."""
 
@@ -311,7 +272,7 @@ Steps = Annotated[
     tuple[int, int],
     BeforeValidator(_steps),
     PlainSerializer(list),
-    Form("[first, last], steps of a training, from 1", _pair(10**9)),
+    Form("[first, last], steps of a training, from 1", pair(10**9)),
 ]
 """(first, last); written `[10, 20]`, in a run's parameters `10-20`."""
 
@@ -322,37 +283,6 @@ Date = Annotated[
     Form("a day, as in 2024-01-31", {"type": "string", "format": "date"}),
 ]
 """A day; written `2024-01-31`, with or without quotes."""
-
-Scale = Annotated[
-    str,
-    BeforeValidator(_scale),
-    PlainSerializer(_scale_text),
-    Form(
-        "full, percentiles, {range: [200, 3900]} or {percentiles: [0.1, 99.9]}",
-        {
-            "anyOf": [
-                {"enum": ["full", "percentiles"]},
-                *(
-                    {
-                        "type": "object",
-                        "properties": {
-                            rule: {
-                                "type": "array",
-                                "items": {"type": "number"},
-                                "minItems": 2,
-                                "maxItems": 2,
-                            }
-                        },
-                        "required": [rule],
-                        "additionalProperties": False,
-                    }
-                    for rule in ("range", "percentiles")
-                ),
-            ]
-        },
-    ),
-]
-"""Mapping of values of deep images to pixels, in the form of trainer.export's --scale."""
 
 MOST_HORIZONS = 20
 
@@ -485,14 +415,3 @@ SliceEntry = Annotated[
     ),
 ]
 """What to divide the test split by; written `site`, `age: [45, 60]` or `[sex, site]`."""
-
-Pixels = Annotated[
-    tuple[int, int],
-    BeforeValidator(_pixels),
-    PlainSerializer(_pixels_text),
-    Form(
-        "one side of a square or [height, width], whole pixels from 1 to 8192",
-        {"anyOf": [_pair(8192)["items"], _pair(8192)]},
-    ),
-]
-"""(height, width); written `8` or `[28, 32]`."""

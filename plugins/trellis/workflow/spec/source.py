@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
-from trellis.workflow.spec.quantities import (
-    Label,
-    Object,
-    Pixels,
-    Scale,
-    TableName,
-    TimeToEvent,
-)
+from trellis.workflow.spec.image_quantities import Pixels, Scale
+from trellis.workflow.spec.quantities import Label, Object, TableName, TimeToEvent
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
 from trellis_contracts.columns import REJECTED, ImageForm

@@ -1,0 +1,156 @@
+"""A checkout whose release scripts call programs that write down what they were asked for."""
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+from tests.infra import terraform
+
+PLATFORM = """\
+project: our-lab
+registry: us-central1-docker.pkg.dev/our-lab/trellis
+"""
+
+RECORD = """\
+#!/bin/sh
+echo "$(basename "$0") $*" >>"$RECORD"
+"""
+
+# Images are files that hold a number, one for each build: $REGISTRY/remote/ and $REGISTRY/local/.
+# A tag that was pushed cannot be pushed again with another image, as in our repository.
+DOCKER = (
+    RECORD
+    + """\
+cd "$REGISTRY" && mkdir -p local remote
+name() { echo "$1" | tr / _; }
+case "$1" in
+    manifest) [ -f "remote/$(name "$3")" ] ;;
+    build)
+        echo x >>builds
+        while [ $# -gt 0 ]; do
+            [ "$1" = --tag ] && wc -l <builds >"local/$(name "$2")"
+            shift
+        done ;;
+    tag) cp "local/$(name "$2")" "local/$(name "$3")" ;;
+    pull) cp "remote/$(name "$3")" "local/$(name "$3")" ;;
+    push)
+        if [ -f "remote/$(name "$2")" ] && ! cmp -s "local/$(name "$2")" "remote/$(name "$2")"; then
+            echo "tag $2 is immutable" >&2
+            exit 1
+        fi
+        cp "local/$(name "$2")" "remote/$(name "$2")" ;;
+    inspect) echo "$4@sha256:0123" ;;
+    buildx) echo "$6" | sha256sum | sed 's/^\\(.*\\)  -$/sha256:\\1/' ;;
+esac
+"""
+)
+
+GCLOUD = (
+    RECORD
+    + """\
+case "$*" in
+    *describe*) cat "$INSTALLED" ;;
+    *"storage ls"*)
+        if [ -f "$REGISTRY/there" ]; then
+            cat "$REGISTRY/there"
+        else
+            echo "ERROR: One or more URLs matched no objects." >&2
+            exit 1
+        fi ;;
+    *"endpoints list"*)
+        name=$(echo "$*" | sed 's/.*trellis-experiment=\\([^ ]*\\).*/\\1/')
+        if [ -f "$REGISTRY/$name.endpoints" ]; then
+            cat "$REGISTRY/$name.endpoints"
+        else
+            echo '[]'
+        fi ;;
+    *list-runs*)
+        set -- $(echo "$*" | sed 's/.* -- //')
+        if [ -f "$REGISTRY/$1.$3" ]; then
+            cat "$REGISTRY/$1.$3"
+        elif [ -f "$REGISTRY/$1" ]; then
+            echo "No data found"
+        else
+            echo "Dag id $1 not found" >&2
+            exit 1
+        fi ;;
+esac
+"""
+)
+
+CURL = RECORD + """echo '{"access_token": "secret-token"}'\n"""
+
+UV = RECORD + """echo "check=$UV_PUBLISH_CHECK_URL password=$UV_PUBLISH_PASSWORD" >>"$RECORD"\n"""
+
+
+class Checkout:
+    """The files of a checkout that the scripts read, and the calls that they made."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.record, self.registry = folder / "record", folder / "registry"
+        self.installed = folder / "installed.json"
+        self.registry.mkdir()
+        for name in (
+            "infra/release",
+            "infra/cloudbuild.yaml",
+            "contracts",
+            "trainer",
+            "docker",
+            "dags",
+            "tools.txt",
+        ):
+            copy = shutil.copytree if (terraform.ROOT / name).is_dir() else shutil.copy
+            (folder / name).parent.mkdir(exist_ok=True)
+            copy(terraform.ROOT / name, folder / name)
+        for name in ("plugins/pyproject.toml",):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(terraform.ROOT / name, folder / name)
+        (folder / "dags/platform.yaml").write_text(PLATFORM)
+        programs = {"docker": DOCKER, "gcloud": GCLOUD, "curl": CURL}
+        for name, text in programs.items():
+            self.program(f"bin/{name}", text)
+        self.program(".venv/tools/bin/uv", UV)
+        (folder / "Makefile").write_text(".venv/tools/.ready:\n")
+
+    def program(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        self.record.write_text("")
+        environment = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "RECORD": str(self.record),
+            "REGISTRY": str(self.registry),
+            "INSTALLED": str(self.installed),
+            "PROJECT": "our-lab",
+            "REGION": "us-central1",
+            "NAME": "trellis",
+            "DAGS_BUCKET": "us-central1-trellis-0123abcd-bucket",
+            "PLATFORM": "platform.yaml",
+        }
+        return subprocess.run(
+            ["bash", f"infra/release/{script}"],
+            cwd=self.folder,
+            env=environment | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def pushed(self) -> dict[str, str]:
+        """The build of each tag in the registry."""
+        return {
+            path.name.removeprefix("us-central1-docker.pkg.dev_our-lab_trellis_"): path.read_text()
+            for path in (self.registry / "remote").glob("*")
+        }
+
+    @property
+    def asked(self) -> list[str]:
+        return self.record.read_text().splitlines()
