@@ -29,6 +29,7 @@ from trainer.comparison import (
     leaderboard,
     postprocessed,
     scoreboard,
+    selection,
     slices,
 )
 from trainer.comparison.baselines import with_baselines
@@ -113,12 +114,15 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
     widening = fold_intervals.widening(crossed.folds) if crossed else 1.0
     scores = Scoreboard(outcomes, primary, others, classes, widening)
     parts = slices.read(run, split)
-    of = selected or scores.standings[0].name
-    sliced = slices.measure(parts, outcomes, scores, of) if parts else None
     deploy = run.plan.configuration.get("deploy")
+    gate = Gate.of(deploy) if deploy is not None else None
+    ranking = [standing.name for standing in scores.standings]
+    judged = selection.challenger(scored, ranking, selected, gate.allow) if gate else None
+    of = judged or selected or ranking[0]
+    sliced = slices.measure(parts, outcomes, scores, of) if parts else None
     decision, challenging = None, None
-    if deploy is not None:
-        decision = decide(Gate.of(deploy), run, scores, selected, failures, sliced)
+    if gate is not None and deploy is not None:
+        decision = decide(gate, run, scores, judged, failures, sliced)
         decision, challenging = _challenger(decision, own if crossed else run, deploy)
     repeats = read_repeats(run, selected, split, scores)
     permuted = None if crossed else _importance(run, selected, split, primary)

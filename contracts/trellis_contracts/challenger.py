@@ -1,11 +1,13 @@
-"""challenger.json: the training that a run may deploy. The comparison writes it, the deployment
-reads it.
+"""challenger.json: what a run may deploy. The comparison writes it, the deployment reads it.
 
     {"schema": 1,
      "contender": "training/1",
      "model": "gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/",
+     "service": "automl",                             only of a service's model: automl or bqml;
+                                                      then "model" is the service's name of it
      "examples": [{"key": "4711",                     of the test split
-                   "instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve
+                   "instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve, or
+                                                      of the service
                    "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
                                                       the expected prediction; for a
                                                       regression {"value": 152.1}, of a
@@ -33,8 +35,8 @@ from trellis_contracts.hyperparameter_field import Value
 
 @dataclass(frozen=True)
 class Example(Part):
-    """An example of the test split. instance: as trainer.serve takes it. prediction: as it must
-    answer.
+    """An example of the test split. instance: as trainer.serve, or the service, takes it.
+    prediction: as trainer.serve must answer; a service answers the same in its own form.
     """
 
     key: str
@@ -83,6 +85,7 @@ class Challenger(File):
 
     contender: str
     model: str
+    service: str | None = optional()
     examples: tuple[Example, ...]
     threshold: NamedThreshold | None = optional()
     abstain_below: float | None = optional()

@@ -256,7 +256,7 @@ class ServedModel(Part):
 
 @dataclass(frozen=True)
 class Promotion(Part):
-    """The gate's decision. challenger: the selected training. promoted: it passed every check.
+    """The gate's decision. challenger: what the gate judges. promoted: it passed every check.
     reason: the decision in one sentence, without a full stop.
     """
 

@@ -1,4 +1,7 @@
-"""Makes challenger.json of the best training, for its deployment.
+"""Makes challenger.json of what the gate judges, for its deployment.
+
+Of a service's model (AutoML, BigQuery ML) an instance has the columns that the service learned
+from, under their names in the dataset; a whole number is text, since JSON's numbers are doubles.
 
 The predictions come from predictions.parquet, and so from the dataset's records; the instances are
 what callers send: the raw rows, and the original image files, that the dataset was exported from.
@@ -24,6 +27,7 @@ from trainer.predictions import AnyPredictions, Predictions
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
 from trellis_contracts import layout
+from trellis_contracts.baseline import Baseline
 from trellis_contracts.challenger import Challenger, Example, Provenance
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
@@ -48,18 +52,21 @@ _CARRIED_BYTES = 10_000_000
 
 
 def of(run: Run, contender: Contender, examples: int, private: bool = False) -> Challenger:
-    """challenger.json for a training of the run, which must have predictions.
+    """challenger.json for a training of the run, or a baseline of a service, which must have
+    predictions.
 
     examples: number of examples to include, at most all of the test split; those too large for a
     request are left out. private: whether the endpoint is private. Raises RawExamplesError.
     """
     largest = _LARGEST_PRIVATE if private else _LARGEST
     predicted, done = contender.scorable, contender.postprocessing
+    baseline = contender.baseline
     return Challenger(
         contender=contender.name,
-        model=layout.trained_model(contender.uri),
+        model=str(baseline.model) if baseline else layout.trained_model(contender.uri),
+        service=contender.kind if baseline else None,
         examples=tuple(_examples(run, contender, examples, largest)),
-        images=_image_fields(run.dataset),
+        images=() if baseline else _image_fields(run.dataset),
         threshold=_threshold(predicted),
         abstain_below=done.abstention.below if done.abstention else None,
         set_above=done.conformal.above if done.conformal else None,
@@ -80,7 +87,10 @@ def _examples(run: Run, contender: Contender, count: int, largest: int) -> list[
     count = min(count, len(order))
     drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
     places = {predicted.keys[place]: place for place in order[np.sort(drawn)]}
-    instances = _instances(run, places.keys(), largest)
+    if contender.baseline is not None:
+        instances = _of_service(run, contender.baseline, places.keys())
+    else:
+        instances = _instances(run, places.keys(), largest)
     family, event = families.of(predicted), run.dataset.label.event
     return [
         Example(key, instances[key], family.response(predicted, place, done, event))
@@ -121,9 +131,34 @@ def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, An
     return instances
 
 
-def _rows(run: Run, keys: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
-    """Raw rows by key."""
-    raw = raw_examples.of_test_split(run.dataset_uri, run.dataset, keys=keys)
+def _of_service(
+    run: Run, baseline: Baseline, keys: Collection[str]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Instances by key for a model of a service."""
+    learned = [
+        feature
+        for feature in run.dataset.features
+        if feature.name not in baseline.features_left_out
+    ]
+    whole = {
+        feature["column"] for feature in run.plan.table["features"] if feature["type"] == "INT64"
+    }
+    rows = _rows(run, keys, {feature.column: feature.column for feature in learned})
+    return {
+        key: {column: _worded(value, column in whole) for column, value in row.items()}
+        for key, row in rows.items()
+    }
+
+
+def _worded(value: Any, whole: bool) -> Any:
+    return str(int(value)) if whole and isinstance(value, float) else value
+
+
+def _rows(
+    run: Run, keys: Collection[str], names: Mapping[str, str] | None = None
+) -> Mapping[str, Mapping[str, Any]]:
+    """Raw rows by key. names: as in raw_examples."""
+    raw = raw_examples.of_test_split(run.dataset_uri, run.dataset, names=names, keys=keys)
     rows = {example.key: example.instance for example in raw}
     if missing := keys - rows.keys():
         raise RawExamplesError(

@@ -1,5 +1,6 @@
 """Decides whether a run's training is promoted: the gate of the deploy section.
 
+    allow: [trainings]       beside the gate: contenders that may be deployed
     gate:
       require: {auc: 0.95}   bounds for any metric of the leaderboard: lower bounds, or upper bounds
                              if it is minimized; a classification's "loss" is the log loss
@@ -15,13 +16,14 @@
       slices_gap: null       how much worse than on all other examples it may be in a slice, by the
                              primary metric; null: not checked
 
-The challenger is the training that the validation split selected, since a baseline cannot be
-deployed. It beats another contender if the lower end of the interval of the difference in the
-primary metric, with the sign that makes positive better, is above the margin (or improvement): a
-lead that is significant on the test split. All these intervals hold together with 95% confidence.
-Bounds and the tolerance use the published values. A gap is beyond its limit if its whole interval
-is: of many small slices one is far below the others by chance. If no slice can be judged, a check
-of slices fails.
+The challenger is the training that the validation split selected or, if `deploy.allow` names
+services, whichever of it and their models is ranked first (`selection.challenger`): these compete,
+and are no baselines to beat. The challenger beats another contender if the lower end of the
+interval of the difference in the primary metric, with the sign that makes positive better, is above
+the margin (or improvement): a lead that is significant on the test split. All these intervals hold
+together with 95% confidence. Bounds and the tolerance use the published values. A gap is beyond its
+limit if its whole interval is: of many small slices one is far below the others by chance. If no
+slice can be judged, a check of slices fails.
 
 A baseline that could not be scored is listed but does not block the promotion: the outage of a
 service must not stop deployments. A served model that could not be scored does block it, because
@@ -34,6 +36,7 @@ from dataclasses import dataclass, field
 from trainer.comparison.learned import nothing
 from trainer.comparison.run_folder import Run, Served
 from trainer.comparison.scoreboard import Scoreboard, metric_named
+from trainer.comparison.selection import TRAININGS
 from trainer.metrics.outcome import ClassOutcome
 from trellis_contracts.leaderboard import (
     Check,
@@ -64,12 +67,15 @@ class Gate:
     learned: bool = True
     slices: Mapping[str, float] = field(default_factory=dict)
     slices_gap: float | None = None
+    allow: Sequence[str] = (TRAININGS,)
 
     @classmethod
     def of(cls, deploy: Mapping) -> "Gate":
         """The gate of a deploy section as in plan.json, with defaults filled in."""
         gate = deploy["gate"]
         return cls(
+            # Absent of older plans.
+            allow=tuple(deploy.get("allow", (TRAININGS,))),
             require=gate["require"],
             # A run without baselines has no such key.
             beat_baselines=gate.get("beat") == "baselines",
@@ -108,7 +114,7 @@ class Decision:
     def reason(self) -> str:
         """The reason for the decision, a sentence without a full stop."""
         if self.challenger is None:
-            return "no training could be scored, and only a training can be deployed"
+            return "nothing that may be deployed (deploy.allow) could be scored"
         count = len(self.checks)
         failed = [check for check in self.checks if not check.passed]
         if failed:
@@ -120,7 +126,7 @@ class Decision:
             passed = f"all {count} checks" if count > 1 else "the only check"
             reason = f"{self.challenger} passes {passed}"
         else:
-            reason = f"{self.challenger} was selected, and the gate has no checks"
+            reason = f"{self.challenger} competes, and the gate has no checks"
         if self.left_out:
             reason += f"; not compared because it could not be scored: {', '.join(self.left_out)}"
         return reason
@@ -140,7 +146,7 @@ def decide(
     failures: Mapping[str, str],
     slices: Slices | None = None,
 ) -> Decision:
-    """Apply the gate to the challenger, the run's selected training; None if there is none.
+    """Apply the gate to the challenger; None if there is none.
 
     board: of the contenders that could be scored. failures: reason by name of the others. slices:
     of the challenger, if the experiment names any. Raises ScoringError if the gate requires a
@@ -159,7 +165,8 @@ def decide(
     ]
     left_out = []
     if gate.beat_baselines:
-        baselines = [name for name, kind in kinds.items() if kind in BASELINES]
+        hurdles = set(BASELINES) - set(gate.allow)
+        baselines = [name for name, kind in kinds.items() if kind in hurdles]
         scored = [name for name in baselines if name not in failures]
         left_out = [name for name in baselines if name in failures]
         for name in scored:

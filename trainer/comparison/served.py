@@ -3,8 +3,10 @@
     RUN/served.json                    written by the task `served`
     RUN/served/predictions.parquet     written here: that model's predictions for the test split
 
-The model is scored through its serving signature; TensorFlow is imported only for that. Its
-predictions are reused if the comparison is repeated while the same model is served. If the served
+The model is scored through its serving signature; TensorFlow is imported only for that. A model of
+a service (AutoML, BigQuery ML) has no files to load: its predictions are those that the service
+wrote to RUN/served/raw/, or those of its own run, if that had the same dataset. Its predictions are
+reused if the comparison is repeated while the same model is served. If the served
 model is a training of this run (a finished run that is repeated), it is already a contender.
 
 The served model may have been trained on examples of the test split. A split by the key's hash
@@ -19,12 +21,15 @@ leaderboard.
 import dataclasses
 
 from trainer import dataset_description, predictions, storage
+from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_file
 from trainer.predictions import AnyPredictions, PredictionsError
 from trainer.storage import StorageError
 from trellis_contracts import layout
 from trellis_contracts.dataset import DatasetError, Split
+from trellis_contracts.layout import RunFolder
+from trellis_contracts.plan import PlanFile
 from trellis_contracts.served import Served as ServedFile
 from trellis_contracts.training import Training
 
@@ -44,9 +49,9 @@ def with_served(run: Run, split: HeldOutSplit) -> Run:
     model, endpoint, artifact = found.model, found.endpoint, found.artifact_uri
     if model is None:
         return dataclasses.replace(run, served=Served(None, endpoint))
-    if own := _own(artifact, run):
+    if own := _own(artifact, found.origin, run):
         return dataclasses.replace(run, served=Served(model, endpoint, own))
-    contender = _contender(model, artifact, run, split)
+    contender = _contender(model, found, run, split)
     return dataclasses.replace(
         run,
         served=Served(model, endpoint, NAME, _other_shares(artifact, run)),
@@ -54,10 +59,11 @@ def with_served(run: Run, split: HeldOutSplit) -> Run:
     )
 
 
-def _own(artifact: str | None, run: Run) -> str | None:
-    """Name of this run's training that is the served model; None if it is not of this run."""
+def _own(artifact: str | None, origin: str | None, run: Run) -> str | None:
+    """Name of this run's contender that is the served model; None if it is not of this run."""
     if artifact is None:
-        return None
+        baselines = {_folder(c.uri): c.name for c in run.contenders if c.baseline is not None}
+        return baselines.get(_folder(origin)) if origin else None
     models = {
         _folder(layout.trained_model(contender.uri)): contender.name
         for contender in run.contenders
@@ -74,10 +80,13 @@ def _folder(uri: str) -> object:
         return uri
 
 
-def _contender(model: str, artifact: str | None, run: Run, split: HeldOutSplit) -> Contender:
+def _contender(model: str, found: ServedFile, run: Run, split: HeldOutSplit) -> Contender:
     contender = Contender(NAME, "served", run.files.contender(NAME))
     try:
-        predicted = _predictions(contender, model, artifact, run)
+        if found.service is not None:
+            predicted = _of_service(contender, model, found, run, split)
+        else:
+            predicted = _predictions(contender, model, found.artifact_uri, run)
         split.outcome(predicted)
     except Exception as error:  # an arbitrary model run by TensorFlow raises many kinds
         return dataclasses.replace(contender, reason=_reason(error))
@@ -104,6 +113,32 @@ def _predictions(
     path.parent.mkdir(parents=True, exist_ok=True)
     predictions.write(path, predicted, origin)
     return predicted
+
+
+def _of_service(
+    contender: Contender, model: str, found: ServedFile, run: Run, split: HeldOutSplit
+) -> AnyPredictions:
+    """What a service's model predicts for the test split. Raises PredictionsError if it is not
+    known.
+    """
+    raw = storage.local_path(contender.uri) / "raw"
+    if raw.is_dir():
+        predicted = raw_predictions.read(raw, split)
+        predictions.write(storage.local_path(layout.predictions(contender.uri)), predicted)
+        return predicted
+    if found.origin is not None and _same_dataset(found.origin, run):
+        return predictions.read(storage.local_path(layout.predictions(found.origin)))
+    raise PredictionsError(
+        f"{model} is a model of {found.service}, and nobody has asked it for predictions of this "
+        f"dataset's test split: name {found.service} in deploy.allow, so that the run does"
+    )
+
+
+def _same_dataset(origin: str, run: Run) -> bool:
+    """Return whether a contender's run had this run's dataset. origin: folder of the contender."""
+    folder = origin.rstrip("/").rsplit("/", 2)[0]
+    plan = read_file(PlanFile, RunFolder(f"{folder}/").plan)
+    return plan is not None and plan.dataset.fingerprint == run.dataset.fingerprint
 
 
 def _reason(error: Exception) -> str:

@@ -38,7 +38,7 @@ class RunFiles:
 
     @property
     def selected(self) -> Contender | None:
-        """The training that competes, and alone can be deployed."""
+        """The training that competes."""
         return self.leaderboard.selected if self.leaderboard else None
 
     @property

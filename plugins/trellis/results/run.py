@@ -129,7 +129,7 @@ class LoadedRun:
 
     @property
     def selected(self) -> str | None:
-        """Name of the training that the validation split selected: it alone can be deployed. The
+        """Name of the training that the validation split selected. The
         winner may be another one, a baseline. None if no training could be scored.
         """
         found = self._board.selected

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
+from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 from airflow.providers.google.cloud.operators.vertex_ai import endpoint_service as provider
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint
@@ -25,9 +26,10 @@ from trellis.vertex.deployments import (
 )
 from trellis.vertex.jobs import machine_text, parse_message
 from trellis.vertex.links import ConsoleLink
+from trellis.vertex.registry import find_version, service_of
 from trellis.vertex.stepwise import StepwiseOperator, unfinished
 from trellis.vertex.traffic import raised
-from trellis.vertex.versions import parse_version
+from trellis.vertex.versions import VersionName, parse_version
 
 
 class EndpointBaseOperator(StepwiseOperator):
@@ -178,9 +180,12 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
             raise JobFailed(f"{version.name} is not listed yet: Airflow retries the task.")
         return self._deploy(context, endpoint, version)
 
-    def _deploy(self, context: Any, endpoint: Any, version: Any) -> Any:
+    def _deploy(self, context: Any, endpoint: Any, version: VersionName) -> Any:
         message = parse_message(DeployedModel, self.deployed_model, "deployed model")
         message.model = version.name
+        if message.service_account and self._is_of_service(version):
+            # Google's own server reads no bucket of the project.
+            message.service_account = ""
         message.id = deployment_id(version, job_labels(context["ti"], self.generation))
         request = {"endpoint": self.endpoint_id, "deployed_model": message}
         if not endpoint.deployed_models:
@@ -203,6 +208,11 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
         machines = _machines(self.deployed_model)
         self.log.info("Deploying %s on %s, which takes minutes", version.name, machines)
         return self._wait(context, operation.operation, f"deploy {version.name}")
+
+    def _is_of_service(self, version: VersionName) -> bool:
+        client = self._hook(ModelServiceHook).get_model_service_client(self.region)
+        model = find_version(client, version)
+        return model is not None and service_of(model) is not None
 
     def _advice(self, code: int) -> str:
         if code == code_pb2.RESOURCE_EXHAUSTED:

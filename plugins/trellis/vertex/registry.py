@@ -18,6 +18,16 @@ DEFAULT_ALIAS = "default"
 """Vertex AI's own alias: always on exactly one version, used when no version is named."""
 
 
+_SERVICES = {"AUTOML": "automl", "BQML": "bqml"}
+
+
+def service_of(model: Any) -> str | None:
+    """The service of Google's that trained a model and serves it without a container of ours:
+    automl or bqml; None of another model.
+    """
+    return _SERVICES.get(model.model_source_info.source_type.name)
+
+
 def find_versions(client: Any, model: str, labels: str = "") -> list[Any]:
     """The versions of a model, oldest first, with their aliases and labels; empty if there is no
     such model. labels: a filter, labels.KEY=VALUE.

@@ -24,6 +24,7 @@ from trainer.predictions import Predictions, Values
 from trainer.serving.model import Model
 from trainer.training import saved_model
 from trellis_contracts import documents
+from trellis_contracts.baseline import Baseline
 from trellis_contracts.hyperparameters import Hyperparameters
 
 FILES = {"train": [120], "validation": [5], "test": [25, 15]}
@@ -256,3 +257,28 @@ def test_a_challenger_that_no_request_can_try(of_images):
     run, _ = of_images([large(seed, 1400) for seed in range(2)])
     with refuses(RawExamplesError, match=r"none of 2 .*: 2\.0 MB are too many"):
         challenger.of(run, run.contenders[0], 2)
+
+
+def test_an_instance_of_a_service_has_the_columns_that_it_learned_from(trained):
+    run, contender, _ = trained
+    left_out, *learned = run.dataset.features
+    types = {f.column: "INT64" if f.kind == "numeric" else "STRING" for f in run.dataset.features}
+    table = {"features": [{"column": column, "type": kind} for column, kind in types.items()]}
+    plan = dataclasses.replace(run.plan, table=table)
+    baseline = Baseline(
+        "automl",
+        "automl",
+        "succeeded",
+        model="projects/p/locations/l/models/7",
+        features_left_out=(left_out.name,),
+    )
+    theirs = dataclasses.replace(
+        contender, name="baselines/automl", kind="automl", baseline=baseline, parameters={}
+    )
+    found = challenger.of(dataclasses.replace(run, plan=plan), theirs, 5)
+    assert (found.service, found.model) == ("automl", baseline.model)
+    for example in found.examples:
+        assert example.instance.keys() == {feature.column for feature in learned}
+        numbers = [example.instance[f.column] for f in learned if f.kind == "numeric"]
+        assert all(value is None or str(int(value)) == value for value in numbers)
+    assert challenger.of(run, contender, 5).service is None

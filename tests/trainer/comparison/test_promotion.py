@@ -85,14 +85,22 @@ def test_the_challenger_is_the_selected_training_whoever_leads():
     assert BOARD.standings[0].name == "training/2"
     decision = decide(OPEN, a_run(OUTCOMES), BOARD, "training/1", {})
     assert (decision.challenger, decision.promoted) == ("training/1", True)
-    assert decision.reason == "training/1 was selected, and the gate has no checks"
+    assert decision.reason == "training/1 competes, and the gate has no checks"
+
+
+def test_a_service_that_may_be_deployed_competes_and_is_no_hurdle():
+    gate = Gate(allow=("trainings", "automl"), tolerance=None)
+    of = decide(gate, a_run(OUTCOMES), BOARD, "baselines/automl", {})
+    assert [check.check for check in of.checks] == ["beats baselines/bqml-logistic_reg"]
+    deploy = {"allow": ["bqml"], "gate": {"require": {}, "margin": 0, "tolerance": 0, "learned": 1}}
+    assert Gate.of(deploy).allow == ("bqml",)
 
 
 def test_without_a_training_there_is_nothing_to_promote():
     board = board_without("training/1", "training/2")
     decision = decided(OPEN, board=board, failures={"training/1": "x", "training/2": "y"})
     assert (decision.challenger, decision.promoted, decision.checks) == (None, False, ())
-    assert decision.reason == "no training could be scored, and only a training can be deployed"
+    assert decision.reason == "nothing that may be deployed (deploy.allow) could be scored"
 
 
 def test_a_bound_holds_when_it_is_just_reached():

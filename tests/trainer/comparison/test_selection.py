@@ -2,7 +2,7 @@
 
 from tests.trainer.comparison.trainings import a_training
 from trainer.comparison.run_folder import Contender
-from trainer.comparison.selection import selected_training
+from trainer.comparison.selection import challenger, selected_training
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.tasks import REGRESSION
 
@@ -41,3 +41,30 @@ def test_only_trainings_of_the_run_are_selected():
     served = training("served", kind="served", accuracy=0.99, loss=0.0)
     baseline = Contender("baselines/automl", "automl", "gs://b/runs/r/baselines/automl/")
     assert selected_training([served, baseline], CLASSIFICATION) is None
+
+
+RANKING = ["baselines/automl", "training/2", "baselines/bqml-linear_reg", "training/1"]
+KINDS = {
+    "training/1": "tensorflow",
+    "training/2": "tensorflow",
+    "baselines/automl": "automl",
+    "baselines/bqml-linear_reg": "bqml",
+}
+
+
+def first(*allow, selected="training/1", ranking=RANKING):
+    found = [Contender(name, kind, f"gs://b/runs/r/{name}/") for name, kind in KINDS.items()]
+    return challenger(found, ranking, selected, allow)
+
+
+def test_the_challenger_is_the_first_of_those_that_may_be_deployed():
+    assert first("trainings") == "training/1"
+    assert first("trainings", "automl") == "baselines/automl"
+    assert first("trainings", "bqml") == "baselines/bqml-linear_reg"
+    assert first("trainings", "bqml", selected="training/2") == "training/2"
+    assert first("bqml") == "baselines/bqml-linear_reg"
+
+
+def test_without_a_score_there_is_no_challenger():
+    assert first("automl", ranking=RANKING[1:]) is None
+    assert first("trainings", selected=None) is None

@@ -6,14 +6,18 @@ import shutil
 
 import cv2
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from tests.wording import says
 from trainer import dataset_description, predictions
 from trainer.comparison.held_out_split import read_held_out_split
-from trainer.comparison.run_folder import RunError, Served, read_run
+from trainer.comparison.run_folder import Contender, RunError, Served, read_run
 from trainer.comparison.served import with_served
 from trainer.metrics.decision import Threshold
 from trainer.predictions import Predictions
+from trellis_contracts.baseline import Baseline
 
 LABELS = np.arange(40) % 2
 CLASSES = ["dark", "light"]
@@ -218,3 +222,50 @@ def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_f
 def test_a_model_that_tells_other_classes_apart_is_a_failed_contender(run_folder, shades):
     run = serves(run_folder(LABELS, ["dark", "bright"]), artifact_uri=str(shades))
     assert "it predicts 2 classes, the dataset has 2 classes" in looked(run)[1].reason
+
+
+def of_a_service(run, service="automl", **fields):
+    """Write served.json of a service's model, which has no files."""
+    document = {"schema": 1, "endpoint": ENDPOINT, "model": MODEL, "artifact_uri": None}
+    document |= {"traffic": 100, "service": service, **fields}
+    (run.path / "served.json").write_text(json.dumps(document))
+
+
+def test_a_model_of_a_service_is_scored_by_what_the_service_has_predicted(run):
+    of_a_service(run)
+    raw = run.path / "served/raw"
+    raw.mkdir(parents=True)
+    shares = [[{"label": CLASSES[label], "prob": 1.0}] for label in LABELS]
+    pq.write_table(pa.table({"key": run.keys, "probabilities": shares}), raw / "a.parquet")
+    _, contender = looked(run)
+    assert (contender.scorable.probabilities.argmax(axis=1) == LABELS).all()
+    assert (run.path / "served/predictions.parquet").is_file()
+
+
+def test_its_own_run_has_its_predictions_if_the_dataset_is_the_same(run):
+    earlier = run.path.parent / "earlier"
+    folder = earlier / "baselines/automl"
+    folder.mkdir(parents=True)
+    of_a_service(run, origin=f"{folder}/")
+    predictions.write(
+        folder / "predictions.parquet", Predictions(run.keys, LABELS, np.eye(2)[LABELS], CLASSES)
+    )
+    plan = json.loads((run.path / "plan.json").read_text())
+    (earlier / "plan.json").write_text(json.dumps(plan))
+    assert looked(run)[1].reason is None
+    plan["dataset"]["fingerprint"] = "0" * 16
+    (earlier / "plan.json").write_text(json.dumps(plan))
+    reason = looked(run)[1].reason
+    assert says(reason, [MODEL, "automl", "deploy.allow"])
+
+
+def test_a_baseline_of_this_run_that_is_served_is_no_second_contender(run):
+    folder = run.path / "baselines/bqml-logistic_reg"
+    of_a_service(run, "bqml", origin=f"{folder}/")
+    found = read_run(run.uri)
+    baseline = Baseline("bqml-logistic_reg", "bqml", "succeeded")
+    own = Contender("baselines/bqml-logistic_reg", "bqml", f"{folder}/", baseline=baseline)
+    found = dataclasses.replace(found, contenders=[*found.contenders, own])
+    found = with_served(found, read_held_out_split(found.dataset_uri, found.dataset))
+    assert found.served.contender == "baselines/bqml-logistic_reg"
+    assert [c.name for c in found.contenders if c.kind == "served"] == []

@@ -41,7 +41,7 @@ def test_a_baseline_wins_and_the_selected_training_has_its_own_score_and_command
     text = Page(page.read_text(encoding="utf-8")).text
     training = next(c for c in board["contenders"] if c["selected"])
     value = training["metrics"]["average_precision"]["value"]
-    assert f"training/1, which alone can be deployed, reaches {value:.4f}" in text
+    assert f"training/1, the best on the validation split, reaches {value:.4f}" in text
     assert "average precision of yes of baselines/bqml-logistic_reg, the winner" in text
     assert "chance 0.1250" in text
     # The promise of a command is kept.

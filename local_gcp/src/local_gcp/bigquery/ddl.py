@@ -257,6 +257,16 @@ def table_options(options: dict[str, Any]) -> dict[str, Any]:
     return _named(options, names, "a table")
 
 
+def model_options(options: dict[str, Any]) -> dict[str, Any]:
+    """OPTIONS(...) of ALTER MODEL as members of REST Model."""
+    names = {
+        "description": "description",
+        "labels": "labels",
+        "expiration_timestamp": "expirationTime",
+    }
+    return _named(options, names, "ALTER MODEL")
+
+
 def refuse_key(configuration: Query) -> None:
     """Raise BigQueryError for a job's key if a statement creates a table: OPTIONS has its key."""
     if configuration.get("destinationEncryptionConfiguration"):

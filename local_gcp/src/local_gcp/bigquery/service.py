@@ -50,7 +50,7 @@ class BigQuery(Service):
         self._uploads = folder / "uploads"
         self._database = database = Database(folder)
         locks, sizes = TableLocks(), Sizes()
-        self._models = models = Models(folder / "models")
+        self.models = models = Models(folder / "models")
         translation = Translation(sizes, models, context.project)
         self.warehouse = Warehouse(database, locks, translation)
 
@@ -84,7 +84,7 @@ class BigQuery(Service):
         with self._database.transaction() as cursor:
             catalog = Catalog(cursor)
             catalog.remove_expired()
-            self._models.keep(record["artifact"] for record in catalog.all_models())
+            self.models.keep(record["artifact"] for record in catalog.all_models())
             waiting = {r["jobReference"]["jobId"] for r, _ in JobStore(cursor).unfinished()}
         for path in self._uploads.glob("*"):
             if path.name not in waiting:

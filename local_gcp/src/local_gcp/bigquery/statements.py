@@ -22,7 +22,7 @@ from .ml import ModelRecord, Models
 from .partition_times import appending, changing
 from .refs import ModelRef, TableRef
 from .schema import arrow_schema, fields_to_api
-from .sql.translated import CreateModel, ExportData, Translated
+from .sql.translated import AlterModel, CreateModel, ExportData, Translated
 
 _DAY_MS = 24 * 3600 * 1000
 _DML = {"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE_TABLE"}
@@ -49,6 +49,7 @@ class Statements:
             "DROP_VIEW": ddl.drop_table,
             "DROP_SCHEMA": ddl.drop_schema,
             "ALTER_TABLE": ddl.alter_table,
+            "ALTER_MODEL": self._alter_model,
             **dict.fromkeys(_DML, self._change),
         }
 
@@ -202,6 +203,25 @@ class Statements:
         }
         done = "CREATE" if old is None else "REPLACE"
         return {**target, "ddlOperationPerformed": done, "mlStatistics": statistics}
+
+    def _alter_model(self, job: Job, translated: Translated, configuration: Query) -> Query:
+        """ALTER MODEL SET OPTIONS: a description, labels, and the registration of the model."""
+        details = translated.details
+        assert isinstance(details, AlterModel)
+        target = {"ddlTargetTable": {**TableRef(*details.ref.api.values()).api}}
+        job.catalog.dataset(details.ref.dataset_ref)
+        if details.if_exists and job.catalog.find_model(details.ref) is None:
+            return {**target, "ddlOperationPerformed": "SKIP"}
+        record = need_model(job, details.ref)
+        options = dict(details.options)
+        model_id = options.pop("vertex_ai_model_id", None)
+        changes = ddl.model_options(options)
+        changed = {**record.resource, **changes, "lastModifiedTime": str(now_ms())}
+        record.resource = {name: value for name, value in changed.items() if value is not None}
+        if model_id is not None:
+            self._models.register(details.ref, record, str(model_id))
+        job.catalog.put_model(details.ref, record.json)
+        return {**target, "ddlOperationPerformed": "ALTER"}
 
     def _drop_model(self, job: Job, translated: Translated, configuration: Query) -> Query:
         ref = translated.target

@@ -18,6 +18,7 @@ from local_gcp import filters, names
 from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.listing import masked, page
 from local_gcp.operations import Operations
+from local_gcp.project import project_id
 from local_gcp.state import State
 from local_gcp.variants import Variants
 from local_gcp.vertex import validation
@@ -31,6 +32,9 @@ _ALIAS = re.compile(r"[a-z][a-zA-Z0-9_-]{0,126}[a-z0-9]")
 CONTAINER_INPUTS = ("jsonl", "bigquery", "csv", "tf-record", "tf-record-gzip", "file-list")
 CONTAINER_OUTPUTS = ("jsonl", "bigquery")
 """Formats of a custom container's batch predictions, as real models say."""
+_REGIONS = {"US": "us-central1", "EU": "europe-west4"}
+"""Region of the registry for a model in a multi-region of BigQuery:
+https://cloud.google.com/bigquery/docs/managing-models-vertex"""
 _MODEL_ID = re.compile(r"[a-z_][a-z0-9_-]{0,62}")
 _LABELS = {"labels": filters.Labels("labels")}
 _OF_A_MODEL = ("display_name", "description", "labels")
@@ -147,12 +151,16 @@ class Models:
         return self._begin("copy_model", parent, request, metadata)
 
     def _copy(self, name: str, request: Any) -> Any:
-        model = self.upload(name, *self._source(request))
+        sent, pipeline = self._source(request)
+        sent.original_model_info = {"model": key(self.find(request.source_model, "source_model"))}
+        model = self.upload(name, sent, pipeline)
         return api.CopyModelResponse(model=model.name, model_version_id=model.version_id)
 
     def _source(self, request: Any) -> tuple[api.Model, str]:
         """The source of a copy, and the pipeline that trained it."""
         source = self.find(request.source_model, "source_model")
+        if source.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.BQML:
+            raise not_emulated("a copy of a BigQuery ML model", "Register another one.")
         record = self._copies.get(key(source)) or {"uri": ""}
         sent = api.Model(source, version_aliases=[], artifact_uri=record["uri"])
         return sent, source.training_pipeline
@@ -259,14 +267,31 @@ class Models:
             self._copies.put(key(model), {"uri": copy})
             return self._put(model, aliases)
 
+    def register(self, location: str, model_id: str, title: str, file: Path) -> str:
+        """Register a BigQuery ML model as a version of `model_id`, the first one or the next;
+        returns its number. location: BigQuery's. file: of the model, on this machine.
+        """
+        region = _REGIONS.get(location, location)
+        if not _MODEL_ID.fullmatch(model_id):
+            raise invalid_field("vertex_ai_model_id", f"{model_id!r} is not a model's ID.")
+        parent = names.location(f"projects/{project_id()}/locations/{region}")
+        model = api.Model(display_name=title, model_source_info={"source_type": "BQML"})
+        registered = self.upload(f"{parent}/models/{model_id}", model)
+        record = self._copies.get(key(registered)) or {}
+        self._copies.put(key(registered), {**record, "file": str(file)})
+        return registered.version_id
+
     def artifacts(self, model: api.Model) -> str:
         """gs:// folder with the copy of a version's files that is served, "" if it has none. Of
-        AutoML's models, which have no such folder, that on this machine.
+        models that Google trained, which have no such folder, the folder or file on this machine.
         """
-        if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML:
+        record = self._copies.get(key(model)) or {}
+        source = model.model_source_info.source_type
+        if source == api.ModelSourceInfo.ModelSourceType.AUTOML:
             return str(self._trained / names.last(model.training_pipeline))
-        record = self._copies.get(key(model))
-        return record["uri"] if record else model.artifact_uri
+        if source == api.ModelSourceInfo.ModelSourceType.BQML:
+            return str(record["file"])
+        return record.get("uri", model.artifact_uri)
 
     def deployed(self, version: str, endpoint: str, deployed_id: str) -> None:
         """Note that MODEL@VERSION is deployed, or being deployed; it cannot be deleted until it is
@@ -355,7 +380,10 @@ def _resources(model: api.Model) -> list[api.Model.DeploymentResourcesType]:
     models.
     """
     kinds: Any = api.Model.DeploymentResourcesType
-    if model.model_source_info.source_type != api.ModelSourceInfo.ModelSourceType.AUTOML:
+    source = model.model_source_info.source_type
+    if source == api.ModelSourceInfo.ModelSourceType.BQML:
+        return [kinds.DEDICATED_RESOURCES]
+    if source != api.ModelSourceInfo.ModelSourceType.AUTOML:
         return [kinds.DEDICATED_RESOURCES, kinds.SHARED_RESOURCES]
     automatic = "image" in model.metadata_schema_uri
     return [kinds.AUTOMATIC_RESOURCES if automatic else kinds.DEDICATED_RESOURCES]
@@ -371,6 +399,11 @@ def _check_undeployed(versions: list[api.Model]) -> None:
 
 
 def _check_deletable(version: api.Model) -> None:
+    if version.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.BQML:
+        # https://cloud.google.com/vertex-ai/docs/model-registry/delete-model
+        raise failed_precondition(
+            f"{key(version)} is a BigQuery ML model: delete it in BigQuery, which removes it here."
+        )
     if DEFAULT in version.version_aliases:
         raise failed_precondition(
             f"{key(version)} is the default version and cannot be deleted: make another one the "

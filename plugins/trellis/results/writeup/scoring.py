@@ -168,7 +168,7 @@ def gate(f: Facts) -> str:
     decision = f.board.promotion
     if decision is None:
         return "The run was not to be deployed."
-    who = decision.challenger or "No training"
+    who = decision.challenger or "No contender"
     verb = "was promoted" if decision.promoted else "was not promoted"
     parts = [f"{who} {verb}: {decision.reason}."]
     if f.files.approval is not None:

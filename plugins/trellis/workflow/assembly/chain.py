@@ -23,6 +23,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import (
     approve,
+    ask_served,
     automl,
     baselines,
     bqml,
@@ -78,8 +79,9 @@ CHAIN = (
     Link(bqml.STAGE, [baselines.waits_for]),
     Link(automl.STAGE, [baselines.waits_for]),
     Link(baselines.STAGE, ["bqml", "automl"]),
-    Link(compare.STAGE, ["train", "repeat", "ensemble", "baselines", "served"]),
+    Link(compare.STAGE, ["train", "repeat", "ensemble", "baselines", "served", "ask_served"]),
     Link(served.STAGE, ["plan"]),
+    Link(ask_served.STAGE, ["served", "check"]),
     Link(promote.STAGE, ["compare"]),
     Link(approve.STAGE, ["promote"]),
     Link(deploy.STAGE, ["approve"]),

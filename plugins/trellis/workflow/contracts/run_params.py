@@ -152,12 +152,23 @@ def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
     changes |= {s.field: off for s, off in _switches(experiment) if not values[s.name]}
     if ("baselines", "bqml") in changes:
         changes["baselines", "options"] = None
+    changes |= _deployable(experiment, changes)
     if ("deploy",) in changes and experiment.predict is None:
         changes["serve_image",] = None
     if values.get(ACCEPT_CHANGES):
         changes["source", "changes", "beyond"] = "warn"
     changes |= hyperparameter_params.changes(experiment, values, own)
     return with_changes(experiment, changes)
+
+
+def _deployable(experiment: Experiment, changes: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What follows for `deploy.allow` if a service is switched off: its model does not compete."""
+    if experiment.deploy is None or ("deploy",) in changes:
+        return {}
+    left = [name for name in experiment.deploy.allow if ("baselines", name) not in changes]
+    if len(left) == len(experiment.deploy.allow):
+        return {}
+    return {("deploy", "allow"): left} if left else {("deploy",): None}
 
 
 def _in_order(experiment: Experiment, values: Mapping[str, Any]) -> None:

@@ -11,9 +11,11 @@ from google.api_core import exceptions
 from trellis.identity import label_value
 from trellis.vertex.calls import REPEATABLE
 from trellis.vertex.deployments import find_endpoint, version_at
+from trellis.vertex.registry import service_of
 from trellis.vertex.stepwise import no_service
 from trellis.workflow.contracts.aliases import CHAMPION, RUN_LABEL
 from trellis.workflow.contracts.layout import Run
+from trellis.workflow.lookups import versions
 from trellis.workflow.spec.platform import Platform
 
 
@@ -22,8 +24,9 @@ class ServedVersion:
     """A model version that gets requests.
 
     name: projects/P/locations/R/models/ID@VERSION. traffic: percent of the requests. artifact_uri:
-    its SavedModel; None if someone deleted the version. own: registered by the calling run.
-    champion: whether it has that alias.
+    its files; None of a service's model, and if someone deleted the version. own: registered by
+    the calling run. champion: whether it has that alias. service: as in Served. origin: folder of
+    the contender that it was in its run; None if its description does not say.
     """
 
     name: str
@@ -31,6 +34,8 @@ class ServedVersion:
     artifact_uri: str | None
     own: bool
     champion: bool = False
+    service: str | None = None
+    origin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -107,4 +112,12 @@ def _version(client: Any, run: Run, name: str, share: int) -> ServedVersion:
         return ServedVersion(name, share, None, own=False)
     own = model.labels.get(RUN_LABEL) == label_value(run.folder)
     champion = CHAMPION in model.version_aliases
-    return ServedVersion(name, share, model.artifact_uri or None, own, champion)
+    return ServedVersion(
+        name,
+        share,
+        model.artifact_uri or None,
+        own,
+        champion,
+        service_of(model),
+        versions.origin(model),
+    )

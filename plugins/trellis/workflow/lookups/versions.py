@@ -9,7 +9,7 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 
 from trellis.identity import EXPERIMENT_LABEL as LABEL
-from trellis.vertex.registry import find_version, find_versions, own_aliases
+from trellis.vertex.registry import find_version, find_versions, own_aliases, service_of
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import FIRST_LABEL
 from trellis.workflow.spec.experiment import Experiment
@@ -30,7 +30,8 @@ class RegisteredVersion:
     model: its name without the version. run: gs:// address of the run that made it, "" if its
     description does not say. first: the number that its training had first; another than its own
     if the DAG EXPERIMENT-reserve registered it once more.
-    description does not say. artifact: gs:// address of its files, "" if it has none.
+    description does not say. artifact: gs:// address of its files, "" if it has none. service:
+    that trained and serves it, as in trellis_contracts.served; None: a training of the run.
     """
 
     model: str
@@ -40,6 +41,7 @@ class RegisteredVersion:
     run: str
     first: str
     artifact: str = ""
+    service: str | None = None
 
     @property
     def name(self) -> str:
@@ -98,12 +100,26 @@ def _client(platform: Platform) -> Any:
     return hook.get_model_service_client(platform.region)
 
 
-def _version(name: str, model: Any) -> RegisteredVersion:
+def origin(model: Any) -> str | None:
+    """Folder of the contender that a version was in its run; None if its description does not say.
+    model: a Model message.
+    """
+    described = _described(model)
+    run, contender = described.get("run"), described.get("contender")
+    return f"{run.rstrip('/')}/{contender}/" if run and contender else None
+
+
+def _described(model: Any) -> dict[str, str]:
+    """The texts of a version's description; see `deploy.messages.description`."""
     try:
         content = json.loads(model.version_description)
-        run = str(content["run"])
-    except (ValueError, KeyError, TypeError):
-        run = ""
+        return {name: value for name, value in content.items() if isinstance(value, str)}
+    except (ValueError, AttributeError):
+        return {}
+
+
+def _version(name: str, model: Any) -> RegisteredVersion:
+    run = _described(model).get("run", "")
     return RegisteredVersion(
         name,
         model.version_id,
@@ -112,4 +128,5 @@ def _version(name: str, model: Any) -> RegisteredVersion:
         run,
         model.labels.get(FIRST_LABEL, model.version_id),
         model.artifact_uri,
+        service_of(model),
     )

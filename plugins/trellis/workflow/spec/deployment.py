@@ -57,6 +57,35 @@ Approvers = Annotated[
 """People who may answer; written `[ada, "role:Op"]`."""
 
 
+TRAININGS = "trainings"
+SERVICES = ("automl", "bqml")
+"""Services whose models may be deployed, by the name of their baselines."""
+ALLOWED = (TRAININGS, *SERVICES)
+
+
+def _allowed(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError("no list with entries")
+    for name in value:
+        if name not in ALLOWED:
+            raise broken(f"got {name!r}; expected some of {', '.join(ALLOWED)}")
+    if twice := next((name for name in value if list(value).count(name) > 1), None):
+        raise broken(f"'{twice}' is listed twice")
+    return tuple(value)
+
+
+Allowed = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_allowed),
+    PlainSerializer(list),
+    Form(
+        f"some of {', '.join(ALLOWED)}, as in [trainings, automl]",
+        {"type": "array", "items": {"enum": list(ALLOWED)}, "minItems": 1, "uniqueItems": True},
+    ),
+]
+"""Contenders that may be deployed; written `[trainings, automl]`."""
+
+
 class Gate(Section):
     """Conditions on the test split that a run's training must meet to be deployed."""
 
@@ -66,7 +95,7 @@ class Gate(Section):
     )
     beat: Literal["baselines", "nothing"] = key(
         "baselines: it must be better than every scored baseline by the primary metric, if there "
-        "are any",
+        "are any; those that `allow` names compete, and are no hurdle",
         "baselines",
     )
     margin: float = key(
@@ -132,9 +161,15 @@ class ServingMachines(Machine):
 
 
 class Deploy(Section):
-    """Conditions and steps of serving the selected training."""
+    """Conditions and steps of serving the selected training, or a service's model."""
 
-    gate: Gate = key("conditions that the selected training must meet to be deployed", Gate())
+    allow: Allowed = key(
+        "contenders that may be deployed: the selected training, AutoML's model, BigQuery ML's; of "
+        "several, the first of the leaderboard meets the gate. Models of the services answer in "
+        "their own form",
+        (TRAININGS,),
+    )
+    gate: Gate = key("conditions that it must meet to be deployed", Gate())
     approve: Approvers = key(
         "one of these must approve of a promoted training before it is deployed: users of Airflow, "
         "and roles there; left out: nobody is asked",
@@ -164,3 +199,8 @@ class Deploy(Section):
         "can reach",
         False,
     )
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services whose models may be deployed."""
+        return tuple(name for name in SERVICES if name in self.allow)

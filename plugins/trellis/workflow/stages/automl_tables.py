@@ -89,12 +89,28 @@ def prediction(plan: Plan, platform: Platform, model: str) -> dict[str, Any]:
     }
 
 
-def export(plan: Plan, platform: Platform, predicted: str) -> dict[str, Any]:
-    """The query job that exports the predictions. predicted: their table, PROJECT.DATASET.TABLE."""
+def test_rows(plan: Plan, platform: Platform) -> dict[str, Any]:
+    """The query job that creates the table of the test rows alone."""
+    statement = sql.render(
+        "automl_test",
+        snapshot=job_messages.snapshot(plan, platform),
+        test=_test(plan, platform),
+        features=_table(plan).of_baselines(),
+        encryption_key=platform.encryption_key,
+    )
+    return job_messages.query(plan.experiment, platform, statement)
+
+
+def export(
+    plan: Plan, platform: Platform, predicted: str, folder: str | None = None
+) -> dict[str, Any]:
+    """The query job that exports the predictions. predicted: their table, PROJECT.DATASET.TABLE.
+    folder: of the contender; None: of the run's own baseline.
+    """
     statement = sql.render(
         "automl_export",
         output=predicted,
-        folder=plan.run.baseline("automl"),
+        folder=folder or plan.run.baseline("automl"),
         regression=_table(plan).regression,
     )
     return job_messages.query(plan.experiment, platform, statement)

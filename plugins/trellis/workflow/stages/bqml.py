@@ -102,6 +102,20 @@ def folder(plan: Plan, name: str, part: str | None = None) -> str:
     return run.baseline(baseline(name))
 
 
+def prediction(plan: Plan, platform: Platform, model: str, folder: str) -> str:
+    """The statement by which a model, PROJECT.DATASET.MODEL, predicts the test split. folder: of
+    the contender.
+    """
+    return sql.render(
+        "bqml_predict",
+        model=model,
+        rows=sql.identifier(job_messages.snapshot(plan, platform)),
+        features=plan.table.of_baselines(),
+        folder=folder,
+        regression=plan.table.regression,
+    )
+
+
 def model(plan: Plan, platform: Platform, name: str, part: str | None = None) -> str:
     """PROJECT.DATASET.MODEL of a run's model: unique to the run, and to the fold."""
     run = label_value(plan.run.folder)

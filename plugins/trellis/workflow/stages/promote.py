@@ -13,6 +13,7 @@ from trellis.workflow.spec.deployment import Gate
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.stage import Row, Stage
+from trellis.workflow.validation.deployment import hurdles
 from trellis_contracts.leaderboard import Leaderboard, Promotion
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.served import Served
@@ -55,7 +56,7 @@ def decide(experiment: Experiment, platform: Platform, run_id: str) -> dict[str,
 
 def summary(decision: Promotion) -> list[str]:
     """The decision and its reasons, in lines."""
-    who = decision.challenger or "No training"
+    who = decision.challenger or "No contender"
     verb = "is promoted" if decision.promoted else "is not promoted"
     lines = [f"{who} {verb}: {decision.reason}"]
     for check in decision.checks:
@@ -133,16 +134,20 @@ def _same_files(platform: Platform, run: layout.Run, scored: str | None, now: st
 
 
 def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
-    gate = _gate(experiment.deployment.gate, experiment.baselines.count)
+    deploy = experiment.deployment
+    gate = _gate(deploy.gate, hurdles(experiment))
+    who = "the selected training"
+    if deploy.services:
+        who = f"the first of the leaderboard that may be deployed ({', '.join(deploy.allow)})"
     yield (
         "promote",
-        f"goes on if the selected training meets the gate ({gate}); otherwise the run ends green "
-        "and the served model stays",
+        f"goes on if {who} meets the gate ({gate}); otherwise the run ends green and the served "
+        "model stays",
     )
 
 
 def _gate(gate: Gate, baselines: int) -> str:
-    """Describe the conditions that the selected training must meet."""
+    """Describe the conditions that the challenger must meet."""
     bound = {"maximize": "at least", "minimize": "at most"}
     conditions = [f"{m} {bound[METRICS[m].goal]} {value}" for m, value in gate.require.items()]
     if gate.beat == "baselines" and baselines:

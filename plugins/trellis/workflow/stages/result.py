@@ -166,7 +166,7 @@ def deployment(
     decision = board.promotion
     if decision is None:
         return f"Nothing was to be deployed: {NOT_DEPLOYED}."
-    who = decision.challenger or "No training"
+    who = decision.challenger or "No contender"
     written = record.reason.rstrip(".") if record and record.reason else None
     broke = f"`{broken[0]}` failed or was marked as failed" if broken else ""
     # A task that a person marked has nothing in its log.
@@ -202,7 +202,7 @@ def summary(board: Leaderboard) -> list[str]:
     chosen = board.selected
     lines = [f"Winner: {board.winner}"]
     if chosen and chosen.name != board.winner:
-        lines.append(f"Selected training, which alone can be deployed: {chosen.name}")
+        lines.append(f"Selected training: {chosen.name}")
     for contender in sorted(board.contenders, key=lambda c: c.name != board.winner):
         if contender.status == "ok":
             value = contender.metrics[board.primary_metric].value

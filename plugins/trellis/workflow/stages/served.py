@@ -61,6 +61,8 @@ def record(platform: Platform, run: layout.Run, private: bool = False) -> Served
         model=before.name if before else None,
         artifact_uri=before.artifact_uri if before else None,
         traffic=before.traffic if before else 0,
+        service=before.service if before else None,
+        origin=before.origin if before else None,
     )
     documents.write_file(platform, run.served, now)
     return now
@@ -70,7 +72,11 @@ def describe(now: Served) -> str:
     """The content in one line."""
     if now.model is None:
         return f"Nothing is served: {now.endpoint or 'there is no endpoint yet'}"
-    gone = "" if now.artifact_uri else "; its files are missing: someone deleted the version"
+    gone = (
+        ""
+        if now.artifact_uri or now.service
+        else "; its files are missing: someone deleted the version"
+    )
     return f"{now.endpoint} serves {now.model} ({now.traffic}% of the requests){gone}"
 
 

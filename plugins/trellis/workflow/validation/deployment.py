@@ -23,10 +23,52 @@ def problems(experiment: Experiment) -> list[Problem]:
         *_bounds(deploy.gate.slices, "slices", experiment.task),
         *_slices(deploy.gate, experiment),
         *_recall(deploy.gate, experiment.task),
-        *_baselines(deploy.gate, experiment.baselines.count),
+        *_allowed(experiment, deploy),
+        *_baselines(deploy.gate, hurdles(experiment)),
         *_approval(experiment, deploy),
         *machine_problems(deploy.machines, ("deploy", "machines"), "serving"),
     ]
+
+
+_OURS = {
+    "calibrate": "calibrates",
+    "decision": "decides by a threshold",
+    "abstain": "hands examples back",
+    "coverage": "answers sets and intervals",
+}
+"""Keys of what a training has chosen, and only our server does with its answers."""
+
+
+def hurdles(experiment: Experiment) -> int:
+    """Count the baselines that the challenger has to beat: those that may not be deployed."""
+    baselines, services = experiment.baselines, experiment.deployment.services
+    automl = baselines.automl is not None and "automl" not in services
+    bqml = 0 if "bqml" in services else len(baselines.bqml)
+    return automl + bqml + len(baselines.files)
+
+
+def _allowed(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
+    """What a model of a service cannot be, or do."""
+    baselines = experiment.baselines
+    there = {"automl": baselines.automl is not None, "bqml": bool(baselines.bqml)}
+    for service in deploy.services:
+        where = ("deploy", "allow", deploy.allow.index(service))
+        if not there[service]:
+            message = f"there is no `baselines.{service}`: add one, or leave it out here"
+            yield Problem(where, message)
+            continue
+        if service == "automl" and experiment.source.automl == "image":
+            yield Problem(where, "AutoML's models of tables can be deployed, not those of images")
+        if experiment.predict is not None:
+            message = f"`predict` is by our own server: leave it out, or {service} here"
+            yield Problem(where, message)
+        for key, what in _OURS.items():
+            if getattr(experiment, key) is not None:
+                message = f"only our own server {what}: leave out `{key}`, or {service} here"
+                yield Problem(where, message)
+        if deploy.machines.gpu is not None:
+            message = f"a model of {service} is served without GPUs: leave out one of the two"
+            yield Problem(("deploy", "machines", "gpu"), message)
 
 
 _LONGEST_WAIT = timedelta(days=30)

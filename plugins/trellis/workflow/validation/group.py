@@ -11,6 +11,10 @@ from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
 from trellis_contracts.withheld import quoted
 
+REGISTERED_IN = {"US": "us-central1", "EU": "europe-west4"}
+"""Region of Vertex AI's registry in which BigQuery registers the models of a multi-region:
+https://cloud.google.com/bigquery/docs/managing-models-vertex"""
+
 
 def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
     """Return why no run of the experiment, or no prediction by its models, could succeed."""
@@ -33,6 +37,14 @@ def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
                 "model runs as an identity of Google's that may read no bucket of this project. "
                 "Write `service_account: NAME@PROJECT.iam.gserviceaccount.com` there, of one "
                 "that may read the bucket",
+            )
+    if experiment.deploy is not None and "bqml" in experiment.deploy.allow:
+        registered = REGISTERED_IN.get(platform.location.upper(), platform.location.lower())
+        if registered != platform.region:
+            yield Problem(
+                ("deploy", "allow"),
+                f"BigQuery registers a model of its location {platform.location} in {registered}, "
+                f"and the endpoint is in {platform.region} (platform.yaml): leave bqml out",
             )
     if experiment.deploy is not None and experiment.deploy.private:
         try:

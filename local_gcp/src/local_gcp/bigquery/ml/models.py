@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from local_gcp.bigquery.errors import BigQueryError, not_emulated
+from local_gcp.bigquery.errors import BigQueryError, invalid_query, not_emulated
 from local_gcp.bigquery.refs import ModelRef
 from local_gcp.bigquery.schema import Field
 
@@ -92,11 +92,21 @@ class ModelRecord:
         return {"modelReference": ref.api, **kept}
 
 
+Register = Callable[[str, str, str, Path], str]
+"""Registers a model with Vertex AI: its location, the registered model's ID, a display name, the
+model's file. Returns the version's number.
+"""
+
+
 class Models:
-    """The folder of models. Thread-safe; one instance per process."""
+    """The folder of models. Thread-safe; one instance per process.
+
+    `registry`: Vertex AI's, None where it is not emulated beside.
+    """
 
     def __init__(self, folder: Path):
         self._folder = folder
+        self.registry: Register | None = None
         folder.mkdir(parents=True, exist_ok=True)
         for left in folder.glob("training-*"):  # left by a killed server
             shutil.rmtree(left, ignore_errors=True)
@@ -143,6 +153,24 @@ class Models:
         with self._lock:
             self._loaded.pop(record.artifact, None)
         (self._folder / record.artifact).unlink(missing_ok=True)
+
+    def register(self, ref: ModelRef, record: ModelRecord, model_id: str) -> None:
+        """Make the model the newest version of `model_id` in Vertex AI's registry; the caller
+        stores the record. One that is registered as that already stays as it is.
+
+        https://cloud.google.com/bigquery/docs/update_vertex
+        """
+        run = record.resource["trainingRuns"][-1]
+        known = run.get("vertexAiModelId")
+        if known == model_id:
+            return
+        if known:
+            raise invalid_query(f"{ref} is registered as the model {known} of Vertex AI already.")
+        if self.registry is None:
+            raise not_emulated("vertex_ai_model_id without Vertex AI")
+        path = self._folder / record.artifact
+        version = self.registry(record.resource["location"], model_id, ref.model, path)
+        run |= {"vertexAiModelId": model_id, "vertexAiModelVersion": version}
 
     def fields(
         self,

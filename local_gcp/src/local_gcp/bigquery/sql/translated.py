@@ -143,6 +143,15 @@ class AlterTable:
 
 
 @dataclass(frozen=True)
+class AlterModel:
+    """ALTER MODEL SET OPTIONS."""
+
+    ref: ModelRef
+    options: dict[str, Any]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class ExportData:
     """EXPORT DATA; `Translated.sql` gives the rows. `options`: uri, format, overwrite, ..."""
 
@@ -150,7 +159,15 @@ class ExportData:
 
 
 Details = (
-    CreateTable | CreateView | CreateSchema | CreateModel | Drop | AlterTable | ExportData | None
+    CreateTable
+    | CreateView
+    | CreateSchema
+    | CreateModel
+    | Drop
+    | AlterTable
+    | AlterModel
+    | ExportData
+    | None
 )
 
 

@@ -55,6 +55,8 @@ def check(sent: api.BatchPredictionJob, model: api.Model) -> None:
     for name, what in _NOT_EMULATED.items():
         if name in sent and getattr(sent, name):
             raise not_emulated(f"{FIELD}.{name} ({what})")
+    if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.BQML:
+        raise not_emulated(f"{FIELD}.model of BigQuery ML", "Use ML.PREDICT in BigQuery.")
     kind = model_kind(model)
     if kind == "container" and sent.input_config.instances_format in _CONTAINER_INPUTS_NOT_EMULATED:
         raise not_emulated(f"the input format {sent.input_config.instances_format}")

@@ -16,6 +16,11 @@ from local_gcp.wire import failed_precondition, not_emulated
 
 HEALTHY_WITHIN = 1800.0
 """Seconds that a deployment may take if the model does not say (deployment_timeout)."""
+_OF_GOOGLE = {
+    api.ModelSourceInfo.ModelSourceType.AUTOML: "automl",
+    api.ModelSourceInfo.ModelSourceType.BQML: "bqml",
+}
+"""Programs of `servers` for models that Google trained, which have no container."""
 _NOT_EMULATED = ("startup_probe", "health_probe", "liveness_probe", "grpc_ports")
 
 
@@ -25,8 +30,8 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
 
     FAILED_PRECONDITION if images.yaml has no entry for the model's image; UNIMPLEMENTED.
     """
-    if model.model_source_info.source_type == api.ModelSourceInfo.ModelSourceType.AUTOML:
-        return _automl(model, deployed, endpoint, artifacts)
+    if program := _OF_GOOGLE.get(model.model_source_info.source_type):
+        return _own(program, model, deployed, endpoint, artifacts)
     spec = model.container_spec
     for name in _NOT_EMULATED:
         if getattr(spec, name):
@@ -66,8 +71,11 @@ def launch(model: api.Model, deployed: api.DeployedModel, endpoint: str, artifac
     )
 
 
-def _automl(model: api.Model, deployed: api.DeployedModel, endpoint: str, folder: str) -> Launch:
-    (pool,) = own_program("local_gcp.vertex.endpoints.servers.automl", folder).pools
+def _own(
+    program: str, model: api.Model, deployed: api.DeployedModel, endpoint: str, files: str
+) -> Launch:
+    """The program of a model that Google trained. files: the model's, on this machine."""
+    (pool,) = own_program(f"local_gcp.vertex.endpoints.servers.{program}", files).pools
     service = variables(model, deployed, endpoint, "")
     return Launch(
         argv=pool.program.argv,
@@ -77,7 +85,7 @@ def _automl(model: api.Model, deployed: api.DeployedModel, endpoint: str, folder
         health=service["AIP_HEALTH_ROUTE"],
         predict=service["AIP_PREDICT_ROUTE"],
         timeout=HEALTHY_WITHIN,
-        notes=["a local emulation of AutoML, served by local_gcp itself"],
+        notes=["a local emulation of Google's model, served by local_gcp itself"],
     )
 
 

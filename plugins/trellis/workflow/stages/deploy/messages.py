@@ -34,9 +34,10 @@ class Deployable(Protocol):
 
 
 def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[str, Any]:
-    """The Model to upload: the challenger's saved model in the image that serves it."""
-    limits = platform.serving.image_uris
-    return {
+    """The Model to register: the challenger's saved model in the image that serves it. Of a
+    service's model, which has its own files and server, the fields that it gets.
+    """
+    common = {
         "display_name": plan.experiment.name,
         "description": plan.experiment.about[:_MAX_DESCRIPTION],
         "version_description": description(challenger),
@@ -46,6 +47,12 @@ def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[
             "trellis-dataset": label_value(challenger.provenance.dataset),
             "trellis-trainer": label_value(job_image.TAG.replace(".", "-")),
         },
+    }
+    if challenger.service is not None:
+        return common
+    limits = platform.serving.image_uris
+    return {
+        **common,
         "artifact_uri": challenger.model.rstrip("/"),
         "container_spec": {
             "image_uri": job_images.of_server(
@@ -59,6 +66,13 @@ def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[
         },
         **job_messages.encryption(platform),
     }
+
+
+def origin(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[str, str]:
+    """What the version is registered from, as `ModelVersionOperator` takes it."""
+    if challenger.service is None:
+        return {}
+    return {"service": challenger.service, "model": challenger.model}
 
 
 def generation(plan: Deployable, platform: Platform, challenger: Challenger) -> str:

@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 from airflow.providers.google.cloud.hooks.vertex_ai.prediction_service import PredictionServiceHook
 from airflow.sdk.exceptions import AirflowFailException
 
-from trellis.vertex.deployments import get_endpoint
+from trellis.vertex.deployments import get_endpoint, version_at
 from trellis.vertex.endpoints import DeployModelOperator
+from trellis.vertex.registry import find_version, service_of
 from trellis.workflow.lookups import documents, examples
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy import private, smoke_requests
@@ -75,6 +77,8 @@ class SmokeOperator(DeployModelOperator):
                 sent,
                 self.latency,
                 challenger.edges,
+                challenger.service,
+                mixed=share < 100 and self._mixed(endpoint, deployed, challenger.service),
             )
         except smoke_requests.SmokeTestError as error:
             whole = layout.examples(f"{self.examples.rpartition('/')[0]}/", "smoke")
@@ -90,3 +94,13 @@ class SmokeOperator(DeployModelOperator):
             share,
         )
         return found.to_json()
+
+    def _mixed(self, endpoint: Any, deployed: str, service: str | None) -> bool:
+        """Return whether a model that gets other requests takes them in another form."""
+        client = self._hook(ModelServiceHook).get_model_service_client(self.region)
+        others = [
+            find_version(client, version_at(other))
+            for other in endpoint.deployed_models
+            if other.id != deployed and endpoint.traffic_split.get(other.id)
+        ]
+        return any(other is not None and service_of(other) != service for other in others)

@@ -13,7 +13,7 @@ from typing import Any
 from google.api_core import exceptions, retry
 from google.protobuf import json_format, struct_pb2
 
-from trellis.workflow.stages.deploy import skew
+from trellis.workflow.stages.deploy import answers, skew
 from trellis_contracts.challenger import LARGEST, Edges, Example
 from trellis_contracts.withheld import RowsError, quoted
 
@@ -42,6 +42,10 @@ _BY_THE_MODEL = (exceptions.BadRequest, exceptions.InternalServerError, exceptio
 
 class SmokeTestError(RowsError, ValueError):
     """The challenger failed the test; the message says how."""
+
+
+class RefusedError(SmokeTestError):
+    """A model of the endpoint answered an example with an error."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,15 @@ def ask(
     examples: Sequence[Example],
     slowest_ms: float,
     edges: Edges = LARGEST,
+    service: str | None = None,
+    *,
+    mixed: bool = False,
 ) -> Findings:
     """Send each example, and check the challenger's answers. Raises SmokeTestError.
 
     client: a PredictionServiceClient. deployed: the challenger's deployed model id, which has
-    `share` percent of the requests. examples, edges: those of challenger.json.
+    `share` percent of the requests. examples, edges, service: those of challenger.json. mixed:
+    whether other models with requests take another form of them, and may refuse the challenger's.
     """
     if not share:
         raise SmokeTestError(
@@ -91,6 +99,7 @@ def ask(
     requests = 0
     for number, example in enumerate(examples):
         instance = json_format.ParseDict(dict(example.instance), struct_pb2.Value())
+        refused: RefusedError | None = None
         for _ in range(limit):
             if time.monotonic() > deadline:
                 raise SmokeTestError(
@@ -99,14 +108,23 @@ def ask(
                     "Fewer examples, a larger first share, or a faster model finish in time."
                 )
             predict = _predict_with_retries if not latencies else _predict
-            answer, seconds = predict(client, endpoint, instance, example.key)
             requests += 1
+            try:
+                answer, seconds = predict(client, endpoint, instance, example.key)
+            except RefusedError as error:
+                if not mixed:
+                    raise
+                refused = error
+                continue
             if answer.deployed_model_id == deployed:
                 latencies.append(seconds * 1000)
-                served = _plain(answer)
+                served = answers.plain(service, _plain(answer))
                 differences += skew.compare(example.key, example.prediction, served, edges)
                 break
         else:
+            if refused is not None:
+                # The challenger is almost certainly among the models that refuse it.
+                raise refused
             raise SmokeTestError(
                 f"None of {limit} requests for {_example(example.key)} reached the challenger, "
                 f"which should get {share}% of them: someone has changed the traffic meanwhile."
@@ -159,11 +177,11 @@ def _timed(client: Any, endpoint: str, instance: Any) -> tuple[Any, float]:
     return answer, time.perf_counter() - began
 
 
-def _refused(key: str, error: Any) -> SmokeTestError:
+def _refused(key: str, error: Any) -> RefusedError:
     text = error.message
     if isinstance(error, _BY_THE_MODEL):
         text = quoted(text, "its message may quote the example")
-    return SmokeTestError(
+    return RefusedError(
         f"The endpoint answers {_example(key)} with an error: {type(error).__name__}: {text}"
     )
 

@@ -26,7 +26,8 @@ from typing import Any
 from airflow.sdk import TaskGroup, chain
 
 from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, TrafficOperator
-from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator, ModelVersionOperator
+from trellis.vertex.models import AliasOperator, DeleteOldVersionsOperator
+from trellis.vertex.service_models import ServiceVersionOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
 from trellis.workflow.lookups import left
@@ -58,10 +59,10 @@ def _served(context: Any, jinja_env: Any) -> list[str]:
     return [_MODEL(context)]
 
 
-class RegisterOperator(ModelVersionOperator):
+class RegisterOperator(ServiceVersionOperator):
     """One version for each challenger: its generation is known when the run has one."""
 
-    template_fields = (*ModelVersionOperator.template_fields, "generation")
+    template_fields = (*ServiceVersionOperator.template_fields, "generation")
 
 
 def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
@@ -91,6 +92,8 @@ def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
             task_id="register",
             model_id=experiment.name,
             model=field(subject.model, subject.challenger),
+            origin=field(messages.origin, subject.challenger),
+            bigquery_location=platform.location,
             aliases=[CHALLENGER],
             generation=field(messages.generation, subject.challenger),
             pre_execute=short(subject.approved),

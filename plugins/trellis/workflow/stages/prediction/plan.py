@@ -158,6 +158,11 @@ def _champion(run: Prediction, wanted: str) -> Champion:
         )
     if version is None:
         raise NoModelError(versions.missing(known, number))
+    if version.service is not None:
+        raise NoModelError(
+            f"{version.name} is a model of {version.service}, and predictions here are by our own "
+            "server: choose the version of a training (Model in the trigger form)."
+        )
     if not version.run:
         raise NoModelError(
             f"The description of {version.name} names no run, so its training data is unknown: "

@@ -69,6 +69,11 @@ def make(experiment: Experiment, platform: Platform, run_id: str) -> Reserve:
     image = job_images.of_server(
         experiment, platform, gpu=experiment.deployment.machines.gpu is not None
     )
+    if champion.service is not None:
+        raise AirflowSkipException(
+            f"Nothing to do: version {champion}, is a model of {champion.service}, which Google's "
+            "own server serves."
+        )
     if model.container_spec.image_uri == image:
         raise AirflowSkipException(
             f"Nothing to do: version {champion}, is served by {image} already, today's image."

@@ -69,3 +69,29 @@ def test_a_label_may_differ_near_the_models_own_threshold_alone():
 def test_an_example_that_never_reaches_the_challenger_is_named():
     with refuses(smoke_requests.SmokeTestError, match="for example 0 reached the challenger"):
         smoke_requests.ask(Busy(), "e", "another", 100, EXAMPLES, 1000)
+
+
+class Divided(Busy):
+    """An endpoint at which a model refuses every second request, and the other answers."""
+
+    def __init__(self, prediction):
+        super().__init__(*[exceptions.InvalidArgument("no column x"), None] * 40)
+        self.prediction = prediction
+
+
+def test_models_that_take_other_requests_may_refuse_those_of_a_service():
+    shares = {"no": 0.75, "yes": 0.25}
+    answer = {"classes": ["yes", "no"], "scores": [0.25, 0.75]}
+    examples = [Example("a", {"x": "1"}, {"label": "no", "probabilities": shares})]
+    told = smoke_requests.ask(
+        Divided(answer), "e", "1", 50, examples, 1000, service="automl", mixed=True
+    )
+    assert (told.requests, told.largest_difference) == (2, 0.0)
+    with refuses(smoke_requests.RefusedError, match="no column x"):
+        smoke_requests.ask(Divided(answer), "e", "1", 50, examples, 1000, service="automl")
+
+
+def test_a_service_that_refuses_its_own_example_fails():
+    refusing = Busy(*[exceptions.InvalidArgument("no column x")] * 99)
+    with refuses(smoke_requests.RefusedError, match="no column x"):
+        smoke_requests.ask(refusing, "e", "1", 50, EXAMPLES, 1000, service="bqml", mixed=True)
