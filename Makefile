@@ -39,7 +39,7 @@ LOCKS        = requirements trainer/requirements \
 
 # The images of their own that the experiments of a demo name.
 IMAGES       = $(patsubst %,.venv/images/%/.ready,$(sort $(foreach name,$(EXPERIMENT),$(shell \
-                 sed -n 's/^\(serve_\)\{0,1\}image: *\([a-z0-9-]*\).*/\2/p' dags/experiments/$(name).yaml 2>&-))))
+                 sed -n 's/^\(serve_\)\{0,1\}image: *\([a-z0-9-]*\) *\(#.*\)\{0,1\}$$/\2/p' dags/experiments/$(name).yaml 2>&-))))
 
 .PHONY: composer-image newest image help demo up stop clean distclean check reference setup test test-slow test-images infra-test lint types types-contracts types-airflow types-trainer types-local_gcp environments docs format lock bench client-suites
 .DEFAULT_GOAL := help

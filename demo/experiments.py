@@ -23,6 +23,7 @@ DATA = {
     "digits": ("demo.digits_data", "gs://{bucket}/digits/"),
     "breast-cancer": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "diabetes": ("demo.diabetes_data", "{project}.research.diabetes"),
+    "neighbours": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "forest": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "few-rows": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "heartbeats": ("demo.heartbeats_data", "{project}.research.heartbeats"),

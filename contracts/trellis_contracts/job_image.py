@@ -31,6 +31,9 @@ COMMANDS = {
     "try": Command("trainer.try_model", "a model's own file -> does it build, learn and export?"),
     "weights": Command("trainer.weights", "a backbone's ImageNet weights -> a file for the bucket"),
     "ensemble": Command("trainer.ensemble", "a run's trainings -> one model, their mean"),
+    "outputs": Command(
+        "trainer.outputs", "files that a program not ours has left -> are they whole?"
+    ),
     "compare": Command("trainer.compare", "all contenders' predictions -> leaderboard and report"),
     "serve": Command("trainer.serve", "a trained model -> predictions over HTTP"),
 }

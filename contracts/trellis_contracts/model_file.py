@@ -17,6 +17,9 @@ or, of any other library, in place of these
     def load(folder): ...                                # the predictor that was saved there
     SEVERAL_WORKERS = True                               # optional: fit trains with run.workers
 
+or none of them, if the experiment's `image` is not ours: then the program of the image trains, see
+trellis_contracts.program.
+
 trainer/models/own.py and trainer/estimators/own_file.py explain the functions. Airflow's side
 checks the file where there is no TensorFlow, and where executing it would run a stranger's code in
 Airflow.
@@ -105,8 +108,8 @@ class Declaration:
     hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
     in. loss, metrics, train_step: whether it has a loss, metrics, and a training step, of its own.
     estimator: whether it defines
-    `fit` and `load`, in place of a Keras model's `build`. several_workers: whether its `fit` trains
-    one model on several machines.
+    `fit` and `load`, in place of a Keras model's `build`, or a program in an image of the group's
+    own trains (`program`). several_workers: whether its `fit` trains one model on several machines.
     """
 
     description: str = ""
@@ -117,6 +120,7 @@ class Declaration:
     train_step: bool = False
     estimator: bool = False
     several_workers: bool = False
+    program: bool = False
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -134,9 +138,12 @@ def read(
     text: str | bytes,
     common: Collection[str],
     importable: Callable[[str], bool] = model_imports.in_our_image,
+    *,
+    program: bool = False,
 ) -> Declaration:
     """The declaration in a file's text. common: hyperparameters of every Keras model. importable:
-    returns whether the job's image has a module.
+    returns whether the job's image has a module. program: the image is not ours, and what trains is
+    in it: the file has the declaration alone.
 
     Raises ModelFileError with everything that is wrong.
     """
@@ -149,8 +156,8 @@ def read(
     wrong = [*model_imports.failing(tree, importable), *model_functions.repeated(tree, _FUNCTIONS)]
     mistakes = [Mistake(line, text) for line, text in wrong]
     defined = {function.name: function for function in tree.body if _is_function(function)}
-    estimator = "fit" in defined
-    mistakes += _functions(defined)
+    estimator = program or "fit" in defined
+    mistakes += _of_program(defined) if program else _functions(defined)
     names = _assigned(tree)
     common = [] if estimator else common
     hyperparameters: dict[str, dict[str, Any]] = {}
@@ -185,6 +192,7 @@ def read(
         **own,
         estimator=estimator,
         several_workers=several_workers,
+        program=program,
     )
 
 
@@ -264,6 +272,13 @@ def _functions(defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
         if name in defined and not _takes(defined[name].args, len(expected[name]), _MORE.get(name)):
             more = " (or with `run` as fourth)" if name in _MORE else ""
             yield Mistake(defined[name].lineno, f"expected {_signature(expected, name)}{more}")
+
+
+def _of_program(defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
+    for name in _FUNCTIONS:
+        if name in defined:
+            message = f"{name} is not called, since the program of the image trains: remove it"
+            yield Mistake(defined[name].lineno, message)
 
 
 def _several_workers(node: ast.expr, defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:

@@ -23,6 +23,7 @@ from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import FOLDER, check_on, load, profiles_of
 from trellis_contracts.catalog import load as load_catalog
 from trellis_contracts.documents import ContractError
+from trellis_contracts.program import page
 
 DESCRIPTION = """\
 Work on experiment files and their Google Cloud project.
@@ -36,6 +37,7 @@ Work on experiment files and their Google Cloud project.
   trellis try dags/experiments/my_model.py    build a model of your own and train it on one batch
   trellis doctor dags                         list what the project on Google Cloud lacks
   trellis prices dags                         compare the tables of prices with Google's of today
+  trellis contract                            what an image of your own is given, and must leave
   trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
@@ -68,6 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser(
         "schema", help="print the JSON Schema of experiment files, for editors"
     ).set_defaults(handler=_schema)
+    commands.add_parser(
+        "contract", help="print what an image of your own is given, and must leave"
+    ).set_defaults(handler=_contract)
     check = commands.add_parser(
         "check",
         help="check experiment files; exit code 1 for problems",
@@ -123,6 +128,11 @@ def _guarded(options: argparse.Namespace) -> int:
         else:
             raise
     return 1
+
+
+def _contract(_: argparse.Namespace) -> int:
+    print(page.text())
+    return 0
 
 
 def _schema(_: argparse.Namespace) -> int:

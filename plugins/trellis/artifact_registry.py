@@ -7,13 +7,16 @@ from trellis.google_api import GoogleApi
 
 _IMAGE = re.compile(
     r"(?P<location>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)"
-    r"/(?P<package>.+):(?P<tag>[^:/]+)"
+    r"/(?P<package>[^@]+):(?P<tag>[^:/@]+)"
 )
+_DIGEST = re.compile(r".+@(sha256:[0-9a-f]{64})")
 
 
 def is_known(address: str) -> bool:
-    """Return whether the image is in an Artifact Registry, by its address with its tag."""
-    return _IMAGE.fullmatch(address) is not None
+    """Return whether the image is in an Artifact Registry, by its address with its tag, or named by
+    its digest.
+    """
+    return bool(_IMAGE.fullmatch(address) or _DIGEST.fullmatch(address))
 
 
 def digest(api: GoogleApi, address: str) -> str | None:
@@ -21,6 +24,8 @@ def digest(api: GoogleApi, address: str) -> str | None:
 
     Raises RefusedError; ValueError for an address of another registry.
     """
+    if named := _DIGEST.fullmatch(address):
+        return named[1]
     image = _IMAGE.fullmatch(address)
     if image is None:
         raise ValueError(f"{address} is not in an Artifact Registry")

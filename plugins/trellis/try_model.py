@@ -75,6 +75,9 @@ def _checked(path: Path, *, more_packages: bool) -> None:
 
 def _of_experiment(experiment: Experiment) -> list[str]:
     """Flags for the kind of examples that the experiment has, and for what it fixes."""
+    if experiment.foreign:
+        message = f"its program is in the image {experiment.image}: run that, by `trellis contract`"
+        raise FileError(experiment.name, [Problem(("image",), message)])
     if experiment.own_model is None:
         message = f"'{experiment.model}' is one of the trainer's models: there is no file to try"
         raise FileError(experiment.name, [Problem(("model",), message)])

@@ -30,6 +30,7 @@ from trellis_contracts import layout
 from trellis_contracts.dataset import DatasetError, Split
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.plan import PlanFile
+from trellis_contracts.program.terms import PROGRAM
 from trellis_contracts.served import Served as ServedFile
 from trellis_contracts.training import Training
 
@@ -85,6 +86,8 @@ def _contender(model: str, found: ServedFile, run: Run, split: HeldOutSplit) -> 
     try:
         if found.service is not None:
             predicted = _of_service(contender, model, found, run, split)
+        elif _of_program(found.origin):
+            predicted = _of_its_run(model, found.origin, run)
         else:
             predicted = _predictions(contender, model, found.artifact_uri, run)
         split.outcome(predicted)
@@ -132,6 +135,24 @@ def _of_service(
         f"{model} is a model of {found.service}, and nobody has asked it for predictions of this "
         f"dataset's test split: name {found.service} in deploy.allow, so that the run does"
     )
+
+
+def _of_program(origin: str | None) -> bool:
+    """Return whether a contender was trained by a program that is not ours, whose model no other
+    can load. origin: its folder.
+    """
+    training = read_file(Training, layout.metrics(origin)) if origin else None
+    return training is not None and training.strategy == PROGRAM
+
+
+def _of_its_run(model: str, origin: str | None, run: Run) -> AnyPredictions:
+    """The predictions of such a contender. Raises PredictionsError of another dataset's."""
+    if origin is None or not _same_dataset(origin, run):
+        raise PredictionsError(
+            f"{model} runs in an image that is not ours, which has predicted the test split of its "
+            "own dataset alone: `tolerance: null` in deploy's gate leaves this comparison out"
+        )
+    return predictions.read(storage.local_path(layout.predictions(origin)))
 
 
 def _same_dataset(origin: str, run: Run) -> bool:

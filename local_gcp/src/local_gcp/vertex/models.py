@@ -152,7 +152,8 @@ class Models:
 
     def _copy(self, name: str, request: Any) -> Any:
         sent, pipeline = self._source(request)
-        sent.original_model_info = {"model": key(self.find(request.source_model, "source_model"))}
+        original = key(self.find(request.source_model, "source_model"))
+        sent.original_model_info = api.Model.OriginalModelInfo(model=original)
         model = self.upload(name, sent, pipeline)
         return api.CopyModelResponse(model=model.name, model_version_id=model.version_id)
 

@@ -2,10 +2,11 @@
 
     plan -> export -> changes -> start -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> approve -> deploy -> result, without tune and choose if there is no search,
-    without start if no training goes on from the served model,
-    with folds after changes if `train.folds` asks for them,
-    without approve if `deploy.approve` names nobody, with repeat (each further seed) before compare
-    if `train.seeds` is above 1, and with ensemble if `train.ensemble` asks for it. Each of
+    without start if no training goes on from the served model, with folds after changes if
+    `train.folds` asks for them, without approve if `deploy.approve` names nobody, with outputs
+    after train if the image is not ours, with repeat (each further seed) before compare if
+    `train.seeds` is above 1, with ensemble if `train.ensemble` asks for it, and with ask_served if
+    `deploy.allow` names a service. Each of
     `other_models` has a search beside `tune`.
 
 A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
@@ -35,6 +36,7 @@ from trellis.workflow.stages import (
     ensemble,
     export,
     folds,
+    outputs,
     plan,
     promote,
     repeat,
@@ -74,12 +76,13 @@ CHAIN = (
     Link(tune.STAGE, ["start"]),
     Link(choose.STAGE, ["tune"]),
     Link(train.STAGE, ["choose"]),
-    Link(repeat.STAGE, ["train"]),
+    Link(outputs.STAGE, ["train"]),
+    Link(repeat.STAGE, ["outputs"]),
     Link(ensemble.STAGE, ["train", "repeat"]),
     Link(bqml.STAGE, [baselines.waits_for]),
     Link(automl.STAGE, [baselines.waits_for]),
     Link(baselines.STAGE, ["bqml", "automl"]),
-    Link(compare.STAGE, ["train", "repeat", "ensemble", "baselines", "served", "ask_served"]),
+    Link(compare.STAGE, ["outputs", "repeat", "ensemble", "baselines", "served", "ask_served"]),
     Link(served.STAGE, ["plan"]),
     Link(ask_served.STAGE, ["served", "check"]),
     Link(promote.STAGE, ["compare"]),

@@ -1,6 +1,6 @@
 """The digests of images, which say whether two runs had the same programs. Called by tasks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from airflow.providers.google.common.hooks.base_google import GoogleBaseHook
@@ -47,12 +47,20 @@ def find(platform: Platform, addresses: Iterable[str]) -> Found:
     return Found(found, tuple(absent), why)
 
 
-def require(experiment: str, platform: Platform, addresses: Iterable[str]) -> Found:
-    """Look up the images of an experiment's jobs or server.
+def require(
+    experiment: str, platform: Platform, addresses: Iterable[str], foreign: Collection[str] = ()
+) -> Found:
+    """Look up the images of an experiment's jobs or server. foreign: those among them that the
+    experiment names by their addresses.
 
-    Raises PlatformError for those that are not in the group's registry.
+    Raises PlatformError for those that are not in the group's registry, or in their own.
     """
     found = find(platform, addresses)
+    if theirs := [one for one in found.absent if one in foreign]:
+        raise PlatformError(
+            f"{experiment}: there is no image {', '.join(theirs)}, which the experiment names as "
+            "`image`: build and push it, or name a tag that is there"
+        )
     if absent := [one for one in found.absent if one.startswith(f"{platform.registry}/")]:
         raise PlatformError(
             f"{experiment}: there is no image {', '.join(absent)}, of this version of Trellis "

@@ -14,6 +14,7 @@ from trellis.workflow.spec import bqml_options
 from trellis.workflow.spec.decision import Decision
 from trellis.workflow.spec.deployment import Deploy
 from trellis.workflow.spec.machines import TrainingMachines
+from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
 from trellis.workflow.spec.quantities import (
@@ -84,6 +85,15 @@ class Train(Section):
         "TensorBoard shows it",
         None,
     )
+
+
+class Program(Section):
+    """Commands of an image that is not ours, and the routes of its server."""
+
+    train: list[str] = key("command of trials and trainings; [] is the image's entry point", [])
+    serve: list[str] = key("command of the server; [] is the image's entry point", [])
+    health: str = key("route that answers GET with 200 when the model is loaded", "/health")
+    predict: str = key("route that answers predictions", "/predict")
 
 
 class AutoML(Section):
@@ -157,12 +167,18 @@ class Experiment(Section):
     )
     image: str | None = key(
         "image of its jobs: the trainer's, with the packages that images/NAME.txt beside this file "
-        "lists; left out: the trainer's",
+        "lists; or the whole address, with a tag or digest, of one that knows nothing of Trellis, "
+        "whose program trains and serves (`trellis contract`); left out: the trainer's",
         None,
     )
     serve_image: str | None = key(
         "image that serves its models (`deploy`, `predict`), of the same kind; left out: that of "
         "its jobs",
+        None,
+    )
+    program: Program | None = key(
+        "how the program of an `image` that is not ours is started; left out: by its own entry "
+        "point",
         None,
     )
     task: str = key("kind of answer to learn, one of the trainer's tasks")
@@ -264,6 +280,16 @@ class Experiment(Section):
         return self.own_models.get(self.model)
 
     @property
+    def foreign(self) -> bool:
+        """True if its image is not ours: what trains and serves is a program of its own."""
+        return is_address(self.image)
+
+    @property
+    def commands(self) -> Program:
+        """How that program is started."""
+        return self.program or Program()
+
+    @property
     def server(self) -> str | None:
         """The image of its own that serves its models; None: one of ours."""
         return self.serve_image or self.image
@@ -346,6 +372,14 @@ class Experiment(Section):
         return self.deploy
 
     @property
+    def hurdles(self) -> int:
+        """Number of baselines that the challenger has to beat: those that may not be deployed."""
+        services = self.deploy.services if self.deploy is not None else ()
+        automl = self.baselines.automl is not None and "automl" not in services
+        bqml = 0 if "bqml" in services else len(self.baselines.bqml)
+        return automl + bqml + len(self.baselines.files)
+
+    @property
     def prediction(self) -> ImagePredict | TablePredict | QueryPredict:
         """The section `predict`, for what only predictions have. Raises TypeError without one."""
         if self.predict is None:
@@ -388,8 +422,8 @@ class Experiment(Section):
                 del gate["recall"]
             else:
                 gate["recall"] = self.deploy.gate.recall
-            if not self.baselines.count:
-                # Only the default can stand beside no baselines, and it has no effect then.
+            if not self.hurdles:
+                # Only the default can stand beside no baselines to beat, and it has no effect then.
                 del gate["beat"]
             if not self.deploy.approve:
                 # Nobody is asked: the time for an answer has no effect.

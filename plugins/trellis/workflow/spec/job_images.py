@@ -12,9 +12,15 @@ def of_export(platform: Platform) -> str:
     return platform.image("export", own_image.tag(None, gpu=False))
 
 
-def of_jobs(experiment: Experiment, platform: Platform, *, gpu: bool) -> str:
-    """Address of the image of trials, trainings and the comparison."""
-    return _address(experiment, platform, experiment.image or "trainer", gpu)
+def of_jobs(
+    experiment: Experiment, platform: Platform, *, gpu: bool, command: str = "train"
+) -> str:
+    """Address of the image of trials, trainings and the comparison. command: of the trainer's; an
+    image that is not ours has no other than `train`.
+    """
+    ours = experiment.image is None or (experiment.foreign and command != "train")
+    name = "trainer" if ours else str(experiment.image)
+    return _address(experiment, platform, name, gpu)
 
 
 def of_server(experiment: Experiment, platform: Platform, *, gpu: bool) -> str:
@@ -41,6 +47,8 @@ def of_experiment(experiment: Experiment, platform: Platform) -> Iterator[str]:
     """List the addresses of all images that a run of the experiment, or its models, need."""
     yield of_export(platform)
     yield of_jobs(experiment, platform, gpu=False)
+    if experiment.foreign:
+        yield of_jobs(experiment, platform, gpu=False, command="compare")
     machines = [machine for machine, _ in experiment.train.machines.pools]
     machines += [experiment.tune.machines] if experiment.tune is not None else []
     if any(machine.gpu for machine in machines):
@@ -53,4 +61,6 @@ def of_experiment(experiment: Experiment, platform: Platform) -> Iterator[str]:
 
 
 def _address(experiment: Experiment, platform: Platform, name: str, gpu: bool) -> str:
+    if own_image.is_address(name):
+        return name
     return platform.image(name, own_image.tag(experiment.image_files.get(name), gpu=gpu))

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from pathlib import Path
+from typing import TypeGuard
 
 from trellis.workflow.spec.problems import did_you_mean
 from trellis_contracts import job_image
@@ -18,13 +19,31 @@ NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 OURS = ("trainer", "serve", "export")
 """The images of docker/Dockerfile."""
 
+ADDRESS = re.compile(
+    r"[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)+(:[A-Za-z0-9_][A-Za-z0-9._-]*"
+    r"|@sha256:[0-9a-f]{64})"
+)
+"""An image that is not ours, by its whole address, with a tag or a digest."""
+
 _DIGITS = 12
+
+
+def is_address(name: object) -> TypeGuard[str]:
+    """Return whether an image is named by an address, and is not ours with more packages."""
+    return isinstance(name, str) and "/" in name
 
 
 def read(folder: Path, name: object) -> tuple[str | None, str]:
     """SHA-256 of an image's requirements, and what is wrong (empty if nothing is). folder: of the
-    experiment's file.
+    experiment's file. Of an image by its address: "", and what is wrong with the address.
     """
+    if is_address(name):
+        if ADDRESS.fullmatch(name):
+            return "", ""
+        return None, (
+            f"got {name!r}; an image that is not ours is named by its whole address with a tag or "
+            "a digest, as in europe-docker.pkg.dev/PROJECT/REPOSITORY/NAME:3"
+        )
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in OURS:
         return None, (
             f"got {name!r}; expected the name of a file of requirements in {FOLDER}/ beside this "

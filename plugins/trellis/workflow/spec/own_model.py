@@ -32,9 +32,12 @@ def is_file(model: object) -> TypeGuard[str]:
     return isinstance(model, str) and model.endswith(".py")
 
 
-def read(folder: Path, name: str, *, more_packages: bool = False) -> OwnModel | list[Problem]:
+def read(
+    folder: Path, name: str, *, more_packages: bool = False, program: bool = False
+) -> OwnModel | list[Problem]:
     """The model in a file of the experiment's folder, or everything that is wrong with it.
     more_packages: its image has others than ours; which modules those have, only it could tell.
+    program: its image is not ours at all.
 
     The file is not executed: what it does, Airflow must not do.
     """
@@ -55,7 +58,7 @@ def read(folder: Path, name: str, *, more_packages: bool = False) -> OwnModel | 
         return problem(f"{name} has {len(text):,} bytes; a model's file has up to 1 MiB")
     try:
         importable = (lambda _: True) if more_packages else model_imports.in_our_image
-        declaration = model_file.read(text, COMMON, importable)
+        declaration = model_file.read(text, COMMON, importable, program=program)
     except ModelFileError as error:
         return [Problem(("model",), f"{name}, {mistake}") for mistake in error.mistakes]
     return OwnModel(name, hashlib.sha256(text).hexdigest(), declaration, text)

@@ -124,9 +124,14 @@ def pool(
     replicas: int = 1,
 ) -> dict[str, Any]:
     """A worker pool that runs one of the trainer's commands on the given number of machines, in the
-    image of the plan's experiment.
+    image of the plan's experiment; if that is not ours, with its own command for `train`.
     """
-    image = job_images.of_jobs(plan.experiment, platform, gpu=machines.gpu is not None)
+    experiment = plan.experiment
+    gpu = machines.gpu is not None
+    image = job_images.of_jobs(experiment, platform, gpu=gpu, command=command)
+    argv = job_image.COMMANDS[command].argv
+    if experiment.foreign and command == "train":
+        argv = experiment.commands.train
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:
         machine |= {"accelerator_type": machines.gpu, "accelerator_count": machines.gpus}
@@ -137,7 +142,7 @@ def pool(
         "replica_count": replicas,
         "container_spec": {
             "image_uri": image,
-            "command": job_image.COMMANDS[command].argv,
+            **({"command": argv} if argv else {}),
             "args": arguments,
             "env": job_image.variables(),
         },

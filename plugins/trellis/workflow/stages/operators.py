@@ -182,6 +182,13 @@ class EnsembleOperator(CompareOperator):
         return (self.writes, trained_model(self.writes))
 
 
+class OutputsOperator(CompareOperator):
+    """Checks the trainings again if they have changed. It writes nothing."""
+
+    def _writes(self) -> Iterable[str]:
+        return ()
+
+
 class PromoteOperator(BaseOperator, SkipMixin):
     """Returns the decision: the downstream tasks run if it is promoted; else they are skipped, even
     when they are cleared.

@@ -17,6 +17,7 @@ from trellis.workflow.lookups import pretrained
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages import costs, dry_run, limits
@@ -117,7 +118,8 @@ def decide(
         cost.within_budget(experiment, costs.at_most(stages, experiment, platform))
     storage.check_bucket(platform)
     addresses = job_images.of_experiment(experiment, platform)
-    images = registry.require(experiment.name, platform, addresses)
+    own = [name for name in (experiment.image, experiment.serve_image) if is_address(name)]
+    images = registry.require(experiment.name, platform, addresses, own)
     pretrained.require(experiment, platform)
     _require_predictions(experiment, platform)
     days = (values.get(run_params.DAYS[0]), values.get(run_params.DAYS[1]))

@@ -13,7 +13,6 @@ from trellis.workflow.spec.deployment import Gate
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.stage import Row, Stage
-from trellis.workflow.validation.deployment import hurdles
 from trellis_contracts.leaderboard import Leaderboard, Promotion
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.served import Served
@@ -135,7 +134,7 @@ def _same_files(platform: Platform, run: layout.Run, scored: str | None, now: st
 
 def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
     deploy = experiment.deployment
-    gate = _gate(deploy.gate, hurdles(experiment))
+    gate = _gate(deploy.gate, experiment.hurdles)
     who = "the selected training"
     if deploy.services:
         who = f"the first of the leaderboard that may be deployed ({', '.join(deploy.allow)})"

@@ -24,7 +24,7 @@ def problems(experiment: Experiment) -> list[Problem]:
         *_slices(deploy.gate, experiment),
         *_recall(deploy.gate, experiment.task),
         *_allowed(experiment, deploy),
-        *_baselines(deploy.gate, hurdles(experiment)),
+        *_baselines(deploy.gate, experiment.hurdles),
         *_approval(experiment, deploy),
         *machine_problems(deploy.machines, ("deploy", "machines"), "serving"),
     ]
@@ -37,14 +37,6 @@ _OURS = {
     "coverage": "answers sets and intervals",
 }
 """Keys of what a training has chosen, and only our server does with its answers."""
-
-
-def hurdles(experiment: Experiment) -> int:
-    """Count the baselines that the challenger has to beat: those that may not be deployed."""
-    baselines, services = experiment.baselines, experiment.deployment.services
-    automl = baselines.automl is not None and "automl" not in services
-    bqml = 0 if "bqml" in services else len(baselines.bqml)
-    return automl + bqml + len(baselines.files)
 
 
 def _allowed(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:

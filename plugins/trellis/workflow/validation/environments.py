@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from trellis.workflow.spec import job_images
+from trellis.workflow.spec import job_images, own_image
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import Problem
@@ -38,7 +38,15 @@ def problems(experiment: Experiment, platform: Platform) -> Iterator[Problem]:
         "serve_image": job_images.of_server(experiment, platform, gpu=False),
     }
     for key, name in names.items():
-        if name is not None and _of(entries, addresses[key]) is None:
+        if own_image.is_address(name) and _of(entries, name) is None:
+            line = f'- {{image: "{name}", bin: FOLDER}}'
+            yield Problem(
+                (key,),
+                f"no line of {platform.images} says which environment of this machine stands for "
+                f"{name}; add this one, with the FOLDER of its programs (`bin`), and entrypoint, "
+                f"workdir and env if the image has them:\n    {line}",
+            )
+        elif name is not None and _of(entries, addresses[key]) is None:
             line = _line(entries, platform, name)
             yield Problem(
                 (key,),

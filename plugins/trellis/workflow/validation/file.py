@@ -108,7 +108,12 @@ def _own_models(
     problems: list[Problem] = []
     for where, name in named:
         if is_file(name):
-            read = own_model.read(folder, name, more_packages="image" in values)
+            read = own_model.read(
+                folder,
+                name,
+                more_packages="image" in values,
+                program=own_image.is_address(values.get("image")),
+            )
             if isinstance(read, OwnModel):
                 found[name] = read
             else:
@@ -127,7 +132,7 @@ def _image_files(folder: Path, values: Mapping[str, Any]) -> tuple[dict[str, str
             sha256, wrong = own_image.read(folder, values[key])
             if sha256 is None:
                 problems.append(Problem((key,), wrong))
-            else:
+            elif sha256:
                 found[values[key]] = sha256
     return found, problems
 

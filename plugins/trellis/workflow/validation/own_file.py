@@ -3,11 +3,22 @@
 from collections.abc import Iterator
 
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.problems import Problem
+
+_OF_OURS = {
+    "calibrate": "calibrates",
+    "decision": "chooses a threshold",
+    "abstain": "hands examples back",
+    "coverage": "gives sets or intervals",
+    "predict": "answers each instance of a batch by itself",
+}
+"""Keys for what only the trainer and its server do."""
 
 
 def problems(experiment: Experiment) -> Iterator[Problem]:
     """Machines that the trainer would refuse, or that would have nothing to do."""
+    yield from _program(experiment)
     own = experiment.own_model
     if own is None or not own.declaration.estimator:
         return
@@ -25,3 +36,35 @@ def problems(experiment: Experiment) -> Iterator[Problem]:
     if experiment.train.profile is not None:
         message = f"{own.name} has a function fit, whose steps are its own: leave it out"
         yield Problem(("train", "profile"), message)
+
+
+def _program(experiment: Experiment) -> Iterator[Problem]:
+    """What an image that is not ours cannot do, and what it needs."""
+    if not experiment.foreign:
+        for key in ("program", "serve_image"):
+            value = getattr(experiment, key)
+            if value is not None and (key == "program" or is_address(value)):
+                yield Problem((key,), "is of an `image` that is not ours, by its whole address")
+        return
+    if experiment.own_model is None:
+        message = (
+            f"the image {experiment.image} trains by its own program: name a Python file beside "
+            "this one that declares its HYPERPARAMETERS, perhaps {}, and nothing else"
+        )
+        yield Problem(("model",), message)
+    for key, what in _OF_OURS.items():
+        if getattr(experiment, key) is not None:
+            yield Problem((key,), f"{experiment.image} is not ours, which {what}: leave it out")
+    train = experiment.train
+    if train.ensemble or train.start is not None:
+        key = "ensemble" if train.ensemble else "start"
+        yield Problem(("train", key), "needs models that the trainer can load: leave it out")
+    if train.machines.workers > 1:
+        message = "an image that is not ours trains on one machine: leave it out"
+        yield Problem(("train", "machines", "workers"), message)
+    if experiment.other_models:
+        message = "the image is that of all models, and only its own program runs there"
+        yield Problem(("other_models",), f"{message}: leave them out")
+    if experiment.serve_image is not None and not is_address(experiment.serve_image):
+        message = "our server cannot load what another program has saved: leave it out"
+        yield Problem(("serve_image",), message)

@@ -50,7 +50,6 @@ def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[
     }
     if challenger.service is not None:
         return common
-    limits = platform.serving.image_uris
     return {
         **common,
         "artifact_uri": challenger.model.rstrip("/"),
@@ -58,13 +57,25 @@ def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[
             "image_uri": job_images.of_server(
                 plan.experiment, platform, gpu=plan.experiment.deployment.machines.gpu is not None
             ),
-            "command": job_image.COMMANDS["serve"].argv,
-            **({"args": [f"--image-uri={prefix}" for prefix in limits]} if limits else {}),
+            **_server(plan.experiment, platform),
             "ports": [{"container_port": _PORT}],
-            "health_route": "/health",
-            "predict_route": "/predict",
         },
         **job_messages.encryption(platform),
+    }
+
+
+def _server(experiment: Experiment, platform: Platform) -> dict[str, Any]:
+    """How the server is started, and its routes: ours, or the program of an image that is not."""
+    if experiment.foreign:
+        program = experiment.commands
+        routes = {"health_route": program.health, "predict_route": program.predict}
+        return {**({"command": program.serve} if program.serve else {}), **routes}
+    limits = platform.serving.image_uris
+    return {
+        "command": job_image.COMMANDS["serve"].argv,
+        **({"args": [f"--image-uri={prefix}" for prefix in limits]} if limits else {}),
+        "health_route": "/health",
+        "predict_route": "/predict",
     }
 
 

@@ -1,0 +1,122 @@
+"""Reads what a program of a group's own is given; see `terms`. Needs pyarrow, and no TensorFlow.
+
+job = inputs.job()                                    # of the flags and variables
+train = job.rows("train")                             # a pyarrow.Table
+job.report(auc)                                       # a trial's metric
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trellis_contracts import layout
+from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.program import terms
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def path(uri: str) -> Path:
+    """The file or folder of a gs:// address where buckets are mounted; a path as it is."""
+    if not uri.startswith("gs://"):
+        return Path(uri)
+    return Path(os.environ.get(terms.MOUNT, "/gcs"), uri.removeprefix("gs://"))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial or a full training. hyperparameters: as text, by name."""
+
+    dataset: str
+    task: str
+    metric: str
+    epochs: int
+    seed: int
+    whole: bool
+    """False of a trial, whose metric alone counts."""
+    model: str = ""
+    model_sha256: str = ""
+    hyperparameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def output(self) -> Path:
+        """OUTPUT: the folder of what the job leaves. Raises KeyError outside of a job."""
+        return path(os.environ[terms.OUTPUT].rstrip("/")).parent
+
+    def description(self) -> DatasetDescription:
+        """dataset.json."""
+        address = f"{self.dataset.rstrip('/')}/dataset.json"
+        return DatasetDescription.parse(path(address).read_bytes(), address)
+
+    def rows(self, split: str) -> "pa.Table":
+        """The rows of a split: key, label and features, in no order, without those that the export
+        has rejected. Raises FileNotFoundError if the dataset's rows are gone.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        folder = path(layout.source(self.dataset))
+        files = sorted(folder.glob(layout.ROWS))
+        if not files:
+            raise FileNotFoundError(f"there is no {layout.ROWS} in {folder}")
+        rows = pa.concat_tables(pq.read_table(file) for file in files)
+        rows = rows.filter(pc.equal(rows["split"], split)).drop_columns(["split"])
+        if rejected := self._rejected():
+            rows = rows.filter(pc.invert(pc.is_in(rows["key"], pa.array(rejected, pa.string()))))
+        return rows
+
+    def _rejected(self) -> list[str]:
+        """Keys of the rows that are no examples, such as those with an unreadable image."""
+        try:
+            text = path(f"{self.dataset.rstrip('/')}/rejected.jsonl").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        return [str(json.loads(line)["key"]) for line in text.splitlines() if line]
+
+    def report(self, value: float, step: int = 1) -> None:
+        """Report the metric that decides to the tuner; in a full training there is none."""
+        if "CLOUD_ML_TRIAL_ID" not in os.environ:
+            return
+        file = Path(os.environ.get("CLOUD_ML_HP_METRIC_FILE", "/tmp/hypertune/output.metrics"))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        line = {
+            "timestamp": time.time(),
+            "trial": os.environ["CLOUD_ML_TRIAL_ID"],
+            self.metric: str(float(value)),
+            "global_step": str(step),
+        }
+        with open(file, "a", encoding="utf-8") as stream:
+            print(json.dumps(line), file=stream)
+
+
+def job(arguments: Sequence[str] | None = None) -> Job:
+    """Read the flags. Raises ValueError for one that is none, or is missing."""
+    given: dict[str, Any] = {}
+    words = iter(sys.argv[1:] if arguments is None else arguments)
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--"):
+            raise ValueError(f"{word!r} is no flag: expected --NAME=VALUE or --NAME VALUE")
+        given[name] = value if equals else next(words, "")
+    required = ("dataset", "task", "metric", "epochs", "seed", "outputs")
+    if missing := [name for name in required if name not in given]:
+        raise ValueError(f"missing flags: {', '.join(f'--{name}' for name in missing)}")
+    own = {name: value for name, value in given.items() if name not in terms.FLAGS}
+    return Job(
+        dataset=given["dataset"],
+        task=given["task"],
+        metric=given["metric"],
+        epochs=int(given["epochs"]),
+        seed=int(given["seed"]),
+        whole=given["outputs"] == "all",
+        model=given.get("model", ""),
+        model_sha256=given.get("model_sha256", ""),
+        hyperparameters=own,
+    )

@@ -1,0 +1,91 @@
+"""Writes what a program of a group's own must leave; see `terms`. Needs NumPy and pyarrow.
+
+outputs.write(job, probabilities, keys, seconds=12.5, validation={"auc": 0.97, "loss": 0.1})
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trellis_contracts.hyperparameter_field import Value
+from trellis_contracts.predictions import PredictionsHeader
+from trellis_contracts.program import terms
+from trellis_contracts.program.inputs import Job
+from trellis_contracts.tasks import REGRESSION
+from trellis_contracts.training import TrainedOn, Training
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def write(
+    job: Job,
+    keys: Sequence[str],
+    scores: "np.ndarray",
+    *,
+    validation: Mapping[str, float],
+    seconds: float,
+    hyperparameters: Mapping[str, Value],
+) -> None:
+    """Write predictions.parquet and metrics.json, which is last; the model must be there.
+
+    keys, scores: of the test split: (n, classes) probabilities in the order of dataset.json, or
+    (n,) values. validation: figures of the validation split, the metric that decides and `loss`
+    among them. seconds: that the training took. hyperparameters: that it used. Raises ValueError
+    for what breaks a rule that is known here, ContractError for figures that are none.
+    """
+    if job.metric not in validation or "loss" not in validation:
+        raise ValueError(f"validation: expected {job.metric} and loss; got {sorted(validation)}")
+    _predictions(job, keys, scores, job.output / terms.PREDICTIONS)
+    name = Path(job.model).name or terms.PROGRAM
+    figures = {f"val_{one}": float(value) for one, value in validation.items()}
+    training = Training(
+        model=name,
+        model_sha256=job.model_sha256 or None,
+        task=job.task,
+        metric=job.metric,
+        hyperparameters=dict(hyperparameters),
+        seed=job.seed,
+        strategy=terms.PROGRAM,
+        epochs_run=1,
+        best_epoch=1,
+        history=({"epoch": 1, "seconds": round(seconds, 3), **figures},),
+        validation={one: float(value) for one, value in validation.items()},
+        test=None,
+        dataset=TrainedOn(job.dataset, job.description().fingerprint),
+    )
+    address = str(job.output / terms.METRICS)
+    Path(address).write_text(training.to_json(address), encoding="utf-8")
+
+
+def _predictions(job: Job, keys: Sequence[str], scores: "np.ndarray", file: Path) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = job.rows("test")
+    labels = dict(zip(rows["key"].to_pylist(), rows["label"].to_pylist(), strict=True))
+    names = [str(key) for key in keys]
+    if unknown := [key for key in names if key not in labels]:
+        raise ValueError(f"{len(unknown)} keys are not among those: {terms.RULES['keys']}")
+    scores = np.asarray(scores)
+    if not np.isfinite(scores).all():
+        raise ValueError(f"scores: expected that {terms.RULES['finite']}")
+    header, columns = _columns(job, [labels[key] for key in names], scores)
+    arrays = [pa.array(names, pa.string()), *columns]
+    table = pa.Table.from_arrays(arrays, list(header.columns))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table.replace_schema_metadata(header.metadata), file)
+
+
+def _columns(job: Job, labels: list[Any], scores: "np.ndarray") -> tuple[PredictionsHeader, Any]:
+    import pyarrow as pa
+
+    if job.task == REGRESSION:
+        values = [pa.array(labels, pa.float64()), pa.array(scores, pa.float64())]
+        return PredictionsHeader(task=REGRESSION), values
+    classes = job.description().classes
+    places = {name: place for place, name in enumerate(classes)}
+    indices = pa.array([places[str(label)] for label in labels], pa.int32())
+    probabilities = pa.array(scores.tolist(), pa.list_(pa.float32()))
+    return PredictionsHeader(classes=tuple(classes)), [indices, probabilities]

@@ -1,0 +1,102 @@
+"""The contract with an image of a group's own, as tables. Its helpers, its checks and the page of
+`trellis contract` are made from them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trellis_contracts.job_image import STARTED_BY
+
+OUTPUT = "AIP_MODEL_DIR"
+MOUNT = "GCS_ROOT"
+"""Variable with the folder below which every bucket is a folder; /gcs where it is not set."""
+
+VARIABLES: Mapping[str, str] = {
+    OUTPUT: "gs:// folder OUTPUT/model/ that the model goes to; the other files go beside it, to "
+    "OUTPUT/. In a trial it is that trial's own.",
+    "AIP_CHECKPOINT_DIR": "gs:// folder that is there again when lost work starts anew.",
+    "AIP_TENSORBOARD_LOG_DIR": "gs:// folder of logs for TensorBoard.",
+    "CLOUD_ML_TRIAL_ID": "Number of the trial; not set in a full training.",
+    "CLOUD_ML_HP_METRIC_FILE": "File that a trial's metric is appended to; where it is not set, "
+    "/tmp/hypertune/output.metrics.",
+    MOUNT: "Where it is set (on one machine), gs://BUCKET/OBJECT is the file $GCS_ROOT/BUCKET/"
+    "OBJECT; elsewhere it is /gcs/BUCKET/OBJECT.",
+    STARTED_BY: "Version of trellis-contracts that started the job.",
+}
+
+FLAGS: Mapping[str, str] = {
+    "dataset": "gs:// folder of the dataset.",
+    "model": "gs:// address of the file that declares the hyperparameters.",
+    "model_sha256": "SHA-256 of that file.",
+    "task": "binary_classification, multiclass_classification, multilabel_classification or "
+    "regression.",
+    "metric": "The metric that decides, on the validation split.",
+    "epochs": "Passes over the train split, of the experiment's `epochs`; what they are of is the "
+    "program's to say.",
+    "seed": "Of all that is drawn at random.",
+    "outputs": "metrics in a trial, whose metric alone counts; all in a full training.",
+}
+"""Flags, each as --NAME=VALUE; a hyperparameter is one more, under its own name."""
+
+DATASET: Mapping[str, str] = {
+    "dataset.json": "Description: features, classes, counts of each split, the rule of the split.",
+    "SPLIT-NNNNN-of-NNNNN.tfrecord": "tf.train.Example messages of the splits train, validation "
+    "and test: key, features, label.",
+    "source/rows-*.parquet": "The same rows as Parquet, of all splits: key, split (train, "
+    "validation, test), label (name of the class, or the value), and a column for each feature.",
+}
+
+PROGRAM = "program"
+"""`strategy` in metrics.json of a training in an image that is not ours."""
+
+MODEL = "model/"
+PREDICTIONS = "predictions.parquet"
+METRICS = "metrics.json"
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file or folder that a full training leaves. about: what it holds."""
+
+    name: str
+    about: str
+
+
+OUTPUTS = (
+    Output(MODEL, "The model, in any form: what the server of the same image reads."),
+    Output(
+        PREDICTIONS,
+        "A prediction for each key of the test split: key (string), label (int32, index of the "
+        "true class; of a regression double), and probabilities (list<float>, one a class, in the "
+        "order of dataset.json), or value (double). The schema's metadata has schema=1, and "
+        "classes (JSON list) or task=regression.",
+    ),
+    Output(METRICS, "Figures of the training, last: a training that has one is complete."),
+)
+
+RULES: Mapping[str, str] = {
+    "there": "every file is there, and model/ holds at least one",
+    "keys": "the keys are those of the test split, each once",
+    "labels": "the labels are those of the dataset",
+    "finite": "no probability and no value is NaN or infinite",
+    "sum": "probabilities are from 0 to 1, and of one class for each example sum to 1",
+    "metric": "metrics.json has the metric that decides, on the validation split",
+    "dataset": "metrics.json names the dataset that the training was given",
+    "strategy": f"metrics.json says {PROGRAM!r} as `strategy`",
+}
+"""Rules by which the outputs are checked when the trainings have ended, before anything later is
+paid. The text is part of the message of one that is broken."""
+
+SERVER: Mapping[str, str] = {
+    "AIP_HTTP_PORT": "Port to listen at, on all interfaces.",
+    "AIP_HEALTH_ROUTE": "GET of it answers 200 when the model is loaded.",
+    "AIP_PREDICT_ROUTE": 'POST of {"instances": [...]} to it answers {"predictions": [...]}.',
+    "AIP_STORAGE_URI": "gs:// folder with a copy of model/.",
+}
+ANSWERS: Mapping[str, str] = {
+    "instance": "An object with a field for each feature, under its name in the source.",
+    "classification": '{"label": CLASS, "probabilities": {CLASS: NUMBER, ...}}',
+    "regression": '{"value": NUMBER}',
+}
+"""Instances and answers of the server. Those of the smoke test must equal predictions.parquet
+within 1e-4."""

@@ -1,0 +1,1 @@
+"""Nearest neighbours with NumPy alone, in an image that knows nothing of Trellis."""

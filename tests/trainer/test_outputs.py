@@ -1,0 +1,173 @@
+"""What a program of a group's own leaves, by the program of dags/experiments/programs: it has NumPy
+and pyarrow, no TensorFlow and nothing of the trainer.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.trainer.raw_tables import write_with_source
+from tests.withheld import shown
+from trainer import dataset_description, outputs
+from trainer.comparison.held_out_split import read_held_out_split
+from trellis_contracts.program import terms
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / ".venv/local_gcp/bin/python"
+FILES = {"train": [120], "validation": [40], "test": [30]}
+FLAGS = ["--task=binary_classification", "--metric=auc", "--epochs=1", "--seed=0", "--power", "1.0"]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    """Address of a table with two columns that tell the class."""
+    draw = np.random.default_rng(0)
+    label = np.arange(190) % 2
+    columns = {
+        name: ("numeric", (label + draw.normal(size=190)).tolist()) for name in ("radius", "rough")
+    }
+    folder = tmp_path_factory.mktemp("program") / "dataset"
+    return write_with_source(folder, columns, label, FILES, task="binary_classification")
+
+
+def trained(dataset, folder, *flags, **variables):
+    """Run the program as a job does; its output folder."""
+    paths = [ROOT / "contracts", ROOT / "dags/experiments/programs"]
+    own = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "AIP_MODEL_DIR": f"{folder}/model/"}
+    subprocess.run(
+        [
+            PYTHON,
+            "-m",
+            "nearest.train",
+            f"--dataset={dataset}",
+            "--neighbours=9",
+            *FLAGS,
+            *flags,
+        ],
+        env=own | variables,
+        check=True,
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(dataset, tmp_path_factory):
+    """The folder of a full training."""
+    return trained(dataset, tmp_path_factory.mktemp("training"), "--outputs=all")
+
+
+@pytest.fixture
+def training(whole, tmp_path):
+    """A copy, to break."""
+    return Path(shutil.copytree(whole, tmp_path / "training"))
+
+
+def broken(dataset, training, metric="auc"):
+    """{file: (rule, text)} of each rule that the outputs break."""
+    described = dataset_description.load(dataset)
+    split = read_held_out_split(dataset, described)
+    found = outputs.problems(f"{training}/", metric, described.fingerprint, split)
+    return {Path(address).name: (rule, shown(text)) for address, rule, text in found}
+
+
+def test_a_program_that_uses_the_helpers_keeps_every_rule(dataset, training):
+    assert broken(dataset, training) == {}
+    metrics = json.loads((training / "metrics.json").read_text())
+    assert metrics["hyperparameters"] == {"neighbours": 9, "power": 1.0}
+    assert metrics["validation"]["auc"] > 0.7
+
+
+def test_a_trial_reports_its_metric_and_leaves_nothing(dataset, tmp_path):
+    file = tmp_path / "metric"
+    trial = {"CLOUD_ML_TRIAL_ID": "3", "CLOUD_ML_HP_METRIC_FILE": str(file)}
+    trained(dataset, tmp_path / "trial", "--outputs=metrics", **trial)
+    line = json.loads(file.read_text())
+    assert (line["trial"], line["global_step"]) == ("3", "1")
+    assert 0.7 < float(line["auc"]) <= 1
+    assert not (tmp_path / "trial").exists()
+
+
+@pytest.mark.parametrize("name", [output.name for output in terms.OUTPUTS])
+def test_what_is_not_there_is_named(dataset, training, name):
+    path = training / name
+    if name.endswith("/"):
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    assert {file: rule for file, (rule, _) in broken(dataset, training).items()} == {
+        path.name: "there"
+    }
+
+
+def rewritten(training, change):
+    """Change the predictions' columns: {name: list}."""
+    file = training / "predictions.parquet"
+    table = pq.read_table(file)
+    columns = table.to_pydict()
+    change(columns)
+    pq.write_table(pa.table(columns, schema=table.schema), file)
+
+
+def without_the_last(columns):
+    for values in columns.values():
+        values.pop()
+
+
+def another_key(columns):
+    columns["key"][0] = "of nobody"
+
+
+def not_normalised(columns):
+    columns["probabilities"][0] = [0.9, 0.9]
+
+
+def not_a_number(columns):
+    columns["probabilities"][0] = [float("nan"), 0.5]
+
+
+def another_label(columns):
+    columns["label"][0] = 1 - columns["label"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (without_the_last, "keys"),
+        (another_key, "keys"),
+        (not_normalised, "sum"),
+        (not_a_number, "finite"),
+        (another_label, "labels"),
+    ],
+)
+def test_predictions_that_break_a_rule_are_named_with_it(dataset, training, change, rule):
+    rewritten(training, change)
+    found = broken(dataset, training)
+    assert {file: one for file, (one, _) in found.items()} == {"predictions.parquet": rule}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "rule"),
+    [
+        (("validation",), {"loss": 0.3}, "metric"),
+        (("metric",), "accuracy", "metric"),
+        (("dataset", "fingerprint"), "0" * 16, "dataset"),
+        (("strategy",), "single", "strategy"),
+        (("history",), "none", "metric"),
+    ],
+)
+def test_figures_that_break_a_rule_are_named_with_it(dataset, training, path, value, rule):
+    file = training / "metrics.json"
+    content = json.loads(file.read_text())
+    part = content
+    for name in path[:-1]:
+        part = part[name]
+    part[path[-1]] = value
+    file.write_text(json.dumps(content))
+    assert {rule for rule, _ in broken(dataset, training).values()} == {rule}

@@ -1,0 +1,141 @@
+"""Checks what programs in an image of a group's own have left, before anything later is paid.
+
+    python -m trainer.outputs --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric auc
+
+Of each training: the files and their rules of trellis_contracts.program.terms. The predictions are
+read and checked as those of a file of a group's own are. Exit codes: 0 at least one training keeps
+all rules, as others failed by themselves; 1 a rule is broken, each named with its file; 2 wrong
+flags.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from trainer import predictions, storage
+from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
+from trainer.comparison.run_folder import RunError, read_file, read_run
+from trainer.predictions import PredictionsError
+from trainer.storage import StorageError
+from trellis_contracts import layout
+from trellis_contracts.dataset import DatasetError
+from trellis_contracts.layout import RunFolder
+from trellis_contracts.program import terms
+from trellis_contracts.training import Training
+from trellis_contracts.withheld import RowsError, told
+
+
+class OutputsError(RowsError, ValueError):
+    """Outputs break a rule; the message names each file and rule."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.outputs",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--run", required=True, metavar="URI", help="the run's folder")
+    parser.add_argument("--metric", required=True, help="the metric that decides")
+    flags = parser.parse_args(arguments)
+    try:
+        checked = check(flags.run, flags.metric)
+    except (OutputsError, DatasetError, HeldOutSplitError, RunError, StorageError) as error:
+        print(f"trainer.outputs: {_without_rows(error, flags.run)}", file=sys.stderr)
+        return 1
+    print(f"{', '.join(checked)}: every rule is kept.")
+    return 0
+
+
+def _without_rows(error: Exception, run: str) -> str:
+    """The message. What it quotes of rows is written in RUN/examples/outputs.txt."""
+    if not isinstance(error, RowsError):
+        return str(error)
+
+    def write(content: bytes) -> str:
+        address = RunFolder(run).examples_of("outputs")
+        storage.write_bytes(address, content)
+        return address
+
+    return "\n".join(told([error.text], write))
+
+
+def check(run_uri: str, metric: str) -> list[str]:
+    """Check all trainings of a run that left anything; returns their names. Raises OutputsError."""
+    run = read_run(run_uri)
+    split = read_held_out_split(run.dataset_uri, run.dataset)
+    found = {c.name: c.uri for c in run.contenders if c.kind == "tensorflow"}
+    left = {name: uri for name, uri in found.items() if storage.local_path(uri).is_dir()}
+    if not left:
+        raise OutputsError(f"no training of {run_uri} has left anything")
+    fingerprint = run.dataset.fingerprint
+    broken = [
+        f"{address}: {problem} (rule: {terms.RULES[rule]})"
+        for uri in left.values()
+        for address, rule, problem in problems(uri, metric, fingerprint, split)
+    ]
+    if broken:
+        raise OutputsError(
+            "\n  ".join(["the program broke the contract (`trellis contract`):", *broken])
+        )
+    return list(left)
+
+
+def problems(
+    uri: str, metric: str, fingerprint: str, split: HeldOutSplit
+) -> Iterator[tuple[str, str, str]]:
+    """Each broken rule of a training: the file, the rule's name in terms.RULES, and what is wrong.
+
+    uri: of its folder. fingerprint, split: of the dataset that it was given.
+    """
+    for output in terms.OUTPUTS:
+        if not _is_there(storage.local_path(f"{uri}{output.name}")):
+            what = "holds no file" if output.name.endswith("/") else "is not there"
+            yield f"{uri}{output.name}", "there", what
+    yield from _predictions(uri, split)
+    yield from _metrics(uri, metric, fingerprint)
+
+
+def _is_there(path: Path) -> bool:
+    return any(one.is_file() for one in path.rglob("*")) if path.is_dir() else path.is_file()
+
+
+def _predictions(uri: str, split: HeldOutSplit) -> Iterator[tuple[str, str, str]]:
+    address = layout.predictions(uri)
+    try:
+        split.outcome(predictions.read(storage.local_path(address)))
+    except FileNotFoundError:
+        return
+    except (HeldOutSplitError, PredictionsError) as error:
+        yield address, _rule(error.text), error.text
+
+
+def _rule(text: str) -> str:
+    """The rule that a message of the readers is about."""
+    words = {"sum to 1": "sum", "outside [0, 1]": "sum", "NaN": "finite", "label": "labels"}
+    return next((rule for word, rule in words.items() if word in text), "keys")
+
+
+def _metrics(uri: str, metric: str, fingerprint: str) -> Iterator[tuple[str, str, str]]:
+    address = layout.metrics(uri)
+    try:
+        found = read_file(Training, address)
+    except RunError as error:
+        yield address, "metric", str(error)
+        return
+    if found is None:
+        return
+    if metric not in found.validation or "loss" not in found.validation:
+        yield address, "metric", f"`validation` has no {metric}, or no loss"
+    elif found.metric != metric:
+        yield address, "metric", f"its metric is {found.metric}, and {metric} decides"
+    if found.strategy != terms.PROGRAM:
+        yield address, "strategy", f"`strategy` is {found.strategy!r}"
+    if found.dataset.fingerprint != fingerprint:
+        yield address, "dataset", f"{found.dataset.fingerprint}, and the run's is {fingerprint}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
