@@ -1,0 +1,82 @@
+"""Images that know nothing of Trellis: what an experiment may ask of them, and their jobs."""
+
+import pytest
+
+from tests.airflow_side import ROOT
+from trellis.workflow.spec import job_images, own_image
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.validation.file import load, with_changes
+
+NEIGHBOURS = (ROOT / "dags/experiments/neighbours.yaml").read_text()
+FILE = (ROOT / "dags/experiments/neighbours.py").read_text()
+ADDRESS = "europe-west4-docker.pkg.dev/my-project/programs/neighbours:1"
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    """A function: replacements in the example's text, its model's file -> the experiment."""
+
+    def load_(*replaced, file=FILE):
+        text = NEIGHBOURS
+        for old, new in replaced:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "neighbours.py").write_text(file)
+        (tmp_path / "cells.yaml").write_text(text)
+        return load(tmp_path / "cells.yaml")
+
+    return load_
+
+
+def test_only_what_trains_and_serves_is_theirs(loaded, group):
+    experiment = loaded()
+    assert experiment.foreign
+    assert job_images.of_jobs(experiment, group, gpu=False) == ADDRESS
+    assert job_images.of_server(experiment, group, gpu=False) == ADDRESS
+    ours = job_images.of_jobs(experiment, group, gpu=False, command="compare")
+    assert ours.startswith(f"{group.registry}/trainer:")
+    assert {ADDRESS, ours} <= {*job_images.of_experiment(experiment, group)}
+    assert with_changes(experiment, {("seed",): 3}).foreign
+
+
+@pytest.mark.parametrize(
+    ("replaced", "place"),
+    [
+        ((f"image: {ADDRESS}", "image: europe-docker.pkg.dev/lab/programs/other"), "image"),
+        ((f"image: {ADDRESS}\n", ""), "program"),
+        (("model: neighbours.py", "model: dense"), "model"),
+        (("task: binary", "calibrate: temperature\ntask: binary"), "calibrate"),
+        (("task: binary", "abstain: 0.1\ntask: binary"), "abstain"),
+        (("task: binary", "coverage: 0.9\ntask: binary"), "coverage"),
+        (("task: binary", "serve_image: serve2/x\ntask: binary"), "serve_image"),
+        (("train:\n  epochs: 1", "train:\n  epochs: 1\n  ensemble: true\n  seeds: 2"), "ensemble"),
+        (("train:\n  epochs: 1", "train:\n  epochs: 1\n  start: champion"), "train.start"),
+    ],
+)
+def test_what_only_ours_can_do_is_refused_by_its_key(loaded, replaced, place):
+    file = FILE if place != "program" else f"{FILE}\ndef build(dataset, hyperparameters): ...\n"
+    with pytest.raises(FileError) as refused:
+        loaded(replaced, file=file)
+    assert place in str(refused.value)
+
+
+def test_its_file_declares_and_defines_nothing(loaded):
+    with pytest.raises(FileError, match=r"fit is not called"):
+        loaded(file=f"{FILE}\ndef fit(data, hyperparameters, report): ...\n")
+
+
+@pytest.mark.parametrize(
+    ("address", "good"),
+    [
+        (ADDRESS, True),
+        (f"ghcr.io/lab/x@sha256:{'0' * 64}", True),
+        ("localhost:5000/x:latest", True),
+        ("ghcr.io/lab/x", False),
+        ("ghcr.io/Lab/x:1", False),
+        ("ghcr.io/lab/x:1 --privileged", False),
+    ],
+)
+def test_an_address_is_whole_and_has_a_tag_or_a_digest(tmp_path, address, good):
+    assert own_image.is_address(address)
+    sha256, wrong = own_image.read(tmp_path, address)
+    assert (sha256 == "", wrong == "") == (good, good)
