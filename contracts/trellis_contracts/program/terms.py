@@ -94,8 +94,8 @@ SERVER: Mapping[str, str] = {
     "AIP_STORAGE_URI": "gs:// folder with a copy of model/.",
 }
 ANSWERS: Mapping[str, str] = {
-    "instance": "An object with a field for each feature, under its name in the source; an image is "
-    'its address, or {"b64": ...}.',
+    "instance": "An object with a field for each feature, under its name in the source; an image "
+    'is its address, or {"b64": ...}.',
     "classification": '{"label": CLASS, "probabilities": {CLASS: NUMBER, ...}}',
     "regression": '{"value": NUMBER}',
 }
