@@ -81,6 +81,10 @@ def tasks():
         for one in shipped
         if one.own_model is None
     ]
+    made += [one for one in shipped if one.foreign]
+    services = {("deploy", "allow"): ["trainings", "automl", "bqml"]}
+    both = (one for one in shipped if one.deploy and one.baselines.bqml and one.baselines.automl)
+    made += [with_changes(one, services) for one in both]
     dags = [training.build(one, group) for one in made]
     dags += [prediction.build(one, group) for one in shipped if one.predict is not None]
     dags += [reserve.build(one, group) for one in shipped if one.deploy is not None]
