@@ -72,9 +72,9 @@ class Neighbours:
     @classmethod
     def load(cls, folder: Path) -> "Neighbours":
         described: dict[str, Any] = json.loads((folder / "neighbours.json").read_text())
-        named = {name: tuple(described.pop(name)) for name in ("columns", "classes")}
+        described |= {name: tuple(described[name]) for name in ("columns", "classes")}
         with np.load(folder / "neighbours.npz") as arrays:
-            return cls(**named, **described, **arrays)
+            return cls(**described, **arrays)
 
 
 def _filled(values: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def _number(value: object) -> float:
+def _number(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
