@@ -1,27 +1,27 @@
 """challenger.json: what a run may deploy. The comparison writes it, the deployment reads it.
 
-    {"schema": 1,
-     "contender": "training/1",
-     "model": "gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/",
-     "service": "automl",                             only of a service's model: automl or bqml;
-                                                      then "model" is the service's name of it
-     "examples": [{"key": "4711",                     of the test split
-                   "instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve, or
-                                                      of the service
-                   "prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
-                                                      the expected prediction; for a
-                                                      regression {"value": 152.1}, of a
-                                                      time to an event {"risk": 0.3,
-                                                      "survival": {"365": 0.8}}; with
-                                                      "abstained", "set" or "interval", if the
-                                                      model has it (trainer.postprocessing)
-     "images": ["photo"],                             fields of an instance that hold an image, as
-                                                      a file or by its address
-     "threshold": {"class": "1", "above": 0.23},      only if it labels by one
-     "abstain_below": 0.1, "set_above": 0.07,         only if it hands examples back, or tells sets
-     "hyperparameters": {"learning_rate": 0.001, ...},
-     "provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
-                    "code_sha256": "..."}}
+{"schema": 1,
+"contender": "training/1",
+"model": "gs://BUCKET/EXPERIMENT/runs/RUN/training/1/model/",
+"service": "automl",                             only of a service's model: automl or bqml;
+then "model" is the service's name of it
+"examples": [{"key": "4711",                     of the test split
+"instance": {"radius_mean": 17.9, ...},      in the format of trainer.serve, or
+of the service
+"prediction": {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}}, ...],
+the expected prediction; for a
+regression {"value": 152.1}, of a
+time to an event {"risk": 0.3,
+"survival": {"365": 0.8}}; with
+"abstained", "set" or "interval", if the
+model has it (trainer.postprocessing)
+"images": ["photo"],                             fields of an instance that hold an image, as
+a file or by its address
+"threshold": {"class": "1", "above": 0.23},      only if it labels by one
+"abstain_below": 0.1, "set_above": 0.07,         only if it hands examples back, or tells sets
+"hyperparameters": {"learning_rate": 0.001, ...},
+"provenance": {"run": "gs://...", "dataset": its fingerprint, "versions": {"python": ...},
+"code_sha256": "..."}}
 """
 
 from collections.abc import Mapping
