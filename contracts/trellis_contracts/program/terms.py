@@ -28,8 +28,7 @@ FLAGS: Mapping[str, str] = {
     "dataset": "gs:// folder of the dataset.",
     "model": "gs:// address of the file that declares the hyperparameters.",
     "model_sha256": "SHA-256 of that file.",
-    "task": "binary_classification, multiclass_classification, multilabel_classification or "
-    "regression.",
+    "task": "binary_classification, multiclass_classification or regression.",
     "metric": "The metric that decides, on the validation split.",
     "epochs": "Passes over the train split, of the experiment's `epochs`; what they are of is the "
     "program's to say.",

@@ -51,6 +51,11 @@ def _allowed(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
             continue
         if service == "automl" and experiment.source.automl == "image":
             yield Problem(where, "AutoML's models of tables can be deployed, not those of images")
+        if experiment.folds:
+            message = (
+                f"with `train.folds` {service} has a model for each fold, and none of all rows"
+            )
+            yield Problem(where, f"{message}: leave it out")
         if experiment.predict is not None:
             message = f"`predict` is by our own server: leave it out, or {service} here"
             yield Problem(where, message)

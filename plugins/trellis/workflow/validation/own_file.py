@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.problems import Problem
+from trellis_contracts.tasks import BINARY, MULTICLASS, REGRESSION
 
 _OF_OURS = {
     "calibrate": "calibrates",
@@ -14,6 +15,9 @@ _OF_OURS = {
     "predict": "answers each instance of a batch by itself",
 }
 """Keys for what only the trainer and its server do."""
+
+_TASKS = (BINARY, MULTICLASS, REGRESSION)
+"""Tasks of trellis_contracts.program."""
 
 
 def problems(experiment: Experiment) -> Iterator[Problem]:
@@ -56,6 +60,12 @@ def _program(experiment: Experiment) -> Iterator[Problem]:
         if getattr(experiment, key) is not None:
             yield Problem((key,), f"{experiment.image} is not ours, which {what}: leave it out")
     train = experiment.train
+    if experiment.folds:
+        message = "are of the trainer's own trainings: leave them out"
+        yield Problem(("train", "folds"), message)
+    if experiment.task not in _TASKS:
+        message = f"an image that is not ours learns {', '.join(_TASKS)}"
+        yield Problem(("task",), message)
     if train.ensemble or train.start is not None:
         key = "ensemble" if train.ensemble else "start"
         yield Problem(("train", key), "needs models that the trainer can load: leave it out")
