@@ -36,9 +36,10 @@ def whole() -> Experiment:
         ("deploy", "within"): "12 hours",
     }
     every = with_changes(table, further)
-    # No file may have folds beside the others.
+    # No file may have folds, a service's model or an image that is not ours beside the others.
     train = every.train.model_copy(update={"folds": 3})
-    return every.model_copy(update={"train": train})
+    deploy = every.deployment.model_copy(update={"allow": ("trainings", "bqml")})
+    return every.model_copy(update={"train": train, "deploy": deploy, "image": "lab/program:1"})
 
 
 def svg() -> str:
