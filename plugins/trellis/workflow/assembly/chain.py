@@ -82,7 +82,10 @@ CHAIN = (
     Link(bqml.STAGE, [baselines.waits_for]),
     Link(automl.STAGE, [baselines.waits_for]),
     Link(baselines.STAGE, ["bqml", "automl"]),
-    Link(compare.STAGE, ["outputs", "repeat", "ensemble", "baselines", "served", "ask_served"]),
+    Link(
+        compare.STAGE,
+        ["train", "outputs", "repeat", "ensemble", "baselines", "served", "ask_served"],
+    ),
     Link(served.STAGE, ["plan"]),
     Link(ask_served.STAGE, ["served", "check"]),
     Link(promote.STAGE, ["compare"]),

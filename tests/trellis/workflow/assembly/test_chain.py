@@ -12,6 +12,8 @@ from trellis.workflow.validation.file import with_changes
 
 def test_what_an_experiment_has_not_is_passed_over(digits, breast_cancer):
     assert ("baselines", "compare") in chain.edges(breast_cancer)
+    for experiment in (digits, breast_cancer):
+        assert ("train", "compare") in chain.edges(experiment)
     assert not [edge for edge in chain.edges(digits) if "baselines" in edge]
     untuned = {("tune",): None, ("train", "minimize"): "brier", ("train", "top"): 1}
     assert ("changes", "train") in chain.edges(with_changes(digits, untuned))
