@@ -45,7 +45,7 @@ def test_what_is_not_known_leaves_the_curves_metrics_undefined():
     curves = np.tile([0.9, 0.8, 0.7, 0.6], (3, 1))
     outcome = SurvivalOutcome(labels, np.arange(3.0), curves, TIMES, HORIZONS)
     found = {name: metric.point(outcome) for name, metric in SURVIVAL_METRICS.items()}
-    assert found["concordance"] == pytest.approx(1 / 3)
+    assert found["concordance"] == pytest.approx(2 / 3)
     for name in ("integrated_brier", "horizon_auc", "horizon_calibration"):
         assert np.isnan(found[name])
 

@@ -175,7 +175,7 @@ def test_training_and_leaderboard_measure_the_same_errors_alike(seed):
     labels = random.normal(1000, 20, random.integers(2, 40)).astype(np.float32)
     aim = objectives.build(of_numbers(990, 25), PLAIN, metric="median_absolute_error")
     outputs = random.normal(0, 1, (len(labels), 1)).astype(np.float32)
-    values = aim.answers(tf.constant(outputs)["value"]).numpy()
+    values = aim.answers(tf.constant(outputs))["value"].numpy()
     on_validation = evaluated(aim, labels, outputs)
     on_test = regression.exact(labels.astype(float), values, scale=25.0)
     assert on_validation == pytest.approx(on_test, rel=1e-3)
