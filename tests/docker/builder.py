@@ -54,9 +54,27 @@ def install_tools() -> str | None:
 
 def build(target: str) -> str:
     """The image's name, built from the Dockerfile as it is."""
-    name = f"localhost/trellis/{target}:test"
     _base()
     _lenders()
+    return _built(
+        f"localhost/trellis/{target}:test",
+        "docker/Dockerfile",
+        f"--target={target}",
+        f"--build-arg=PYTHON={_BASE.rpartition(':')[2]}",
+    )
+
+
+def build_own(requirements: Path) -> str:
+    """The name of a group's own image, built on the trainer's."""
+    return _built(
+        f"localhost/trellis/{requirements.stem}:test",
+        "docker/Dockerfile.image",
+        f"--build-arg=TRAINER={build('trainer')}",
+        f"--build-arg=REQUIREMENTS={requirements.relative_to(ROOT)}",
+    )
+
+
+def _built(name: str, dockerfile: str, *options: str) -> str:
     cache = subprocess.run(
         [ROOT / ".venv/tools/bin/uv", "cache", "dir"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -64,12 +82,12 @@ def build(target: str) -> str:
     _buildah(
         "build",
         *("--layers", "--pull=never", "--network=host", "--format=docker", "--quiet"),
-        f"--build-arg=PYTHON={_BASE.rpartition(':')[2]}",
         f"--secret=id=ca,src={_CERTIFICATES}",
         # Nothing is downloaded twice.
         f"--volume={cache}:/root/.cache/uv",
-        f"--file={ROOT / 'docker/Dockerfile'}",
-        *(f"--target={target}", f"--tag={name}"),
+        *options,
+        f"--file={ROOT / dockerfile}",
+        f"--tag={name}",
         ROOT,
     )
     return name

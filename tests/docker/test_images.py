@@ -207,6 +207,27 @@ def test_the_model_is_served_from_a_root_that_is_read_only(data, tmp_path):
         assert server.wait(timeout=60) == 0, "SIGTERM ends it in order"
 
 
+@pytest.mark.parametrize(
+    "requirements", sorted(ROOT.glob("dags/experiments/images/*.txt")), ids=lambda file: file.stem
+)
+def test_an_own_image_is_the_trainers_with_the_packages_of_its_file(built, requirements):
+    built("trainer")
+    image = builder.container(builder.build_own(requirements))
+    wanted = [line for line in requirements.read_text().splitlines() if line[:1].isalpha()]
+    finds = """import importlib.metadata, json, sys
+from trellis_contracts import VERSION
+print(json.dumps({name: importlib.metadata.version(name) for name in sys.argv[1:]}))"""
+    names = [line.partition("==")[0] for line in wanted]
+    try:
+        command = builder.command(image, ["python", "-c", finds, *names])
+        done = subprocess.run(
+            command, env=builder.environment(), capture_output=True, text=True, check=True
+        )
+    finally:
+        builder.remove(image)
+    assert json.loads(done.stdout) == dict(line.split("==") for line in wanted)
+
+
 def ask(port, route, **body):
     """(status, content) of a request; None while nobody or nothing but 503 answers."""
     data = json.dumps(body).encode() if body else None

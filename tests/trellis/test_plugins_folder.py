@@ -51,6 +51,8 @@ def seen(tmp_path_factory) -> dict:
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        # The first parsing imports Airflow's providers, which takes longer on a busy machine.
+        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",
     }
     done = subprocess.run(
         [home / "venv/bin/python", "-c", PROGRAM, ROOT / "dags"],
@@ -69,7 +71,7 @@ def test_the_package_comes_from_the_folder(seen):
 
 
 def test_airflow_registers_the_timetable(seen):
-    assert seen["plugins"] == ["trellis"]
+    assert "trellis" in seen["plugins"]  # beside those of Airflow's providers
     assert seen["plugin_errors"] == {}
     assert seen["timetables"] == ["trellis.schedules.CronUntilTimetable"]
 
