@@ -19,7 +19,7 @@ from tests.docker.builder import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 MEGABYTE = 1e6
-MOST_MEGABYTES = {"trainer": 1900, "serve": 1500, "export": 1300}
+MOST_MEGABYTES = {"trainer": 2000, "serve": 1500, "export": 1300}
 """Unpacked, with the 250 MB of the base that stands in for the official one (about 130 MB)."""
 
 # By this name the launcher's container tells the workers' where it is.
