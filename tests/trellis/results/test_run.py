@@ -143,6 +143,41 @@ def test_slices_are_of_every_contender_and_gaps_of_one(run, client, put):
     }
 
 
+def a_fold(part, **chosen):
+    trained = {"training": "training/1", "trial": "2", "model": "dense", "best_epoch": 3}
+    chosen = {"part": part, "examples": 2, "hyperparameters": {"units": 16}} | chosen
+    return trained | chosen | {"validation": {"accuracy": 0.9}}
+
+
+FOLDS = {
+    "count": 3,
+    "repeats": 1,
+    "rows": 6,
+    "deployed_on": "fold 1 of 3 validates, the others train",
+    "deployed_examples": {"train": 4, "validation": 2, "test": 0},
+    "widening": 1.58,
+    # The second fold has no training.
+    "choices": [a_fold("1-1"), a_fold("1-3", hyperparameters={"units": 64})],
+    "spread": {"baselines/bqml": {"accuracy": {"mean": 0.6, "sd": 0.3, "values": [0.3, 0.6, 0.9]}}},
+}
+
+
+def test_folds_have_what_was_chosen_in_each_and_its_scores(run, client, put):
+    with pytest.raises(NoRunError, match="has no folds"):
+        trellis.load_run(run, client).folds()
+    first = a_contender("baselines/bqml", 0.9, 0.8, 0.95, rank=1)
+    put("digits/runs/r/leaderboard/leaderboard.json", a_board(first) | {"folds": FOLDS})
+    put("digits/runs/r/folds/baselines/bqml/predictions.parquet", predictions())
+    loaded = trellis.load_run(run, client)
+    found = loaded.folds()
+    assert found["parameters.units"].to_dict() == {"1-1": 16, "1-3": 64}
+    assert found["baselines/bqml accuracy"].to_dict() == {"1-1": 0.3, "1-3": 0.9}
+    assert found.attrs["rows"] == 6
+    assert list(loaded.predictions("baselines/bqml")["p.ill"]) == pytest.approx(SHARES[:, 1])
+    # All rows are tested in some fold.
+    assert len(loaded.rows()) > len(loaded.rows("train"))
+
+
 def test_importance_is_of_the_selected_training(run, client, put):
     with pytest.raises(NoRunError, match="has no permutation importance"):
         trellis.load_run(run, client).importance()

@@ -1,7 +1,8 @@
 """`trellis export`: a run's figures, tables and texts as files of a folder.
 
 FOLDER/figures/NAME.svg, .pdf, .png     each figure of the report
-FOLDER/tables/NAME.csv, .tex            leaderboard, metrics, splits, trials, seeds, importance
+FOLDER/tables/NAME.csv, .tex            leaderboard, metrics, splits, trials, seeds, folds,
+                                         importance
 FOLDER/methods.md, model-card.md, tripod-ai.md, trellis.bib
 """
 
@@ -90,6 +91,8 @@ def _tables(run: LoadedRun, f: Facts) -> Iterator[tuple[str, pd.DataFrame]]:
         yield name, run.trials(model).dropna(axis="columns", how="all")
     if f.board.repeats is not None:
         yield "seeds", run.seeds()
+    if f.board.folds is not None:
+        yield "folds", run.folds()
     if f.board.importance is not None:
         yield "importance", run.importance()
 

@@ -41,6 +41,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
                 configuration=planned(experiment, platform, job, _given(name), needs=left.snapshot),
                 generation=experiment.generation,
                 poll_interval=platform.poll_seconds,
+                **({"map_index_template": "{{ task.part }}"} if folds else {}),
             )
             if folds is not None:
                 made.expand(part=list(folds.parts))

@@ -58,6 +58,7 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
         **slots(platform.pools.vertex, experiment.tuning.parallel),
+        **({"map_index_template": "{{ task.part or 'to deploy' }}"} if folds else {}),
     )
     return made.expand(part=list(experiment.parts)) if folds else made
 
