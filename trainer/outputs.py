@@ -23,7 +23,7 @@ from trellis_contracts.dataset import DatasetError
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.program import terms
 from trellis_contracts.training import Training
-from trellis_contracts.withheld import RowsError, told
+from trellis_contracts.withheld import RowsError, for_log
 
 
 class OutputsError(RowsError, ValueError):
@@ -59,7 +59,7 @@ def _without_rows(error: Exception, run: str) -> str:
         storage.write_bytes(address, content)
         return address
 
-    return "\n".join(told([error.text], write))
+    return "\n".join(for_log([error.text], write))
 
 
 def check(run_uri: str, metric: str) -> list[str]:

@@ -206,9 +206,11 @@ class Survivals:
             ~finite, self.keys, "risk or survival is NaN or infinite (did the training diverge?)"
         )
         outside = (self.curves < 0) | (self.curves > 1)
-        _refuse(outside.any(axis=1), self.keys, "a probability is outside [0, 1]")
+        _refuse(np.asarray(outside.any(axis=1)), self.keys, "a probability is outside [0, 1]")
         rises = np.diff(self.curves, axis=1) > _ROUNDING
-        _refuse(rises.any(axis=1), self.keys, "the probability of survival rises with time")
+        _refuse(
+            np.asarray(rises.any(axis=1)), self.keys, "the probability of survival rises with time"
+        )
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -36,7 +36,7 @@ from trainer.comparison.run_folder import Contender, Run, Served, read_file, rea
 from trainer.comparison.scoreboard import Scoreboard
 from trainer.comparison.selection import selected_training
 from trainer.metrics.groups import Groups
-from trainer.predictions import AnyPredictions, LabelSets, Values
+from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
 from trellis_contracts import folds as contract
 from trellis_contracts.cross_validation import CrossValidation, FoldChoice, Spread
 from trellis_contracts.folds import Folds, numbers
@@ -162,9 +162,11 @@ def _joined(found: Sequence[tuple[str, AnyPredictions]]) -> AnyPredictions:
     if isinstance(first, Values):
         values = np.concatenate([one.values for one in every])  # type: ignore[union-attr]
         return Values(keys, labels, values)
+    # `check` refuses a time to an event.
     shares = np.concatenate([one.probabilities for one in every])  # type: ignore[union-attr]
     if isinstance(first, LabelSets):
         return LabelSets(keys, labels, shares, first.classes)
+    assert isinstance(first, Predictions)
     return dataclasses.replace(
         first, keys=keys, labels=labels, probabilities=shares, threshold=None
     )

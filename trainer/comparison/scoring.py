@@ -189,6 +189,6 @@ def _answers(
     bad = ~np.isfinite(answers.reshape(len(batch), -1)).all(axis=1)
     if bad.any():
         first = batch[int(bad.argmax())]
-        error = ModelFailureError("the model returns NaN: its training diverged")
-        raise ScoreError(f"the model fails{_near(first, error)}")
+        diverged = ModelFailureError("the model returns NaN: its training diverged")
+        raise ScoreError(f"the model fails{_near(first, diverged)}")
     return family.at_times(answers, model.times, dataset.label.event)

@@ -6,6 +6,7 @@ projection) a sum of pairs under weights w is sum(w a) - A, A being that of all 
 pair is in two of the shares.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,7 +63,12 @@ def at_horizon(labels: np.ndarray, risks: np.ndarray, weights: np.ndarray, horiz
     )
 
 
-def _compared(first: np.ndarray, other, risks: np.ndarray, weights: np.ndarray) -> Pairs:
+def _compared(
+    first: np.ndarray,
+    other: Callable[[np.ndarray], np.ndarray],
+    risks: np.ndarray,
+    weights: np.ndarray,
+) -> Pairs:
     """first: indices of the events. other: (m,) of these -> (m, n) bool, the examples that each is
     compared with.
     """

@@ -45,7 +45,7 @@ lies postprocessing.json (trellis_contracts.postprocessing), where there is any.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -68,7 +68,7 @@ from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.saved_model import KERAS
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 
-Answers = Callable[[tf.Tensor], Mapping[str, tf.Tensor]]
+Answers = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 """A model's outputs -> what it answers, as an objective has it."""
 
 # The answers that are a predictor's scores, side by side.
@@ -95,11 +95,11 @@ def export(
     archive = keras.export.ExportArchive()
     archive.track(model)
     done = threshold, postprocessing.calibration
-    answers = answers or objectives.answers_of(dataset)
-    predict = _answering(_reading(model), dataset, answers, *done)
+    answering = answers or objectives.answers_of(dataset)
+    predict = _answering(_reading(model), dataset, answering, *done)
     of_floats = None
     if IMAGE in dataset.inputs:
-        of_floats = _answering(from_floats(model, dataset), dataset, answers, *done)
+        of_floats = _answering(from_floats(model, dataset), dataset, answering, *done)
     signatures.add(archive, dataset, predict, of_floats)
     if dataset.classes:
         add_constants(archive, "classes", {"classes": dataset.classes})

@@ -3,6 +3,7 @@
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from trellis.results.files import each_blob, read_file
@@ -52,7 +53,7 @@ def load_live(client: Any, run: Run) -> list[Learner]:
 
     client: google.cloud.storage.Client.
     """
-    last = {}
+    last: dict[str, datetime] = {}
     for folder in (run.tuning, run.trainings):
         for found in each_blob(client, folder):
             uri = f"gs://{found.bucket.name}/{found.name}"

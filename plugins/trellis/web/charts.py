@@ -154,18 +154,14 @@ def underway(learners: Sequence[Learner]) -> dict[str, Any] | None:
         return None
     metric = known[-1].metric
     shown = [learner for learner in known if learner.metric == metric]
-    rows = [
-        {"name": each.name, "kind": _KINDS[each.trial], "epoch": epoch, "value": value}
-        for each in shown
-        for epoch, value in each.points
-    ]
-    x = _epochs(max(row["epoch"] for row in rows))
+    rows = [row for each in shown for row in _points(each)]
+    x = _epochs(max(each.epoch for each in shown))
     y = number("value", metric, axis={"tickCount": 5}, nice=True)
-    kinds = sorted({row["kind"] for row in rows})
+    kinds = sorted({_KINDS[each.trial] for each in shown})
     scale = {"domain": kinds, "range": [PALETTE[place] for place in range(len(kinds))]}
     colour = {"field": "kind", "type": "nominal", "scale": scale}
     one = {"field": "name", "type": "nominal"}
-    ends = [max((r for r in rows if r["name"] == each.name), key=_epoch) for each in shown]
+    ends = [_points(each)[-1] for each in shown]
     return chart(
         [
             layer("line", {"x": x, "y": y, "color": colour, "detail": one}, opacity=0.7),
@@ -188,8 +184,9 @@ def _epochs(last: int) -> dict[str, Any]:
 _KINDS = {True: "trials", False: "trainings"}
 
 
-def _epoch(row: Mapping[str, Any]) -> int:
-    return int(row["epoch"])
+def _points(learner: Learner) -> list[dict[str, Any]]:
+    named = {"name": learner.name, "kind": _KINDS[learner.trial]}
+    return [{**named, "epoch": epoch, "value": value} for epoch, value in learner.points]
 
 
 def drawn(figure: Mapping[str, Any]) -> str:

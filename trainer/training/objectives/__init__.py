@@ -51,7 +51,7 @@ def build(
     return objective
 
 
-def answers_of(dataset: DatasetDescription) -> Callable[[tf.Tensor], Mapping[str, tf.Tensor]]:
+def answers_of(dataset: DatasetDescription) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """What a model of the dataset answers, of its outputs: of a time to an event as of hazards."""
     if dataset.classes:
         kind = MultiLabel if dataset.family == MULTILABEL else Classification

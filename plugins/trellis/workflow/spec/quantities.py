@@ -305,8 +305,9 @@ def _label(value: Any) -> str | TimeToEvent:
         raise ValueError("no column")
     if unknown := [str(name) for name in value if name not in ("time", "event", "horizons")]:
         raise _label_error(f"unknown key '{unknown[0]}'")
-    columns = [value.get(name) for name in ("time", "event")]
-    for name, column in zip(("time", "event"), columns, strict=True):
+    time: Any = value.get("time")
+    event: Any = value.get("event")
+    for name, column in (("time", time), ("event", event)):
         if not isinstance(column, str) or not column:
             raise _label_error(f"`{name}` names no column")
     horizons = value.get("horizons") or ()
@@ -318,7 +319,7 @@ def _label(value: Any) -> str | TimeToEvent:
         raise _label_error(f"got {horizons!r} as `horizons`, which rise from above 0")
     if len(horizons) > MOST_HORIZONS:
         raise _label_error(f"got {len(horizons)} `horizons`, at most {MOST_HORIZONS} can be")
-    return TimeToEvent(*columns, tuple(horizons))
+    return TimeToEvent(time, event, tuple(horizons))
 
 
 def _label_error(problem: str) -> PydanticCustomError:

@@ -32,7 +32,7 @@ class _Elements:
     ctx: Context
 
 
-def array(ctx: Context, node: exp.Expression) -> Value | None:
+def array(ctx: Context, node: exp.Query) -> Value | None:
     """ARRAY(node) of a query over the elements of one array; None for other queries."""
     found = _elements(ctx, node)
     if found is None:
@@ -106,7 +106,9 @@ def _keeps_the_order(order: exp.Order, offset: exp.Expression | None, node: exp.
     if others or item.args.get("desc") or not isinstance(by, exp.Column) or by.table:
         return False
     name = by.name.lower()
-    return bool(offset) and name == offset.name.lower() and name != selected.alias.lower()
+    if offset is None or name != offset.name.lower():
+        return False
+    return bool(name != selected.alias.lower())
 
 
 def _has_query(sql: str) -> bool:
