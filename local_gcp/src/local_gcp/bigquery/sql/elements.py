@@ -65,7 +65,7 @@ def exists(ctx: Context, node: exp.Expression) -> Value | None:
     return Value(f"(len({kept}) > 0)", BOOL)
 
 
-def _elements(ctx: Context, node: exp.Expression) -> _Elements | None:
+def _elements(ctx: Context, node: exp.Query) -> _Elements | None:
     if not _of_one_array(node) or ctx.grouped is not None:
         return None
     unnest, where = node.args["from_"].this, node.args.get("where")
