@@ -32,7 +32,7 @@ class _Elements:
     ctx: Context
 
 
-def array(ctx: Context, node: exp.Query) -> Value | None:
+def array(ctx: Context, node: exp.Expression) -> Value | None:
     """ARRAY(node) of a query over the elements of one array; None for other queries."""
     found = _elements(ctx, node)
     if found is None:
@@ -65,7 +65,7 @@ def exists(ctx: Context, node: exp.Expression) -> Value | None:
     return Value(f"(len({kept}) > 0)", BOOL)
 
 
-def _elements(ctx: Context, node: exp.Query) -> _Elements | None:
+def _elements(ctx: Context, node: exp.Expression) -> _Elements | None:
     if not _of_one_array(node) or ctx.grouped is not None:
         return None
     unnest, where = node.args["from_"].this, node.args.get("where")

@@ -246,7 +246,7 @@ def _case(ctx: Context, node: exp.Case) -> Value:
 def _array(ctx: Context, node: exp.Array) -> Value:
     first = node.expressions[0] if node.expressions else None
     if isinstance(first, exp.Query) and len(node.expressions) == 1:
-        of_array = elements.array(ctx, first)
+        of_array = elements.array(ctx, node.expressions[0])
         if of_array is not None:
             return of_array
         output = subquery(ctx, first, keep_order=True)
