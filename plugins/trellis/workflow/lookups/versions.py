@@ -110,7 +110,7 @@ def origin(model: Any) -> str | None:
 
 
 def _described(model: Any) -> dict[str, str]:
-    """The texts of a version's description; see `deploy.messages.description`."""
+    """The texts of a version's description, which `stages/deploy/messages.py` writes as JSON."""
     try:
         content = json.loads(model.version_description)
         return {name: value for name, value in content.items() if isinstance(value, str)}
