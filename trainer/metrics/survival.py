@@ -5,8 +5,14 @@ As in `classification`, each metric has two functions: `point`, which tests hold
 scikit-survival, and `resampled`, the same for many resamples of the split at once. Censoring is
 estimated once, from all examples.
 
-Percentage of 300 simulated test splits whose interval, meant for 95 %, covered the true value
-(tests/trainer/metrics/test_survival_coverage.py draws them, with a third censored):
+Percentage of 100 simulated test splits of 240 rows, part of them censored, whose interval, meant
+for 95 %, covered the true value (tests/trainer/metrics/test_survival.py):
+
+                      concordance   Uno's   integrated Brier   AUC at the horizons
+    rows by themselves    94          93          96                 95
+    60 groups of 4        98          97          98                 97
+
+A test split of 100,000 rows takes minutes, as every event is compared with all later rows.
 """
 
 import math
