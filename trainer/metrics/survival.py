@@ -104,7 +104,7 @@ class SurvivalOutcome(AnyOutcome):
 
     @cached_property
     def uno(self) -> Pairs:
-        """The same up to the last horizon, weighted by the censoring."""
+        """Uno's concordance: up to the last horizon, weighted by the censoring."""
         weights = np.where(self.labels[:, 0] < self.horizons[-1], np.square(self.inverse), 0)
         return pairs.concordance(self.labels, self.risks, weights)
 

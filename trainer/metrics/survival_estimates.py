@@ -27,7 +27,7 @@ class Steps:
     before: float = 1.0
 
     def at(self, times: np.ndarray) -> np.ndarray:
-        """Its values at these times, of any shape."""
+        """The curve's values at these times, of any shape."""
         place = np.searchsorted(self.times, times, side="right")
         found: np.ndarray = np.concatenate([[self.before], self.values])[place]
         return found

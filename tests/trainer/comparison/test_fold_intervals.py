@@ -89,7 +89,7 @@ def outcome(labels, answers):
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "features"), [(60, 5), (60, 20), (150, 20)])
 def test_intervals_cover_the_expected_score_of_the_procedure(rows, features):
-    """Of 150 simulated data sets. Those of single rows cover in 79 to 92 % by AUC and log loss."""
+    """150 simulated data sets; intervals of single rows cover in 79 to 92 % by AUC and log loss."""
     drawn, names = Drawn(features), ("auc", "log_loss", "accuracy")
     metrics = [metric_named(name, classes=CLASSES) for name in names]
     factor = widening(Folds(5))

@@ -36,8 +36,8 @@ def some(count=40, seed=0):
 
 @pytest.mark.parametrize("intervals", [2, 7, 20])
 def test_hazards_that_follow_the_data_give_its_survival(intervals):
-    """Of equal examples, the most likely hazards are those of the intervals' own counts, and their
-    curve is close to Kaplan and Meier's, but for the last events, whose hazard has no bound.
+    """The examples are equal: the most likely hazards are those of the intervals' own counts, and
+    their curve is close to Kaplan and Meier's, but for the last events, whose hazard has no bound.
     """
     _, aim = built("hazards", intervals)
     random = np.random.default_rng(1)

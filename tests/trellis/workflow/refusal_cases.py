@@ -161,6 +161,16 @@ REGRESSION = {
     ("tune", "maximize"): None,
     ("tune", "minimize"): "rmse",
 }
+
+
+def times(horizon):
+    """The event `malignant` at the time `days`, in place of a class."""
+    label = {"time": "days", "event": "malignant", "horizons": [horizon]}
+    changes = {("task",): "time_to_event", ("tune", "maximize"): "concordance"}
+    return {**changes, ("source", "label"): label, ("baselines",): None, ("deploy",): None}
+
+
+TIMES = times(100)
 SEVERAL = {("task",): "multilabel_classification", ("baselines",): None, ("deploy",): None}
 
 # Columns of 300 rows n, in GoogleSQL, changes of the file, and a part of plan's refusal.
@@ -241,6 +251,19 @@ ROWS = {
     ),
     "weight too large": (
         {"w": "IF(n < 3, 3.5e38, 1)"}, {("source", "weight"): "w"}, "infinite in 2 rows",
+    ),
+    "all censored": ({"malignant": "0", "days": "n"}, TIMES, "all are censored"),
+    "a horizon beyond the times": (
+        {"days": "n"}, times(400), "beyond the longest time",
+    ),
+    "time negative": ({"days": "n - 3"}, TIMES, "negative in 2 rows"),
+    "event of two": (
+        {"malignant": "IF(n > 298, 2, MOD(n, 2))", "days": "n"}, TIMES, "neither 0 nor 1 in 2 rows",
+    ),
+    "no event in validation": (
+        {"malignant": "MOD(n, 2) = 0 AND MOD(ABS(FARM_FINGERPRINT(CAST(n AS STRING))), 100) "
+                      "NOT BETWEEN 80 AND 89", "days": "n"},
+        TIMES, "happened in no row of the validation split",
     ),
     "weight negative": ({"w": "n - 3"}, {("source", "weight"): "w"}, "negative in 2 rows"),
     "weight of nothing": ({"w": "1e-46"}, {("source", "weight"): "w"}, "is 0 in all"),

@@ -8,6 +8,7 @@ FILES = "Whether a file is there, is an image, and what is in it, only reading a
 OURS = "A file or flag that Trellis itself wrote is another than it wrote: no input leads here."
 MACHINES = "What the machines of a job have, or become of them, shows when it runs."
 EXECUTED = "Only executing the model's file tells; `trellis try` does so in seconds."
+EXPORTED = "The export counts it, before any search or training is paid."
 PASSED_ON = "Passes on a refusal that is listed by itself."
 STARTED = "The task `start` compares what shapes the layers before any training."
 OTHER_FILE = "The weights are read in the job; `plan` sees that the file is there."
@@ -41,6 +42,13 @@ TABLE = {
     ("exporting.tables.features:make_plan", "always NULL"): "feature missing, sequence of NaN",
     ("exporting.tables.features:make_plan", "in every row of"): "label constant in train",
     ("exporting.tables.features:_weight", "is 0 in every row"): "weight of nothing",
+    ("exporting.tables.features:_event", "in no row of the train"): "all censored",
+    ("exporting.tables.features:_event", "is beyond the longest"): "a horizon beyond the times",
+    ("exporting.tables.features:_event", "is at the time 0"): EXPORTED,
+    ("exporting.tables.rows:_event", "is negative"): "time negative",
+    ("exporting.tables.rows:_event", "neither 0 nor 1"): "event of two",
+    ("exporting.tables.write:_counted", "in no example of the"): "no event in validation",
+    ("stored:labels_of", "a label has not"): OURS,
     ("exporting.tables.findings:Findings.refuse", "cannot become"): PASSED_ON,
     ("exporting.tables.layout:cut", "--shards"): "shards beyond train",
     ("exporting.tables.parquet:list_source", "there is no"): OURS,
@@ -91,7 +99,7 @@ TABLE = {
     ("training.data_checks:_check_label", "and no classes"): "label of no class",
     ("training.data_checks:_check_label", "a classifier needs two"): "one class",
     ("training.data_checks:_check_label", "has {task.max_classes}"): "more than two classes",
-    ("training.data_checks:_check_label", "and no numeric label"): "label of no number",
+    ("training.data_checks:_check_label", "export it for {settings.task}"): "label of no number",
     ("training.data_checks:_check_label", "has no class in the"): "sets alike",
     ("training.data_checks:_check_label", "{absent} in the validation split, so"): (
         "one class in validation"
@@ -174,6 +182,9 @@ TABLE = {
     ("estimators.own_file:_checked", "probabilities from 0"): EXECUTED,
     ("estimators.own_file:_checked", "add up to"): EXECUTED,
     ("estimators.own_file:_checked", "not an array"): EXECUTED,
+    ("estimators.own_file:_survival", "an array {curves.shape}"): EXECUTED,
+    ("estimators.own_file:_survival", "probabilities from 0"): EXECUTED,
+    ("estimators.own_file:_survival", "rises with time"): EXECUTED,
     ("estimators.report:Report.__call__", "expected a later one"): EXECUTED,
     ("estimators.report:Report.__call__", "no name of a figure"): EXECUTED,
     ("estimators.report:_number", "expected a finite"): EXECUTED,

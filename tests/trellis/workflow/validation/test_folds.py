@@ -63,7 +63,7 @@ def test_the_served_model_cannot_be_compared_over_folds(breast_cancer):
 
 
 def test_a_plan_of_folds_is_read_again_as_it_was(plain):
-    """Its configuration has no shares of the split, which have no effect beside folds."""
+    """The plan has no shares of the split, which have no effect beside folds."""
     crossed = with_changes(plain, FOLDS)
     again = with_changes(crossed, {})
     assert again.folds == crossed.folds
