@@ -35,7 +35,7 @@ def of_split(before: Mapping[str, Any] | None, experiment: Experiment) -> Iterat
     if before is None:
         yield "the plan of its run is gone: nobody can tell from which examples it has learned"
         return
-    if "folds" in before["train"]:
+    if "folds" in before.get("train", {}):
         yield "it has learned from all folds but one, and so from this run's test split"
     old, new = before["source"], experiment.configuration()["source"]
     if old.get("key") != new.get("key"):

@@ -118,8 +118,6 @@ def test_a_network_beside_it_is_trained_in_it(loaded, group):
         ("image: depe\n", {}, "did you mean 'deep'"),
         ("image: trainer\n", {}, "none of trainer, serve, export"),
         ("image: Deep\n", {}, "lower-case letters"),
-        ("image: ../deep\n", {}, "lower-case letters"),
-        ("image: europe-docker.pkg.dev/lab/deep:0.0.9\n", {}, "expected the name of a file"),
         ("image: [deep]\n", {}, "expected the name of a file"),
         ("image: none\n", {"none": "# nothing yet\n--no-index\n\n"}, "names no package"),
         ("image: deep\nserve_image: lihgt\n", {"light": "a==1\n"}, "did you mean 'light'"),

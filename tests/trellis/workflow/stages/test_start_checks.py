@@ -132,6 +132,8 @@ def test_another_key_and_a_plan_that_is_gone_are_refused(breast_cancer):
     other = {"source": {**same["source"], "key": "visit"}}
     assert "key was visit" in of_split(other, breast_cancer)[0]
     assert "is gone" in of_split(None, breast_cancer)[0]
+    folds = {**same, "train": {**same["train"], "folds": 5}}
+    assert "all folds but one" in of_split(folds, breast_cancer)[0]
     strata = with_changes(breast_cancer, {("source", "split"): {"stratify": "malignant"}})
     assert "may have put" in of_split(strata.configuration(), strata)[0]
 
