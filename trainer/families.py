@@ -266,7 +266,9 @@ class Survival(Family):
         return np.concatenate([predictions.risks[:, None], predictions.curves], axis=1)
 
     def figures(self, dataset, labels, answers, threshold):
-        return survival.exact(self.outcome(labels, answers, event=dataset.label.of_event))
+        found = survival.exact(self.outcome(labels, answers, event=dataset.label.of_event))
+        # Likelihoods of different models cannot be compared, and programs have none.
+        return found | {"loss": found[self.loss]} if self.loss in found else found
 
     def served(self, found, order):
         return np.concatenate([found["risk"][:, None], found["survival"]], axis=1)

@@ -12,11 +12,13 @@ from tests.trainer.exporting.tables.helpers import feature, run, write_table
 from trainer import compare, dataset_description, predictions
 from trainer.comparison import held_out_split, scoring
 from trainer.estimators import run as estimator
+from trainer.families import FAMILIES
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.dataset import SPLITS
+from trellis_contracts.tasks import SURVIVAL
 
 ROWS = 400
 HORIZONS = (200.0, 600.0)
@@ -87,6 +89,14 @@ def test_the_dataset_tells_times_and_events(trained):
     assert sum(map(event.count, SPLITS)) == trained.columns["label_event"].sum()
     assert event.horizons == HORIZONS
     assert {*HORIZONS} <= {*event.times}
+
+
+def test_every_predictor_has_a_loss_by_which_equal_ones_are_chosen(trained):
+    found = trained.predicted
+    figures = FAMILIES[SURVIVAL].figures(
+        trained.dataset, found.labels, FAMILIES[SURVIVAL].answers(found), None
+    )
+    assert figures["loss"] == figures["integrated_brier"]
 
 
 def test_a_network_finds_who_dies_first(trained):

@@ -106,7 +106,7 @@ def _keeps_the_order(order: exp.Order, offset: exp.Expression | None, node: exp.
     if others or item.args.get("desc") or not isinstance(by, exp.Column) or by.table:
         return False
     name = by.name.lower()
-    if offset is None or name != offset.name.lower():
+    if not isinstance(offset, exp.Expression) or name != offset.name.lower():
         return False
     return bool(name != selected.alias.lower())
 
