@@ -2,6 +2,8 @@
 pages read it until metrics.json, the result, is there.
 """
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +16,12 @@ class Point(Part):
 
     epoch: int
     value: float
+
+
+def by_epoch(history: Sequence[Mapping[str, float]], column: str) -> tuple[tuple[int, float], ...]:
+    """(epoch, value) of a column of metrics.json's history, where it is there and finite."""
+    known = [(int(row["epoch"]), row.get(column, math.nan)) for row in history]
+    return tuple((epoch, value) for epoch, value in known if math.isfinite(value))
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,9 @@ from trainer.comparison.held_out_split import (
 from trainer.comparison.run_folder import Contender, Run, Served, read_file, read_fold
 from trainer.comparison.scoreboard import Scoreboard
 from trainer.comparison.selection import selected_training
+from trainer.families import FAMILIES
 from trainer.metrics.groups import Groups
-from trainer.predictions import AnyPredictions, LabelSets, Predictions, Values
+from trainer.predictions import AnyPredictions
 from trellis_contracts import folds as contract
 from trellis_contracts.cross_validation import CrossValidation, FoldChoice, Spread
 from trellis_contracts.folds import Folds, numbers
@@ -139,7 +140,7 @@ def _pooled(
     seconds = [one.seconds for _, one in members]
     return dataclasses.replace(
         own,
-        predictions=_joined([(fold.part, one.scorable) for fold, one in members]),
+        predictions=_joined(members),
         seconds=_sum([contender.seconds, *seconds] if contender.training else seconds),
         cost_usd=_sum([contender.cost_usd, *costs] if contender.training else costs),
         baseline=next((one.baseline for _, one in members), None),
@@ -153,22 +154,16 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _joined(found: Sequence[tuple[str, AnyPredictions]]) -> AnyPredictions:
-    """Predictions of all parts, for `_together`'s keys."""
-    keys = np.concatenate([_keys(one.keys, part) for part, one in found])
-    every = [one for _, one in found]
-    labels = np.concatenate([one.labels for one in every])
-    first = every[0]
-    if isinstance(first, Values):
-        values = np.concatenate([one.values for one in every])  # type: ignore[union-attr]
-        return Values(keys, labels, values)
-    # `check` refuses a time to an event.
-    shares = np.concatenate([one.probabilities for one in every])  # type: ignore[union-attr]
-    if isinstance(first, LabelSets):
-        return LabelSets(keys, labels, shares, first.classes)
-    assert isinstance(first, Predictions)
-    return dataclasses.replace(
-        first, keys=keys, labels=labels, probabilities=shares, threshold=None
+def _joined(members: Sequence[tuple[Fold, Contender]]) -> AnyPredictions:
+    """Predictions of all folds, for `_together`'s keys."""
+    every = [(fold.part, one.scorable) for fold, one in members]
+    dataset = members[0][0].run.dataset
+    family = FAMILIES[dataset.family]
+    return family.predictions(
+        dataset,
+        np.concatenate([_keys(found.keys, part) for part, found in every]),
+        np.concatenate([found.labels for _, found in every]),
+        np.concatenate([family.answers(found) for _, found in every]),
     )
 
 

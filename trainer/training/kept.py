@@ -108,14 +108,12 @@ def keep(batches: Iterable[Any], place: Place) -> Kept:
 class _Numbers:
     """Numbers of one type and shape."""
 
-    def __init__(self, place: Place):
+    def __init__(self, place: Place, first: tf.Tensor):
         self._file = place.file()
-        self._type = np.dtype(np.float32)
-        self._shape: tuple[int, ...] = ()
+        self._type, self._shape = first.dtype.as_numpy_dtype, first.shape[1:]
 
     def append(self, part: tf.Tensor) -> None:
         values = np.ascontiguousarray(part.numpy())
-        self._type, self._shape = values.dtype, values.shape[1:]
         if values.size:
             self._file.write(values.data)
 
@@ -131,8 +129,8 @@ class _Numbers:
 class _Ragged:
     """Numbers of which each example has as many as it likes."""
 
-    def __init__(self, place: Place):
-        self._values = _Numbers(place)
+    def __init__(self, place: Place, first: tf.RaggedTensor):
+        self._values = _Numbers(place, first.values)
         self._lengths: list[tf.Tensor] = []
 
     def append(self, part: tf.RaggedTensor) -> None:
@@ -162,5 +160,5 @@ _Column = _Numbers | _Ragged | _Text
 
 def _column(part: Any, place: Place) -> _Column:
     if isinstance(part, tf.RaggedTensor):
-        return _Ragged(place)
-    return _Text() if part.dtype == tf.string else _Numbers(place)
+        return _Ragged(place, part)
+    return _Text() if part.dtype == tf.string else _Numbers(place, part)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from trainer import storage
 from trainer.training.settings import Settings
-from trellis_contracts.progress import Point, Progress
+from trellis_contracts.progress import Point, Progress, by_epoch
 
 _EVERY = 15.0
 """Seconds between two writes at least: each costs a request to Cloud Storage."""
@@ -27,14 +27,12 @@ class ProgressFile:
         """
         if not history or time.monotonic() - self._written < _EVERY:
             return
-        column = f"val_{self._metric}"
-        known = [(row["epoch"], row.get(column, math.nan)) for row in history]
         progress = Progress(
             metric=self._metric,
             epochs=max(self._epochs, int(history[-1]["epoch"])),
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=history[-1].get("seconds", 0.0),
-            points=tuple(Point(int(n), value) for n, value in known if math.isfinite(value)),
+            points=tuple(Point(*found) for found in by_epoch(history, f"val_{self._metric}")),
         )
         storage.write_text(self._path, progress.to_json(str(self._path)))
         self._written = time.monotonic()

@@ -1,6 +1,5 @@
 """Learning curves of runs side by side: those of their selected trainings."""
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 from trellis.results.files import RunFiles, read_file
 from trellis_contracts.documents import ContractError
 from trellis_contracts.layout import metrics
+from trellis_contracts.progress import by_epoch
 from trellis_contracts.speed import Limit, examples_per_second
 from trellis_contracts.training import Training
 
@@ -69,9 +69,8 @@ def _record(client: Any, run: RunFiles) -> tuple[str, Training] | None:
 
 
 def _curve(name: str, record: Training, column: str) -> Curve | None:
-    points = [(int(epoch["epoch"]), epoch.get(column, math.nan)) for epoch in record.history]
-    finite = tuple((epoch, value) for epoch, value in points if math.isfinite(value))
-    if not finite:
+    points = by_epoch(record.history, column)
+    if not points:
         return None
     examples = examples_per_second(record.speed) if record.speed else None
-    return Curve(name, finite, record.best_epoch, examples, record.limit)
+    return Curve(name, points, record.best_epoch, examples, record.limit)

@@ -76,10 +76,10 @@ def blob(client: Any, uri: str) -> Any:
     return client.bucket(bucket).blob(name)
 
 
-def each_blob(client: Any, prefix: str) -> Iterator[Any]:
-    """The objects whose gs:// addresses start with the prefix, in order."""
+def each_blob(client: Any, prefix: str, glob: str | None = None) -> Iterator[Any]:
+    """The objects whose gs:// addresses start with the prefix, in order. glob: of their names."""
     bucket, _, name = prefix.removeprefix("gs://").partition("/")
-    return iter(client.list_blobs(bucket, prefix=name))
+    return iter(client.list_blobs(bucket, prefix=name, match_glob=glob))
 
 
 def frozen_rows(client: Any, plan: PlanFile) -> Iterator[Any]:

@@ -1,6 +1,5 @@
 """How far the trials and trainings of a run have come, as they report it."""
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +9,7 @@ from trellis.results.files import each_blob, read_file
 from trellis.workflow.contracts.layout import Run
 from trellis_contracts.documents import ContractError
 from trellis_contracts.layout import metrics, progress
-from trellis_contracts.progress import Progress
+from trellis_contracts.progress import Progress, by_epoch
 from trellis_contracts.training import Training
 
 MOST = 60
@@ -55,11 +54,10 @@ def load_live(client: Any, run: Run) -> list[Learner]:
     """
     last: dict[str, datetime] = {}
     for folder in (run.tuning, run.trainings):
-        for found in each_blob(client, folder):
-            uri = f"gs://{found.bucket.name}/{found.name}"
-            for address in (progress, metrics):
-                if uri == address(parent := uri.rpartition("/")[0] + "/"):
-                    last[parent] = max(found.updated, last.get(parent, found.updated))
+        # The folders hold checkpoints and models, too.
+        for found in each_blob(client, folder, "**/{progress,metrics}.json"):
+            parent = f"gs://{found.bucket.name}/{found.name.rpartition('/')[0]}/"
+            last[parent] = max(found.updated, last.get(parent, found.updated))
     newest = sorted(last, key=lambda parent: last[parent])[-MOST:]
     with ThreadPoolExecutor(8) as pool:
         learners = pool.map(
@@ -72,14 +70,12 @@ def _learner(client: Any, folder: str, run: Run, at: str) -> Learner | None:
     name = folder.removeprefix(run.uri).rstrip("/")
     try:
         if ended := read_file(client, Training, metrics(folder)):
-            column = f"val_{ended.metric}"
-            points = [(int(row["epoch"]), row.get(column, math.nan)) for row in ended.history]
-            finite = tuple(point for point in points if math.isfinite(point[1]))
-            return Learner(name, ended.metric, finite, ended.epochs_run, ended=True, at=at)
+            points = by_epoch(ended.history, f"val_{ended.metric}")
+            return Learner(name, ended.metric, points, ended.epochs_run, ended=True, at=at)
         if found := read_file(client, Progress, progress(folder)):
-            points = [(point.epoch, point.value) for point in found.points]
+            points = tuple((point.epoch, point.value) for point in found.points)
             left = max(0, found.epochs - points[-1][0]) * found.seconds if points else None
-            return Learner(name, found.metric, tuple(points), found.epochs, False, found.at, left)
+            return Learner(name, found.metric, points, found.epochs, False, found.at, left)
     except ContractError:  # of another version of Trellis
         return None
     return None

@@ -18,7 +18,10 @@ DEFAULT_ALIAS = "default"
 """Vertex AI's own alias: always on exactly one version, used when no version is named."""
 
 
-_SERVICES = {"AUTOML": "automl", "BQML": "bqml"}
+AUTOML, BQML = "automl", "bqml"
+"""Services of Google's that train models."""
+
+_SERVICES = {"AUTOML": AUTOML, "BQML": BQML}
 
 
 def service_of(model: Any) -> str | None:

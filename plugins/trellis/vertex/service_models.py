@@ -18,11 +18,15 @@ from trellis.verdict import JobFailed
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS
 from trellis.vertex.jobs import parse_message
 from trellis.vertex.models import ModelVersionOperator
-from trellis.vertex.registry import find_version, find_versions, move_aliases, version_of
+from trellis.vertex.registry import (
+    AUTOML,
+    find_version,
+    find_versions,
+    move_aliases,
+    version_of,
+)
 from trellis.vertex.stepwise import unfinished
 from trellis.vertex.versions import parse_model
-
-AUTOML, BQML = "automl", "bqml"
 
 _UPDATED = ("labels", "version_description")
 
