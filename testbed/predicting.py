@@ -5,7 +5,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from trainer.training import scores
+from trainer.training import objectives, scores
 from trainer.training.saved_model import KerasPredictor
 from trellis_contracts.dataset import DatasetDescription
 
@@ -16,6 +16,9 @@ def predict(
     """Keys (n,) str, labels (n,), and probabilities (n, classes) or values (n,). model: the folder
     of a SavedModel, or what will be one.
     """
-    made = KerasPredictor.built if isinstance(model, keras.Model) else KerasPredictor.loaded
-    found = scores.of_split(made(model, dataset), address, dataset, split)
+    if isinstance(model, keras.Model):
+        predictor = KerasPredictor.built(model, dataset, objectives.answers_of(dataset))
+    else:
+        predictor = KerasPredictor.loaded(model, dataset)
+    found = scores.of_split(predictor, address, dataset, split)
     return found.keys, found.labels, found.answers

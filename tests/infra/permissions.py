@@ -35,7 +35,7 @@ AIRFLOW = (
 """Roles of Airflow's account, those of one resource first: accounts.tf, bigquery.tf, storage.tf."""
 
 _VERTEX = "google.cloud.aiplatform.v1."
-_VERBS = "Add Cancel Create Delete Deploy Get Import List Merge Predict Undeploy Update Upload"
+_VERBS = "Add Cancel Copy Create Delete Deploy Get Import List Merge Predict Undeploy Update Upload"
 _METHODS = {
     "DeleteModelVersion": "models.delete",
     "DeployModel": "endpoints.deployModel",
@@ -46,6 +46,7 @@ _METHODS = {
     "Predict": "endpoints.predict",
     "UndeployModel": "endpoints.undeployModel",
     "UpdateEndpoint": "endpoints.patch",
+    "UpdateModel": "models.patch",
     "UpdateContext": "metadataStores.contexts.patch",
     "AddContextChildren": "metadataStores.contexts.addContextChildren",
     "UploadModel": "models.upload",
@@ -53,6 +54,7 @@ _METHODS = {
 """Methods of Vertex AI whose names in REST do not follow from those in gRPC."""
 
 BY_NAME = {
+    "CopyModel": ["aiplatform.models.get", "aiplatform.models.upload"],
     "DeleteModelVersion": ["aiplatform.models.delete"],
     "ListModelEvaluations": ["aiplatform.modelEvaluations.list"],
     "ListModelVersions": ["aiplatform.models.list"],

@@ -114,9 +114,9 @@ def written(folder):
             "d29a32dc53525b1e",
             {
                 "train": (310, "bafe3f5403857f0d"),
-                "validation": (36, "9040bd448b5f2c10"),
+                "validation": (36, "0592aa2d038a0688"),
                 "test": (54, "52845e7f0265556d"),
-                "dataset.json": "64f13d8203fd03ce",
+                "dataset.json": "94080e6f4f8eefa6",
             },
         ),
         (
