@@ -28,6 +28,8 @@ resource "google_project_iam_member" "build" {
   for_each = {
     # A build's log.
     log = "roles/logging.logWriter"
+    # What a scan has found in an image that was pushed.
+    scan = "roles/containeranalysis.occurrences.viewer"
     # The environment's packages.
     release = google_project_iam_custom_role.release.name
   }
@@ -39,8 +41,9 @@ resource "google_project_iam_member" "build" {
 
 resource "google_artifact_registry_repository_iam_member" "build_pushes" {
   for_each = {
-    images = google_artifact_registry_repository.images.name
-    wheels = google_artifact_registry_repository.wheels.name
+    documents = google_artifact_registry_repository.documents.name
+    images    = google_artifact_registry_repository.images.name
+    wheels    = google_artifact_registry_repository.wheels.name
   }
 
   location   = var.region

@@ -30,6 +30,8 @@ locals {
       "cloudresourcemanager",
       "composer",
       "compute",
+      "containeranalysis",
+      "containerscanning", # scans each image that is pushed, at 0.26 USD
       "dataflow",
       "iam",
       "iamcredentials",

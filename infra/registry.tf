@@ -17,6 +17,17 @@ resource "google_artifact_registry_repository" "images" {
   depends_on = [google_project_service.api, google_kms_crypto_key_iam_member.agent]
 }
 
+# Of each image that a release built: what is in it, and what it was built of. A file there cannot be written over.
+resource "google_artifact_registry_repository" "documents" {
+  location      = var.region
+  repository_id = "${var.name}-documents"
+  description   = "SBOM and provenance of the job images"
+  format        = "GENERIC"
+  kms_key_name  = local.key
+  labels        = var.labels
+  depends_on    = [google_project_service.api, google_kms_crypto_key_iam_member.agent]
+}
+
 resource "google_artifact_registry_repository" "wheels" {
   location      = var.region
   repository_id = "${var.name}-wheels"

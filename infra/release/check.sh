@@ -21,6 +21,6 @@ grep -q "^registry: $IMAGES\$" "dags/$PLATFORM" \
     || stop "dags/$PLATFORM does not take its images from $IMAGES"
 
 bare=$(bash infra/release/pin.sh --list | paste -sd ' ')
-[ -z "$bare" ] || echo "Warning: whoever moves these tags changes what is released: $bare. Run infra/release/pin.sh, which \
-writes their digests, and commit." >&2
+[ -z "$bare" ] || echo "Warning: whoever moves these tags changes what is released: $bare. This release builds with the \
+digests that their registries name now, and records them; infra/release/pin.sh writes them here, to be committed." >&2
 echo "Releases trellis-airflow $WHEEL and images $IMAGE into $NAME, project $PROJECT, $REGION"

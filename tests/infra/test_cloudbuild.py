@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from tests.infra import terraform
 
 # https://docs.cloud.google.com/build/docs/configuring-builds/substitute-variable-values
-GIVEN = {"PROJECT_ID", "LOCATION"}
+GIVEN = {"PROJECT_ID", "LOCATION", "BUILD_ID"}
 
 
 @pytest.fixture
@@ -57,20 +57,25 @@ def test_nothing_is_released_before_it_was_tested(build):
 
     for step in ("images", "wheel", "packages", "dags"):
         assert {"check", "test", "experiments", "terraform"} <= after(step)
-    assert {"images", "wheel", "packages"} <= after("dags")
+    assert {"images", "documents", "scan", "wheel", "packages"} <= after("dags")
+    assert {"documents", "scan"} <= after("packages"), (
+        "images are looked at before Composer changes"
+    )
 
 
 def test_every_script_that_a_step_runs_is_there(build):
-    scripts = [word for step in build.steps for word in step.args if word.endswith(".sh")]
-    assert len(scripts) == 7
+    scripts = [word for step in build.steps for word in step.args if word.startswith("infra/")]
+    assert len(scripts) == 9
     for script in scripts:
         assert (terraform.ROOT / script).is_file(), script
 
 
-def test_every_image_has_a_version(build):
+def test_every_image_has_a_version_and_a_digest(build):
+    images = {step.name for step in build.steps}
+    assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in images), images
     # Google's own Docker client has one tag.
-    images = {step.name.split("@")[0] for step in build.steps} - {"gcr.io/cloud-builders/docker"}
-    assert all(re.search(r":\d+\.\d+\.\d+", image) for image in images), images
+    tagged = {image for image in images if "cloud-builders/docker" not in image}
+    assert all(re.search(r":\d+\.\d+\.\d+", image) for image in tagged), tagged
 
 
 def test_terraform_is_tested_with_the_version_that_tests_run_it_with(build, infra):

@@ -1,6 +1,7 @@
 """The scripts of a release: images, packages and DAGs that fit, each once."""
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -118,6 +119,122 @@ def job_image_of(checkout):
     return (checkout.folder / "contracts/trellis_contracts/job_image.py").read_text()
 
 
+def test_each_image_that_was_built_has_its_packages_and_its_provenance(checkout):
+    """With the digests that the base images had, whether or not they stand in the Dockerfile."""
+    checkout.run("images.sh")
+    result = checkout.run("documents.sh")
+    assert result.returncode == 0, result.stderr
+    kept = checkout.registry / "documents"
+    assert {f"{file.parent.name}:{file.name}" for file in kept.glob("*/*")} == {
+        tag for tag in checkout.pushed if ":source-" not in tag
+    }
+    version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
+    export = kept / "export" / version
+    assert {file.name for file in export.iterdir()} == {
+        "provenance.json",
+        "sbom.spdx.json",
+        "sources.sha256",
+    }
+    statement = json.loads((export / "provenance.json").read_text())
+    (subject,) = statement["subject"]
+    assert subject["name"].endswith("/trellis/export")
+    build = checkout.pushed[f"export:{version}"]
+    assert subject["digest"]["sha256"] == hashlib.sha256(build.encode()).hexdigest()
+    definition = statement["predicate"]["buildDefinition"]
+    assert definition["externalParameters"]["docker build"][-2:] == ["--target", "export"]
+    sources, *bases = definition["resolvedDependencies"]
+    listed = (export / "sources.sha256").read_bytes()
+    assert sources["digest"]["sha256"] == hashlib.sha256(listed).hexdigest()
+    assert b"trainer/export.py" in listed
+    named = {base["name"]: base["digest"]["sha256"] for base in bases}
+    (beam,) = (name for name in named if name.startswith("apache/beam_python3.11_sdk:"))
+    assert named[beam] == hashlib.sha256(f"{beam}\n".encode()).hexdigest()
+    assert any(name.startswith("python:3.11") for name in named)
+    details = statement["predicate"]["runDetails"]
+    assert details["metadata"]["invocationId"].endswith("/builds/0123-abcd")
+
+
+def test_of_an_image_of_an_older_release_nothing_is_written_again(checkout):
+    checkout.run("images.sh")
+    checkout.run("documents.sh")
+    checkout.run("images.sh")
+    result = checkout.run("documents.sh")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert not [line for line in checkout.asked if "upload" in line]
+
+
+def test_an_image_of_which_nothing_was_recorded_is_named(checkout):
+    """A release that was cut short between images.sh and documents.sh."""
+    checkout.run("images.sh")
+    checkout.run("images.sh")
+    result = checkout.run("documents.sh")
+    assert result.returncode == 0
+    assert (
+        "nobody recorded what us-central1-docker.pkg.dev/our-lab/trellis/export:" in result.stderr
+    )
+
+
+SCANNED = {
+    "discovery_summary": {"discovery": [{"discovery": {"analysisStatus": "FINISHED_SUCCESS"}}]}
+}
+
+
+def vulnerability(identifier, fix, package="openssl"):
+    """An occurrence, as `gcloud artifacts docker images describe` prints it."""
+    versions = {"affectedVersion": {"fullName": "3.0.1"}, "fixedVersion": {"fullName": "3.0.2"}}
+    issue = {"affectedPackage": package, "fixAvailable": fix, **versions}
+    return {
+        "noteName": f"projects/goog-vulnz/notes/{identifier}",
+        "vulnerability": {"packageIssue": [issue]},
+    }
+
+
+def scan(checkout, critical=(), first=SCANNED, **others):
+    """Scans the images of a release; `first` is what the first look at the first image shows."""
+    checkout.run("images.sh")
+    found = {"CRITICAL": [*critical], **others}
+    report = SCANNED | {"package_vulnerability_summary": {"vulnerabilities": found}}
+    (checkout.registry / "scan.json").write_text(json.dumps(first))
+    (checkout.registry / "scan2.json").write_text(json.dumps(report))
+    return checkout.run("scan.py")
+
+
+def test_a_critical_vulnerability_with_a_repair_stops_a_release(checkout):
+    result = scan(checkout, [vulnerability("CVE-2026-1", True), vulnerability("CVE-2026-2", False)])
+    assert result.returncode == 1
+    assert "CVE-2026-1: openssl 3.0.1, repaired in 3.0.2" in result.stderr
+    assert "CVE-2026-2" not in result.stderr, "nobody can do anything about it"
+    assert "Nothing was released" in result.stderr
+
+
+def test_one_that_the_group_accepts_does_not_and_neither_do_lesser_ones(checkout):
+    accepted = checkout.folder / "infra/release/accepted.txt"
+    accepted.write_text(accepted.read_text() + "CVE-2026-1 no image calls it\n")
+    lesser = [vulnerability("CVE-2026-3", True)]
+    result = scan(checkout, [vulnerability("CVE-2026-1", True)], HIGH=lesser)
+    assert result.returncode == 0, result.stderr
+    assert "{'CRITICAL': 1, 'HIGH': 1}" in result.stdout
+
+
+def test_a_scan_is_waited_for(checkout):
+    pending = {"discovery_summary": {"discovery": [{"discovery": {"analysisStatus": "SCANNING"}}]}}
+    result = scan(checkout, first=pending)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("Waits for the scan of") == 1
+
+
+@pytest.mark.parametrize("state", ["FINISHED_FAILED", "FINISHED_UNSUPPORTED", None])
+def test_an_image_that_nobody_scans_stops_a_release(checkout, state):
+    discovery = [{"discovery": {"analysisStatus": state}}] if state else []
+    checkout.run("images.sh")
+    for name in ("scan.json", "scan2.json"):
+        report = {"discovery_summary": {"discovery": discovery}}
+        (checkout.registry / name).write_text(json.dumps(report))
+    result = checkout.run("scan.py", SCAN_TRIES="2")
+    assert result.returncode == 1
+    assert f"is not scanned ({state or 'PENDING'})" in result.stderr
+
+
 def test_what_was_released_is_not_built_again(checkout):
     checkout.run("images.sh")
     result = checkout.run("images.sh")
@@ -152,26 +269,57 @@ def test_tags_that_stand_alone_get_their_digest(checkout):
     arguments = re.findall(r"^ARG (?:PYTHON|BEAM|LAUNCHER)=(.*)$", dockerfile, re.M)
     steps = re.findall(r"name: (.*)", (checkout.folder / "infra/cloudbuild.yaml").read_text())
     named = arguments + steps
-    assert len(named) == 11
+    assert len(named) == 13
     assert all(re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", name) for name in named), named
     beam = f"apache/beam_python3.11_sdk:{arguments[1].split('@')[0]}"
     assert hashlib.sha256(f"{beam}\n".encode()).hexdigest() in arguments[1]
-
-    # Cloud Build's own Docker client, which has no versions, too.
-    assert any(name.startswith("gcr.io/cloud-builders/docker@") for name in steps)
 
     before = dockerfile
     assert checkout.run("pin.sh").stdout == ""
     assert (checkout.folder / "docker/Dockerfile").read_text() == before
 
 
+@pytest.mark.parametrize(
+    ("file", "written", "bare"),
+    [
+        (
+            "docker/Dockerfile",
+            "# syntax=docker/dockerfile:1.18@",
+            "# syntax=docker/dockerfile:1.18",
+        ),
+        ("infra/cloudbuild.yaml", "cloud-cli:578.0.0-stable@", "cloud-cli:578.0.0-stable"),
+        ("infra/release/images.sh", "SYFT=anchore/syft:v1.51.1@", "SYFT=anchore/syft:v1.51.1"),
+        (
+            "dags/experiments/programs/nearest/Dockerfile",
+            "FROM python:3.11.16-slim-bookworm@",
+            "FROM python:3.11.16-slim-bookworm AS base",
+        ),
+    ],
+    ids=["frontend", "builder", "program", "stage"],
+)
+def test_an_image_of_any_file_gets_its_digest(checkout, file, written, bare):
+    path = checkout.folder / file
+    path.write_text(re.sub(rf"{re.escape(written)}\S+", bare, path.read_text()))
+    assert bare in path.read_text()
+    assert checkout.run("pin.sh").returncode == 0
+    assert re.search(rf"{re.escape(written)}sha256:[0-9a-f]{{64}}", path.read_text())
+
+
+def test_every_image_of_the_repository_has_a_digest_but_for_two(checkout):
+    """Those of Beam and of the launcher are published by their registries alone."""
+    bare = checkout.run("pin.sh", "--list").stdout.split()
+    assert [re.split(r"[:@]", image)[0] for image in bare] == [
+        "apache/beam_python3.11_sdk",
+        "gcr.io/dataflow-templates-base/python312-template-launcher-base",
+    ]
+
+
 def test_a_release_names_the_images_whose_tag_can_be_moved(checkout):
     before = (checkout.folder / "docker/Dockerfile").read_text()
     result = checkout.run("check.sh")
     assert result.returncode == 0
-    assert "Run infra/release/pin.sh" in result.stderr
+    assert "infra/release/pin.sh writes them here" in result.stderr
     assert "apache/beam_python3.11_sdk" in result.stderr
-    assert "gcr.io/cloud-builders/docker" in result.stderr
     assert "python:3" not in result.stderr
     assert not [line for line in checkout.asked if line.startswith("docker")]
     assert (checkout.folder / "docker/Dockerfile").read_text() == before
