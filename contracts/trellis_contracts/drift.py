@@ -1,5 +1,5 @@
-"""Distance between the train splits of two datasets: the one rule for changes, drift and the
-report.
+"""Distance between the train splits of two datasets, and between what a model learned from and what
+it predicts: the one rule for changes, drift and the report.
 
 The distances are those that TensorFlow Data Validation calls drift
 (https://www.tensorflow.org/tfx/data_validation/get_started): the L-infinity distance of categories,
@@ -107,32 +107,52 @@ def measure(before: DatasetDescription, now: DatasetDescription) -> list[Drift]:
     Of a column of images only whether it is there: no statistics are kept of pixels.
     """
     rows = _rows(before), _rows(now)
-    old, new = _features(before), _features(now)
+    return [_label(before, now), *measure_features(before.features, now.features, rows)]
+
+
+def measure_features(
+    before: Sequence[Feature], now: Sequence[Feature], rows: tuple[int, int]
+) -> list[Drift]:
+    """The drift of each feature of either. rows: that their statistics are of."""
+    old, new = ({one.name: one for one in features} for features in (before, now))
     found = [
         _feature(old[name], feature, rows) if name in old else _unmeasured(feature, "new")
         for name, feature in new.items()
     ]
-    found += [_unmeasured(old[name], "no longer there") for name in old if name not in new]
-    return [_label(before, now, rows), *found]
+    return found + [_unmeasured(old[name], "no longer there") for name in old if name not in new]
 
 
-def _label(before: DatasetDescription, now: DatasetDescription, rows: tuple[int, int]) -> Drift:
+def measure_numbers(name: str, before: Statistics, now: Statistics) -> Drift:
+    """The drift of a label that is a number, or of predicted numbers."""
+    rows = before.count, now.count
+    distance, shift = _divergence(before, now, rows), _shift(before, now, rows)
+    return Drift(name, "label", "numbers", distance, shift)
+
+
+def measure_classes(name: str, before: Mapping[str, int], now: Mapping[str, int]) -> Drift:
+    """The drift of a label's classes, or of predicted ones. before, now: counts by class, 0
+    included.
+    """
+    shares = [(label, before[label], now[label]) for label in before if label in now]
+    return Drift(
+        name,
+        "label",
+        "classes",
+        _most_moved(shares, sum(before.values()), sum(now.values())),
+        came=[label for label in now if label not in before],
+        went=[label for label in before if label not in now],
+    )
+
+
+def _label(before: DatasetDescription, now: DatasetDescription) -> Drift:
     name = now.label.column or now.label.name
     if before.task != now.task:
         return Drift(name, "label", remark=f"was for {before.task or 'classification'} before")
     one, two = before.label.statistics, now.label.statistics
     if one is not None and two is not None:
-        return Drift(name, "label", "numbers", _divergence(one, two, rows), _shift(one, two, rows))
+        return measure_numbers(name, one, two)
     old, new = (dataset.counts["train"].classes for dataset in (before, now))
-    shares = [(label, old[label], new[label]) for label in old if label in new]
-    return Drift(
-        name,
-        "label",
-        "classes",
-        _most_moved(shares, sum(old.values()), sum(new.values())),
-        came=[label for label in new if label not in old],
-        went=[label for label in old if label not in new],
-    )
+    return measure_classes(name, old, new)
 
 
 def _feature(before: Feature, now: Feature, rows: tuple[int, int]) -> Drift:
@@ -275,10 +295,6 @@ def _chi_squared(freedom: int) -> float:
 def _independent(one: Statistics, two: Statistics, rows: tuple[int, int]) -> tuple[int, int]:
     """Independent values of both datasets: those of one sequence are not, its row is."""
     return min(one.count, rows[0]), min(two.count, rows[1])
-
-
-def _features(dataset: DatasetDescription) -> dict[str, Feature]:
-    return {feature.name: feature for feature in dataset.features}
 
 
 def _rows(dataset: DatasetDescription) -> int:

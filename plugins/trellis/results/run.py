@@ -25,12 +25,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trellis.results import predicted
 from trellis.results.figure import Figure
 from trellis.results.files import RunFiles, each_blob, load_files, read, read_file
 from trellis.results.model import LoadedModel
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
+from trellis.workflow.lookups import predicted
 from trellis_contracts import saved_model
 from trellis_contracts.columns import REJECTED, WEIGHT
 from trellis_contracts.documents import ContractError, check

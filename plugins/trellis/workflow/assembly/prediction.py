@@ -11,12 +11,12 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.schedule import MANUAL
-from trellis.workflow.stages.prediction import plan, predict, publish, result, snapshot
+from trellis.workflow.stages.prediction import changes, plan, predict, publish, result, snapshot
 from trellis.workflow.validation.file import PREDICTIONS
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
-    """plan -> snapshot (of a table) -> predict -> publish (of a table) -> result"""
+    """plan -> snapshot -> changes (both of a table) -> predict -> publish (of a table) -> result"""
     schedule = experiment.prediction.schedule
     with group_dag(
         platform,
@@ -39,8 +39,9 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             planned >> predicted >> resulted
         else:
             frozen = snapshot.task(experiment, platform)
+            compared = changes.task(experiment, platform)
             published = publish.task(experiment, platform)
-            planned >> frozen >> predicted >> published >> resulted
+            planned >> frozen >> compared >> predicted >> published >> resulted
     # After the tasks, as in training.py: a copy in each of them costs time.
     dag.params = ParamsDict(run_params(experiment))
     return dag

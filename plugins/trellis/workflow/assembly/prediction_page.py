@@ -3,7 +3,7 @@
 from trellis.workflow.pricing import prediction
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.prediction import DATE, ImagePredict, TablePredict
+from trellis.workflow.spec.prediction import DATE, ImagePredict, Predict, TablePredict
 from trellis.workflow.spec.quantities import duration_text, usd_text
 
 ADVICE = {
@@ -11,6 +11,8 @@ ADVICE = {
     "another version in the trigger form; then trigger a new run.",
     "snapshot": "BigQuery's message, in the console, names what it could not read. Fix the source "
     "and trigger a new run; if the fault was Google's, clear this task.",
+    "changes": "The prediction was not paid for. Correct the rows, train on newer data, or trigger "
+    "a run with `accept_changes`.",
     "predict": "The job's log names the cause. Clear this task once it is fixed; if the model is "
     "at fault, trigger a new run with an earlier version.",
     "publish": "The predictions are safe in the job's own table. Clear this task to publish them.",
@@ -44,7 +46,10 @@ deployment, return to the previous model with the DAG `{rollback}`; then clear t
 on, or trigger a new one: "Model" in the trigger form takes any version.
 """
 
-_ROWS = "| snapshot | freezes key and features of the run's rows in BigQuery for two weeks |\n"
+_ROWS = """\
+| snapshot | freezes key and features of the run's rows in BigQuery for two weeks |
+| changes | compares them with those that the model learned from; {does} what is beyond a limit |
+"""
 _PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
 
 
@@ -60,7 +65,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         schedule=predict.schedule,
         budget=usd_text(experiment.budget),
         cost=prediction.at_most(experiment, platform.region),
-        rows=_ROWS if rows else "",
+        rows=_rows(predict),
         publish=_PUBLISH if rows else "",
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),
@@ -68,6 +73,12 @@ def page(experiment: Experiment, platform: Platform) -> str:
         output=_output(experiment, platform),
         bucket=platform.bucket,
     )
+
+
+def _rows(predict: Predict) -> str:
+    if isinstance(predict, ImagePredict):
+        return ""
+    return _ROWS.format(does={"warn": "warns of", "refuse": "refuses"}[predict.changes.beyond])
 
 
 def _what(experiment: Experiment, platform: Platform) -> str:

@@ -3,6 +3,7 @@
 gs://BUCKET/EXPERIMENT/predictions/RUN/
     plan.json           what this run does, and with which version of the model
     instances.jsonl     of images: {"image": "gs://..."} a line
+    changes.json        of rows: how they differ from those that the model learned from
     predictions.json    the result, and where the predictions are
     examples/TASK.txt   keys and values of rows that a task's messages leave out
 
@@ -47,6 +48,10 @@ class Prediction:
     @property
     def instances(self) -> str:
         return f"{self.uri}instances.jsonl"
+
+    @property
+    def changes(self) -> str:
+        return f"{self.uri}changes.json"
 
     @property
     def record(self) -> str:

@@ -7,6 +7,7 @@ from airflow.sdk import Param
 
 from trellis.workflow.contracts.aliases import CHAMPION, PATTERN
 from trellis.workflow.contracts.conf import refuse_unknown
+from trellis.workflow.contracts.run_params import ACCEPT_CHANGES
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.prediction import DATE, ImagePredict, Predict, RowPredict
 from trellis.workflow.spec.sections import bounds, fields
@@ -34,6 +35,7 @@ def run_params(experiment: Experiment) -> dict[str, Param]:
             **form,
         ),
         **_days(predict),
+        **_acceptance(predict),
         "model": Param(
             CHAMPION,
             type="string",
@@ -60,13 +62,27 @@ def apply(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
     Raises FileError for an unknown parameter, and for values that do not fit together.
     """
     refuse_unknown(experiment.name, values, run_params(experiment))
-    return with_changes(
-        experiment,
-        {
-            ("predict", *experiment.prediction.opening): values["source"],
-            ("predict", "machines", "replicas"): values["replicas"],
-        },
-    )
+    changes: dict[tuple[str, ...], Any] = {
+        ("predict", *experiment.prediction.opening): values["source"],
+        ("predict", "machines", "replicas"): values["replicas"],
+    }
+    if values.get(ACCEPT_CHANGES):
+        changes["predict", "changes", "beyond"] = "warn"
+    return with_changes(experiment, changes)
+
+
+def _acceptance(predict: Predict) -> dict[str, Param]:
+    if not isinstance(predict, RowPredict) or predict.changes.beyond != "refuse":
+        return {}
+    return {
+        ACCEPT_CHANGES: Param(
+            False,
+            type="boolean",
+            title="Accept changes of the rows",
+            description="warn of what `predict.changes` would refuse, in this run",
+            section="Data",
+        )
+    }
 
 
 def _days(predict: Predict) -> dict[str, Param]:

@@ -38,15 +38,17 @@ class PredictionPlan:
 
     run: paths of its files; run.experiment has this run's Params applied. model: resource name of
     the version, so that a retry, or an alias that moves meanwhile, changes nothing. model_run: the
-    folder of the run that trained it. rows: None for images. instances: how many, None if only
-    reading would tell. left_out: columns that the model does not use; for images, the number of
-    other objects. cost: the limit that was checked against the budget.
+    folder of the run that trained it; dataset: that of its dataset. rows: None for images.
+    instances: how many, None if only reading would tell. left_out: columns that the model does not
+    use; for images, the number of other objects. cost: the limit that was checked against the
+    budget.
     """
 
     run: Prediction
     data_interval: Mapping[str, str | None]
     model: str
     model_run: str
+    dataset: str
     source: str
     partition: Mapping[str, str] | None
     rows: Rows | None
@@ -69,6 +71,7 @@ class PredictionPlan:
             "data_interval": self.data_interval,
             "model": self.model,
             "model_run": self.model_run,
+            "dataset": self.dataset,
             "configuration": self.experiment.configuration(),
             "model_files": {
                 name: own_model.to_plan(own) for name, own in self.experiment.own_models.items()
@@ -110,7 +113,7 @@ def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
         **{
             name: content[name]
             for name in (
-                *("data_interval", "model", "model_run", "source", "partition"),
+                *("data_interval", "model", "model_run", "dataset", "source", "partition"),
                 *("instances", "left_out", "output", "cost"),
             )
         },

@@ -1,6 +1,6 @@
 """Limit of a prediction's cost: machines times the time after which it is stopped."""
 
-from trellis.workflow.pricing import machines
+from trellis.workflow.pricing import machines, queries
 from trellis.workflow.pricing.cost import Cost, check_budget, scan
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.prediction import ImagePredict
@@ -10,8 +10,8 @@ ASSUMPTIONS = (
     "and network"
 )
 
-# The rows are frozen once, the predictions are read once.
-_READS = 2
+# The rows are frozen once and compared with what the model learned from, the predictions read once.
+_READS = 2 + queries.CHECK
 
 
 def at_most(experiment: Experiment, region: str, source_bytes: int = 0) -> Cost:

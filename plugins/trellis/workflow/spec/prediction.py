@@ -6,6 +6,7 @@ Images, a table or a query, as in the section `source`.
 from datetime import timedelta
 from typing import Annotated
 
+from trellis.workflow.spec.changes import Limits, PredictionChanges
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.quantities import Duration, Folder, TableName
 from trellis.workflow.spec.schedule import MANUAL, Schedule
@@ -45,6 +46,11 @@ class ImagePredict(_Predict):
     output: Folder | None = key(
         "folder for predictions; each run writes to a subfolder named after it", None
     )
+    changes: Limits = key(
+        "limits of the difference between a run's answers and those of the test split, beyond "
+        "which it warns",
+        Limits(),
+    )
 
     @property
     def address(self) -> str:
@@ -62,6 +68,10 @@ class RowPredict(_Predict):
     )
     output: TableName | None = key(
         "table for predictions; each run writes one of its own, with the run's name appended", None
+    )
+    changes: PredictionChanges = key(
+        "limits of the difference between a run's rows and what the model learned from",
+        PredictionChanges(),
     )
 
 

@@ -5,7 +5,7 @@ Their texts have marks around what they quote of rows: trellis_contracts.withhel
 
 from collections.abc import Iterator
 
-from trellis.workflow.spec.changes import Changes
+from trellis.workflow.spec.changes import Changes, Limits
 from trellis_contracts import drift
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.drift import Difference, Drift, Share
@@ -20,9 +20,9 @@ def judge(before: DatasetDescription, now: DatasetDescription, limits: Changes) 
     label, *features = drift.measure(before, now)
     return [
         *_examples(before, now, limits.examples),
-        *_label(label, limits),
+        *of_label(label, f"label '{label.name}'", limits),
         *(change for one in features for change in _columns(one)),
-        *(change for one in features for change in _values(one, limits)),
+        *(change for one in features for change in of_feature(one, limits)),
     ]
 
 
@@ -37,8 +37,8 @@ def _examples(
         yield Finding("examples", None, f"{text}, and the limit is {limit:g}")
 
 
-def _label(label: Drift, limits: Changes) -> Iterator[Finding]:
-    title = f"label '{label.name}'"
+def of_label(label: Drift, title: str, limits: Limits) -> Iterator[Finding]:
+    """List what is beyond the limits of a label, or of answers. title: what they are."""
     if label.remark:
         yield Finding("classes", label.name, f"{title} {label.remark}")
     if label.came:
@@ -58,7 +58,8 @@ def _columns(one: Drift) -> Iterator[Finding]:
         yield Finding("columns", one.name, f"{title} {one.remark}, and is {one.kind}")
 
 
-def _values(one: Drift, limits: Changes) -> Iterator[Finding]:
+def of_feature(one: Drift, limits: Limits) -> Iterator[Finding]:
+    """List what is beyond the limits of a feature's values."""
     title = f"feature '{one.name}'"
     if one.missing and one.missing.beyond(limits.missing):
         moved = _moved(one.missing, limits.missing, one.missing.name)
@@ -66,7 +67,7 @@ def _values(one: Drift, limits: Changes) -> Iterator[Finding]:
     yield from _distances(one, title, limits)
 
 
-def _distances(one: Drift, title: str, limits: Changes) -> Iterator[Finding]:
+def _distances(one: Drift, title: str, limits: Limits) -> Iterator[Finding]:
     if one.shift and one.shift.beyond(limits.mean):
         yield Finding("mean", one.name, f"{title} {_shifted(one.shift, limits.mean)}")
     if one.distance is None:

@@ -91,7 +91,7 @@ def chain(dag):
 def test_the_chains(of_rows, of_images, group):
     rows = prediction.build(of_rows(), group)
     assert rows.dag_id == "breast-cancer-predict"
-    assert chain(rows) == ["plan", "snapshot", "predict", "publish", "result"]
+    assert chain(rows) == ["plan", "snapshot", "changes", "predict", "publish", "result"]
     images = prediction.build(of_images(), group)
     assert chain(images) == ["plan", "predict", "result"]
     for task in [*rows.tasks, *images.tasks]:

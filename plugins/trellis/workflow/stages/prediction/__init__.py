@@ -1,5 +1,5 @@
 """Stages of batch prediction by an experiment's champion, the DAG EXPERIMENT-predict, in their
-order: plan, snapshot (of a table), predict, publish (of a table), result.
+order: plan, snapshot and changes (of a table), predict, publish (of a table), result.
 
 columns         checks a table's columns against the features that the champion learned from
 rows            inspects a table or query before anything is spent

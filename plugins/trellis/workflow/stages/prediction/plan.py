@@ -43,11 +43,12 @@ class NoModelError(ValueError):
 
 @dataclass(frozen=True)
 class Champion:
-    """The version that predicts. table: its training columns."""
+    """The version that predicts. table: its training columns. dataset: folder of its dataset."""
 
     name: str
     run: str
     table: Table
+    dataset: str
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ def make(
         data_interval={"start": start, "end": end},
         model=champion.name,
         model_run=champion.run,
+        dataset=champion.dataset,
         source=found.source,
         partition=found.partition,
         rows=found.rows,
@@ -185,7 +187,7 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             f"{version.name} learned from {learned}, and `predict` is of another kind: choose "
             "another version, or let a run promote one of today's file."
         )
-    return Champion(version.name, version.run, table)
+    return Champion(version.name, version.run, table, file.dataset.uri)
 
 
 def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, values: Any) -> Found:

@@ -51,8 +51,8 @@ class Predictions:
     def run(self, **conf):
         return run_dag(self.dag, **conf)
 
-    def promote(self, *aliases, table=None):
-        """The next version of the model, as a deployment leaves it."""
+    def promote(self, *aliases, table=None, learned=None):
+        """The next version of the model, as a deployment leaves it. learned: its dataset.json."""
         name = self.experiment.name
         models = api.ModelServiceClient(client_options=OPTIONS)
         run = self.folder / name / "runs/r"
@@ -61,6 +61,10 @@ class Predictions:
         addresses = layout.Run(self.bucket, name, "r")
         plan = a_plan(self.experiment, addresses, table)
         (run / "plan.json").write_text(json.dumps(plan.file().to_document()))
+        if learned is not None:
+            folder = self.folder / plan.dataset.uri.removeprefix(f"gs://{self.bucket}/")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "dataset.json").write_text(json.dumps(learned))
         columns = ",".join(f.column for f in table.features) if table else ""
         sent = {
             "display_name": name,
@@ -82,9 +86,13 @@ class Predictions:
     @property
     def record(self):
         """predictions.json of the last run."""
+        return self.written("predictions")
+
+    def written(self, name):
+        """NAME.json of the last run."""
         runs = (self.folder / self.experiment.name / "predictions").iterdir()
         newest = max(runs, key=lambda run: run.stat().st_mtime)
-        return json.loads((newest / "predictions.json").read_text())
+        return json.loads((newest / f"{name}.json").read_text())
 
 
 @pytest.fixture(scope="session")

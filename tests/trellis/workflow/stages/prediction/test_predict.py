@@ -24,6 +24,7 @@ def plan(breast_cancer, digits, group):
             data_interval={"start": None, "end": None},
             model="projects/p/locations/r/models/m@1",
             model_run="gs://b/m/runs/r/",
+            dataset="gs://b/m/datasets/d/",
             source="lab.new",
             partition=None,
             rows=None if images is None else Rows("SELECT 1", datetime.now(UTC), False, images),

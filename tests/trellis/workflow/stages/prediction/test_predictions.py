@@ -48,7 +48,7 @@ def rows(client, predictions):
 
 def test_rows_of_a_day(client, rows, states):
     run = rows.run(**{"from": "2024-01-01", "to": "2024-01-02"})
-    tasks = ["plan", "snapshot", "predict", "publish", "result"]
+    tasks = ["plan", "snapshot", "changes", "predict", "publish", "result"]
     assert states(run) == dict.fromkeys(tasks, "success")
     record = rows.record
     assert (record["instances"], record["predicted"], record["failed"]) == (30, 29, 1)
