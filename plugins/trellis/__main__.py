@@ -10,6 +10,7 @@ from trellis.google_api import SIGN_IN, CredentialsError
 from trellis.new import command as new
 from trellis.new.described import DataError
 from trellis.results import command as results
+from trellis.results.notes import NoteError
 from trellis.results.selection import NoRunError
 from trellis.retention import command as retention
 from trellis.workflow.assembly import chain
@@ -40,6 +41,7 @@ Work on experiment files and their Google Cloud project.
   trellis contract                            what an image of your own is given, and must leave
   trellis schema                              JSON Schema of experiment files, for editors
   trellis runs                                list the runs of all experiments, with their winners
+  trellis note digits/RUN "halved the rate"   name and annotate a run (--name)
   trellis compare digits/RUN digits/OTHER     scores with intervals, and parameters that differ
   trellis methods digits/RUN                  its methods section, model card, TRIPOD+AI checklist
   trellis export digits/RUN --to folder       its figures and tables as files
@@ -106,7 +108,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 # ImportError: of a library for figures, which not every installation has.
-_MENDABLE = (FileError, DataError, NoRunError, CredentialsError, ContractError, ImportError)
+_MENDABLE = (
+    *(FileError, DataError, NoRunError, NoteError),
+    *(CredentialsError, ContractError, ImportError),
+)
 
 
 def _guarded(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`trellis runs`, `compare`, `methods`, `export`, `export-split` and `digest`."""
+"""`trellis runs`, `note`, `compare`, `methods`, `export`, `export-split` and `digest`."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from trellis import command_line
-from trellis.results import addition, comparison, curves, digest, index
-from trellis.results.files import RunFiles, load_files
+from trellis.results import addition, comparison, curves, digest, index, notes
+from trellis.results.files import RunFiles, load_files, with_contender
 from trellis.results.scores import score
-from trellis.results.selection import FILTERS, NoRunError, Selection, find
+from trellis.results.selection import FILTERS, ORDERS, NoRunError, Selection, find
 from trellis.results.table import table
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.contracts.record import Result, RunRecord
+from trellis.workflow.contracts.record import Note, Result, RunRecord
 from trellis.workflow.spec import platform
 from trellis_contracts.leaderboard import Contender
 
 _SHOWN = 30
 
-COMMANDS = ("runs", "compare", "methods", "export", "export-split", "digest")
+COMMANDS = ("runs", "note", "compare", "methods", "export", "export-split", "digest")
 
 
 def add(commands: Any) -> None:
@@ -28,6 +28,15 @@ def add(commands: Any) -> None:
     for name in FILTERS:
         runs.add_argument(f"--{name}", default="", metavar=name.upper())
     runs.add_argument(
+        "--search",
+        default="",
+        metavar="WORDS",
+        help="all of them in names, notes, users, tags, winners or causes of failure",
+    )
+    runs.add_argument(
+        "--sort", choices=ORDERS, default=ORDERS[0], help=f"their order (default: {ORDERS[0]})"
+    )
+    runs.add_argument(
         "--last", type=int, default=_SHOWN, metavar="N", help=f"how many (default: {_SHOWN})"
     )
     runs.add_argument(
@@ -35,14 +44,26 @@ def add(commands: Any) -> None:
         action="store_true",
         help="first add those runs to the index that are not in it, from their own files",
     )
+    note = commands.add_parser(
+        "note",
+        help="name a run and write notes about it, for all who read its results",
+        epilog="Notes are added with time and user; none is ever replaced. A new name of a run "
+        "leaves the former ones among its notes. Without a text or a name, prints the notes.",
+    )
+    note.add_argument("run", metavar="EXPERIMENT[/RUN]", help="as of compare")
+    note.add_argument("text", nargs="?", default="", metavar="TEXT")
+    note.add_argument("--name", help="that lists show, and commands take instead of the run's id")
     compare = commands.add_parser(
-        "compare", help="compare runs: scores with intervals, and parameters that differ"
+        "compare",
+        help="compare runs or any of their contenders: scores, curves' speed, what differs",
     )
     compare.add_argument(
         "runs",
         nargs="+",
-        metavar="EXPERIMENT/RUN",
-        help="by id or folder; EXPERIMENT alone is its newest run with a result",
+        metavar="EXPERIMENT[/RUN[/CONTENDER]]",
+        help="the run by id, folder or name; EXPERIMENT alone is its newest run with a result. A "
+        "contender such as training/2 or baselines/bqml-linear_reg is compared instead of the "
+        "run's winner and selected training",
     )
     methods = commands.add_parser(
         "methods", help="print a run's methods section, model card and TRIPOD+AI checklist"
@@ -63,7 +84,7 @@ def add(commands: Any) -> None:
     )
     summary = commands.add_parser("digest", help="summarize the runs of the last days")
     summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
-    for command in (runs, compare, methods, export, split, summary):
+    for command in (runs, note, compare, methods, export, split, summary):
         command_line.add_folder(command, "which names the bucket", "--platform")
         command.set_defaults(handler=run)
 
@@ -74,6 +95,8 @@ def run(options: argparse.Namespace) -> int:
     client = index.client_of(group)
     if options.command == "compare":
         lines = _compare(client, group.bucket, options.runs)
+    elif options.command == "note":
+        lines = _note(client, group.bucket, options)
     elif options.command == "export-split":
         lines = _export_split(client, group.bucket, options)
     elif options.command in ("methods", "export"):
@@ -88,6 +111,25 @@ def run(options: argparse.Namespace) -> int:
         lines = _runs(client, group.bucket, options)
     print("\n".join(lines))
     return 0
+
+
+def _note(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
+    known = index.load_index(client, bucket).runs
+    record = find(known, options.run)
+    whose = f"{record.experiment}/{record.folder}"
+    if not options.text and options.name is None:
+        return [whose, *(_told(note) for note in record.notes)]
+    new = notes.note(options.text, options.name)
+    notes.require_free(new, record, known)
+    notes.append(client, Run(bucket, record.experiment, record.folder), new)
+    was = f"; its name was {record.name}" if new.name and record.name else ""
+    return [f"{whose}{was}", _told(new)]
+
+
+def _told(note: Note) -> str:
+    named = f"named {note.name}" if note.name else ""
+    words = ". ".join(filter(None, (named, note.text)))
+    return f"{note.at[:16].replace('T', ' ')} {note.by or 'unknown'}: {words}"
 
 
 def _run(client: Any, bucket: str, name: str) -> tuple[RunRecord, RunFiles]:
@@ -125,7 +167,8 @@ def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
         count = addition.add_missing(client, bucket)
         added = [f"{count} runs were added to the index."]
     known = index.load_index(client, bucket, options.experiment or None)
-    found = Selection(**{name: getattr(options, name) for name in FILTERS}).of(known.runs)
+    asked = {name: getattr(options, name) for name in (*FILTERS, "search", "sort")}
+    found = Selection(**asked).of(known.runs)
     lines = table(
         [
             *("run", "triggered", "owner", "winner", "score"),
@@ -134,7 +177,7 @@ def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:
         [_row(record) for record in found[: options.last]],
     )
     if len(found) > options.last:
-        lines.append(f"and {len(found) - options.last} older ones")
+        lines.append(f"and {len(found) - options.last} more")
     lines += _causes(found[: options.last])
     lines += [f"{name} cannot be read by this version of Trellis" for name in known.unreadable]
     return [*added, *lines] if found else [*added, f"No such run in gs://{bucket}."]
@@ -146,7 +189,7 @@ def _row(run: RunRecord) -> list[str]:
     if result and result.failure:
         promoted = "failed"
     return [
-        f"{run.experiment}/{run.folder}",
+        f"{run.experiment}/{run.name or run.folder}",
         run.created[:16].replace("T", " "),
         run.owner,
         result.winner if result else _no_result(run),
@@ -187,10 +230,18 @@ def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
     experiments = {name.partition("/")[0] for name in names}
     only = experiments.pop() if len(experiments) == 1 else None
     known = index.load_index(client, bucket, only).runs
-    records = [find(known, name) for name in names]
-    files = [load_files(client, Run(bucket, r.experiment, r.folder)) for r in records]
+    asked = [name.split("/", 2) for name in names]
+    records = [find(known, "/".join(parts[:2])) for parts in asked]
+    contenders = [parts[2] if len(parts) > 2 else "" for parts in asked]
+    files = [
+        with_contender(load_files(client, Run(bucket, one.experiment, one.folder)), contender)
+        for one, contender in zip(records, contenders, strict=True)
+    ]
     found = comparison.compare(files)
-    heads = [f"{record.experiment}/{record.folder}" for record in records]
+    heads = [
+        "/".join(filter(None, (one.experiment, one.name or one.folder, contender)))
+        for one, contender in zip(records, contenders, strict=True)
+    ]
     lines = [problem for run in files for problem in run.problems]
     if not found.same_split:
         lines.append(
@@ -200,9 +251,9 @@ def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
         [name, *("-" if value is None else str(value) for value in row)]
         for name, row in found.parameters.items()
     ]
-    lines += _scores("winner", heads, [run.winner for run in files], found.metrics)
+    lines += _scores(found.first, heads, [run.shown for run in files], found.metrics)
     if found.trainings:
-        of_trainings = [run.selected for run in files]
+        of_trainings = [run.trained for run in files]
         lines += ["", *_scores("selected training", heads, of_trainings, found.trainings)]
     if learned := curves.load_curves([(client, run) for run in files]):
         lines += ["", *_speeds(heads, learned.curves)]
@@ -225,7 +276,7 @@ def _speeds(heads: Sequence[str], trainings: Sequence[curves.Curve | None]) -> l
             ),
         ],
     ]
-    return table(["selected training's speed", *heads], rows)
+    return table(["speed of the training", *heads], rows)
 
 
 def _scores(

@@ -1,4 +1,4 @@
-"""Runs side by side: scores of their winners and trainings, and what was different about them."""
+"""Runs, or contenders of them, side by side: their scores, and what was different about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Comparison:
-    """same_split: all were scored on the same test examples. metrics: of the winners. trainings: of
-    the trainings that the validation split selected; empty if they are the winners.
+    """same_split: all were scored on the same test examples. first: what comes first of each run,
+    "winner" or, where a contender was asked for, "contender"; metrics: of these. trainings: of the
+    trainings that the validation split selected; empty if they are those.
 
     parameters: dotted keys with the value in each run, None where it has none; only those that
     differ.
     """
 
     same_split: bool
+    first: str
     metrics: tuple[Metric, ...]
     trainings: tuple[Metric, ...]
     parameters: Mapping[str, tuple[Any, ...]]
@@ -38,19 +40,21 @@ class Comparison:
 def compare(runs: Sequence[RunFiles]) -> Comparison:
     """Return the facts of the runs, in their order."""
     datasets = {run.plan.dataset.fingerprint if run.plan else None for run in runs}
+    first = "contender" if any(run.asked for run in runs) else "winner"
     return Comparison(
         same_split=len(datasets) == 1 and None not in datasets,
-        metrics=tuple(_metrics(runs, [run.winner for run in runs])),
+        first=first,
+        metrics=tuple(_metrics(runs, [run.shown for run in runs])),
         trainings=()
         if all(_same(run) for run in runs)
-        else tuple(_metrics(runs, [run.selected for run in runs])),
-        parameters=_differing([dict(_parameters(run)) for run in runs]),
+        else tuple(_metrics(runs, [run.trained for run in runs])),
+        parameters=_differing([dict(_parameters(run, first)) for run in runs]),
     )
 
 
 def _same(run: RunFiles) -> bool:
-    """Return whether the selected training of a run is its winner, or there is none."""
-    return run.selected is None or run.selected is run.winner
+    """Return whether the training of a run is what comes first of it, or there is none."""
+    return run.trained is None or run.trained is run.shown
 
 
 def _metrics(runs: Sequence[RunFiles], contenders: Sequence[Contender | None]) -> Iterator[Metric]:
@@ -77,18 +81,18 @@ def _score(run: RunFiles, contender: Contender | None, metric: str, title: str) 
     return contender.metrics.get(metric) if about and about.title == title else None
 
 
-def _parameters(run: RunFiles) -> Iterator[tuple[str, Any]]:
+def _parameters(run: RunFiles, first: str) -> Iterator[tuple[str, Any]]:
     """The experiment file as this run had it, its data, and what the search found."""
     if run.plan:
         yield from _flat(run.plan.configuration)
         yield "dataset", run.plan.dataset.fingerprint
         yield from _flat(run.plan.data_interval, "data interval.")
-    if run.winner:
-        yield "winner", run.winner.name
-        yield from _flat(run.winner.hyperparameters, "winner.")
-    if run.selected and not _same(run):
-        yield "training", run.selected.name
-        yield from _flat(run.selected.hyperparameters, "training.")
+    if run.shown:
+        yield first, run.shown.name
+        yield from _flat(run.shown.hyperparameters, f"{first}.")
+    if run.trained and not _same(run):
+        yield "training", run.trained.name
+        yield from _flat(run.trained.hyperparameters, "training.")
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Learning curves of runs side by side: those of their selected trainings."""
+"""Learning curves of runs side by side: those of their trainings."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ class Curves:
 
 
 def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
-    """Load the curve of each run's selected training; None if no run has a readable one.
+    """Load the curve of each run's `trained`; None if no run has a readable one.
 
     The metric is that of the first training, or the loss if another one did not record it. runs:
     each with a google.cloud.storage.Client that may read it.
@@ -57,10 +57,10 @@ def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
 
 
 def _record(client: Any, run: RunFiles) -> tuple[str, Training] | None:
-    """The name of the selected training and its metrics.json."""
-    if run.selected is None:
+    """The name of the training and its metrics.json."""
+    if run.trained is None:
         return None
-    name = run.selected.name
+    name = run.trained.name
     try:
         training = read_file(client, Training, metrics(run.run.contender(name)))
     except ContractError:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from trellis.results.selection import NoRunError
 from trellis.workflow.contracts.layout import Run, dataset_rows
 from trellis_contracts.approval import Approval
 from trellis_contracts.deployment import Deployment
@@ -19,7 +20,8 @@ class RunFiles:
     """The content of a run's files, None for one that it did not write.
 
     problems: files that this version of Trellis cannot read, and why. exported: the run's dataset
-    has files. logged: its trials or trainings have files, curves among them.
+    has files. logged: its trials or trainings have files, curves among them. asked: the contender
+    that a person wants to see instead of winner and selected training.
     """
 
     run: Run
@@ -30,6 +32,17 @@ class RunFiles:
     problems: tuple[str, ...] = ()
     exported: bool = False
     logged: bool = False
+    asked: Contender | None = None
+
+    @property
+    def shown(self) -> Contender | None:
+        """The contender that was asked for, else the winner."""
+        return self.asked or self.winner
+
+    @property
+    def trained(self) -> Contender | None:
+        """The contender that was asked for, else the training that competes."""
+        return self.asked or self.selected
 
     @property
     def winner(self) -> Contender | None:
@@ -68,6 +81,21 @@ def load_files(client: Any, run: Run) -> RunFiles:
         exported = planned is not None and _any_blob(client, planned.dataset.uri)
     found = planned, leaderboard.result(), deployment.result(), approval.result()
     return RunFiles(run, *found, tuple(problems), exported, logged.result())
+
+
+def with_contender(files: RunFiles, name: str) -> RunFiles:
+    """The run with one of its contenders in front. name: as on the leaderboard; empty: none.
+
+    Raises NoRunError if there is none of this name.
+    """
+    if not name:
+        return files
+    known = files.leaderboard.contenders if files.leaderboard else ()
+    found = [contender for contender in known if contender.name == name]
+    if not found:
+        there = ", ".join(one.name for one in known) or "no leaderboard yet"
+        raise NoRunError(f"{files.run.uri} has no contender '{name}'; it has {there}")
+    return replace(files, asked=found[0])
 
 
 def blob(client: Any, uri: str) -> Any:

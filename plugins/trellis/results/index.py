@@ -10,12 +10,19 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from trellis.workflow.contracts.layout import INDEX
-from trellis.workflow.contracts.record import ChampionRecord, RunRecord, text_of
+from trellis.workflow.contracts.record import (
+    ChampionRecord,
+    Note,
+    NotesRecord,
+    RunRecord,
+    text_of,
+)
 from trellis.workflow.spec import platform
 
 Record = TypeVar("Record", RunRecord, ChampionRecord)
 
-_NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks|reserves)/([^/]+)\.json")
+_NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks|reserves|notes)/([^/]+)\.json")
+_KINDS: dict[str, type[RunRecord | NotesRecord]] = {"runs": RunRecord, "notes": NotesRecord}
 # Fields of an object; a whole resource is five times as long.
 _FIELDS = "items(name,generation,metadata),nextPageToken"
 
@@ -85,12 +92,14 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
     at = datetime.now(UTC).isoformat(timespec="seconds")
     runs: list[RunRecord] = []
     champions: list[ChampionRecord] = []
+    notes: dict[tuple[str, str], tuple[Note, ...]] = {}
     unreadable: list[str] = []
     for blob in client.list_blobs(bucket, prefix=prefix, fields=_FIELDS):
         found = _NAME.fullmatch(blob.name)
         if found is None:
             continue
-        kind = RunRecord if found[2] == "runs" else ChampionRecord
+        kind: type[RunRecord | NotesRecord | ChampionRecord]
+        kind = _KINDS.get(found[2], ChampionRecord)
         try:
             record = kind.model_validate_json(text_of(blob))
         except ValidationError:
@@ -101,9 +110,15 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
             unreadable.append(blob.name)
         elif isinstance(record, RunRecord):
             runs.append(record)
+        elif isinstance(record, NotesRecord):
+            notes[record.experiment, record.folder] = record.notes
         else:
             champions.append(record)
-    return Index.of(runs, champions, unreadable, at)
+    noted = (
+        run.model_copy(update={"notes": notes.get((run.experiment, run.folder), ())})
+        for run in runs
+    )
+    return Index.of(noted, champions, unreadable, at)
 
 
 def run_folders(client: Any, bucket: str, experiment: str) -> Iterator[str]:

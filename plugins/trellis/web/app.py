@@ -17,10 +17,10 @@ from starlette.responses import Response
 from trellis.results import Index, load_index
 from trellis.results.comparison import compare
 from trellis.results.curves import load_curves
-from trellis.results.files import RunFiles, load_files, read
+from trellis.results.files import RunFiles, load_files, read, with_contender
 from trellis.results.index import run_folders
 from trellis.results.live import load_live
-from trellis.results.selection import Selection
+from trellis.results.selection import NoRunError, Selection
 from trellis.web import access, pages
 from trellis.web.access import Place, Source
 from trellis.web.cache import IndexCache
@@ -86,10 +86,15 @@ def overview(
 
 @app.get("/experiments/{name}")
 def experiment(
-    request: Request, seen: Sources, name: str, page: Annotated[int, Query(ge=1)] = 1
+    request: Request,
+    seen: Sources,
+    name: str,
+    selection: Annotated[Selection, Depends()],
+    page: Annotated[int, Query(ge=1)] = 1,
 ) -> HTMLResponse:
     """The history of one experiment."""
-    return HTMLResponse(pages.experiment(request, name, _index({name: _source(seen, name)}), page))
+    index = _index({name: _source(seen, name)})
+    return HTMLResponse(pages.experiment(request, name, index, selection, page))
 
 
 @app.get("/experiments/{name}/missing")
@@ -128,12 +133,17 @@ def report(seen: Sources, name: str, folder: str) -> HTMLResponse:
 def comparison(
     request: Request, seen: Sources, run: Annotated[list[str] | None, Query()] = None
 ) -> HTMLResponse:
-    """Several runs side by side. run: EXPERIMENT/FOLDER of each."""
-    chosen = [one.partition("/")[::2] for one in dict.fromkeys(run or ())]
+    """Several side by side. run: EXPERIMENT/FOLDER of each, or EXPERIMENT/FOLDER/CONTENDER."""
+    chosen = [pages.Side.of(one) for one in dict.fromkeys(run or ())]
     if not 2 <= len(chosen) <= MOST_COMPARED:
-        raise HTTPException(400, f"Choose 2 to {MOST_COMPARED} runs, not {len(chosen)}.")
-    files = [_files(seen, name, folder) for name, folder in chosen]
-    clients = [_client(_source(seen, name).place.connection) for name, _ in chosen]
+        raise HTTPException(400, f"Choose 2 to {MOST_COMPARED}, not {len(chosen)}.")
+    try:
+        files = [
+            with_contender(_files(seen, side.name, side.folder), side.contender) for side in chosen
+        ]
+    except NoRunError as error:
+        raise HTTPException(404, str(error)) from error
+    clients = [_client(_source(seen, side.name).place.connection) for side in chosen]
     curves = load_curves(list(zip(clients, files, strict=True)))
     return HTMLResponse(pages.comparison(request, chosen, files, compare(files), curves))
 

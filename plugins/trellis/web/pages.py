@@ -23,8 +23,9 @@ from trellis.results.files import RunFiles
 from trellis.results.history import Change, months, number, served
 from trellis.results.live import Learner
 from trellis.results.scores import Scored, places, score
-from trellis.results.selection import FILTERS, Selection
+from trellis.results.selection import FILTERS, ORDERS, Selection
 from trellis.web import access, charts
+from trellis.web.stages import load_stages
 from trellis.workflow.contracts.record import RunRecord
 
 PAGE = 50
@@ -47,14 +48,38 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Side:
+    """One of several side by side. name: of its DAG. contender: empty for winner and selected
+    training.
+    """
+
+    name: str
+    folder: str
+    contender: str
+
+    @classmethod
+    def of(cls, address: str) -> "Side":
+        """address: NAME/FOLDER or NAME/FOLDER/CONTENDER."""
+        name, folder, contender, *_ = [*address.split("/", 2), "", ""]
+        return cls(name, folder, contender)
+
+
+@dataclass(frozen=True)
 class Shown:
-    """One page of a list of runs. states: Airflow's, by (experiment, run id)."""
+    """One page of a list of runs. states: Airflow's, by (experiment, run id). chosen: what was
+    asked for, filters, search and order.
+    """
 
     runs: Sequence[RunRecord]
     states: Mapping[tuple[str, str], str]
     total: int
     number: int
-    query: str
+    chosen: Mapping[str, str]
+
+    @property
+    def query(self) -> str:
+        """What was asked for, in an address."""
+        return urlencode(self.chosen)
 
     @property
     def pages(self) -> int:
@@ -66,7 +91,7 @@ def overview(
 ) -> str:
     """All experiments. experiments: those that the user may see."""
     found = selection.of(index.runs)
-    chosen = {name: value for name, value in asdict(selection).items() if value}
+    chosen = _chosen(selection)
     return _render(
         request,
         "overview",
@@ -81,7 +106,7 @@ def overview(
     )
 
 
-def experiment(request: Request, name: str, index: Index, page: int) -> str:
+def experiment(request: Request, name: str, index: Index, selection: Selection, page: int) -> str:
     """One experiment."""
     changes = served(index)
     return _render(
@@ -92,7 +117,7 @@ def experiment(request: Request, name: str, index: Index, page: int) -> str:
         history=charts.history(index.runs),
         changes=changes[:PAGE],
         older=len(changes[PAGE:]),
-        list=_shown(index.runs, page, {}),
+        list=_shown(selection.of(index.runs), page, _chosen(selection)),
         months=months(index.runs),
         unreadable=index.unreadable,
         at=index.at,
@@ -125,6 +150,7 @@ def run(
         run=files.run,
         run_id=run_id,
         state=access.states([key]).get(key),
+        stages=load_stages(*key),
         plan=plan,
         board=files.leaderboard,
         served=files.served,
@@ -140,12 +166,12 @@ def run(
 
 def comparison(
     request: Request,
-    chosen: Sequence[tuple[str, str]],
+    chosen: Sequence[Side],
     files: Sequence[RunFiles],
     found: Comparison,
     curves: Curves | None,
 ) -> str:
-    """Runs side by side. chosen: DAG and folder of each."""
+    """Runs, or contenders of them, side by side."""
     return _render(
         request,
         "compare",
@@ -191,7 +217,13 @@ def _lines(runs: Sequence[RunRecord], changes: Sequence[Change]) -> list[Line]:
 def _shown(runs: Sequence[RunRecord], page: int, chosen: Mapping[str, str]) -> Shown:
     part = runs[(page - 1) * PAGE : page * PAGE]
     states = access.states([(record.experiment, record.run_id) for record in part])
-    return Shown(part, states, len(runs), page, urlencode(chosen))
+    return Shown(part, states, len(runs), page, chosen)
+
+
+def _chosen(selection: Selection) -> dict[str, str]:
+    """What was asked for, without what is so anyway."""
+    default = asdict(Selection())
+    return {name: value for name, value in asdict(selection).items() if value != default[name]}
 
 
 def _choices(runs: Sequence[RunRecord], name: str) -> list[str]:
@@ -206,7 +238,7 @@ def _render(request: Request, template: str, **values: Any) -> str:
     root = scope.get("root_path", "")
     airflow = scope.get("app_root_path", "")
     page = _environment().get_template(f"{template}.html.j2")
-    return page.render(root=root, airflow=airflow, **values)
+    return page.render(root=root, airflow=airflow, orders=ORDERS, **values)
 
 
 @functools.cache

@@ -34,7 +34,7 @@ def test_a_list_of_runs(digits, breast_cancer, add, trellis):
     assert "accuracy 0.9700 [0.9500, 0.9800] the winner failed" in shown
     _, out, _ = trellis("runs", "--task", "multiclass_classification", "--last", "1")
     assert "breast-cancer" not in out
-    assert out.splitlines()[-1] == "and 1 older ones"
+    assert out.splitlines()[-1] == "and 1 more"
 
 
 def test_a_training_is_listed_with_its_own_score_where_a_baseline_wins(digits, add, trellis):
@@ -70,6 +70,46 @@ def test_two_runs_side_by_side(google, digits, bucket, add, trellis):
     assert ["accuracy ↑", "0.9700 [0.9500, 0.9800]", "0.9900 [0.9800, 1.0000]"] in cells
     assert ["winner.filters", "-", "32"] in cells
     assert "test splits differ" not in out
+
+
+def test_two_trainings_of_one_run_side_by_side(google, digits, bucket, add, trellis):
+    """Neither is the winner."""
+    board = a_board(
+        a_contender("baselines/bqml", 0.99, 0.98, 1),
+        *(
+            a_contender(f"training/{n}", 0.9 + n / 100, 0.8, 1, hyperparameters={"filters": 8 * n})
+            for n in (1, 2)
+        ),
+    )
+    add(a_run(digits, "one", board))
+    write_files(google.buckets, a_plan_of(digits, "one", bucket), board)
+    code, out, _ = trellis("compare", "digits/one/training/1", "digits/one/training/2")
+    rows = [line.split("  ") for line in out.splitlines()]
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert code == 0
+    assert ["its contender", "training/1", "training/2"] in cells
+    assert ["accuracy ↑", "0.9100 [0.8000, 1.0000]", "0.9200 [0.8000, 1.0000]"] in cells
+    assert ["contender.filters", "8", "16"] in cells
+    assert "bqml" not in out
+    code, _, errors = trellis("compare", "digits/one", "digits/one/training/9")
+    assert code == 1
+    assert "no contender 'training/9'; it has baselines/bqml, training/1, training/2" in errors
+
+
+def test_a_run_is_named_annotated_and_found(digits, add, trellis):
+    add(a_run(digits, "one"))
+    add(a_run(digits, "two"))
+    code, out, _ = trellis("note", "digits/one", "half the rate", "--name", "slow")
+    assert (code, out.splitlines()[0]) == (0, "digits/one")
+    assert "its name was slow" in trellis("note", "digits/slow", "--name", "slower")[1]
+    code, _, errors = trellis("note", "digits/two", "--name", "slower")
+    assert (code, errors) == (1, "slower is the name of one: take another.\n")
+    told = trellis("note", "digits/one")[1].splitlines()
+    assert told[1].endswith(": named slow. half the rate")
+    assert told[2].endswith(": named slower")
+    listed = trellis("runs", "--search", "RATE half")[1]
+    assert "digits/slower" in listed
+    assert "digits/two" not in listed
 
 
 def test_a_run_that_is_not_there(digits, add, trellis):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.trellis.results.made import a_board, a_run
-from trellis.results.selection import NoRunError, Selection, find
+from tests.trellis.results.made import a_board, a_contender, a_run, with_cost
+from trellis.results.selection import ORDERS, NoRunError, Selection, find
+from trellis.workflow.contracts.record import Note
 
 
 @pytest.fixture
@@ -28,6 +29,43 @@ def test_filters(runs):
     assert folders(Selection(owner="trellis", dataset="3f").of(runs)) == ["new", "old", "rows"]
     assert folders(Selection(owner="somebody else").of(runs)) == []
     assert folders(Selection(dataset="beef").of(runs)) == []
+
+
+def test_a_search_looks_for_all_words_in_what_is_known(runs):
+    noted = Note(at="2026-01-01T00:00:00+00:00", by="grace", name="halved", text="rate is 0.1")
+    runs[0] = runs[0].model_copy(update={"notes": (noted,)})
+    assert folders(Selection(search="RATE grace").of(runs)) == ["new"]
+    assert folders(Selection(search="halved").of(runs)) == ["new"]
+    assert folders(Selection(search="nightly training/1").of(runs)) == ["old"]
+    assert folders(Selection(search="rate nightly").of(runs)) == []
+    assert find(runs, "digits/halved").folder == "new"
+
+
+def test_orders(digits, breast_cancer):
+    good, bad = (a_board(a_contender("training/1", v, 0.1, 1)) for v in (0.9, 0.8))
+    runs = [
+        a_run(digits, "c", bad),
+        a_run(digits, "b"),
+        with_cost(a_run(breast_cancer, "a", good), {"train": 1.0}),
+    ]
+    orders = {order: "".join(folders(Selection(sort=order).of(runs))) for order in ORDERS}
+    assert orders == {
+        "newest": "cba",
+        "oldest": "abc",
+        "name": "abc",
+        "score": "acb",
+        "spent": "acb",
+    }
+
+
+def test_the_lowest_loss_is_the_best_score(digits):
+    board = a_board()
+    runs = []
+    for folder, value in (("worse", 0.9), ("better", 0.1)):
+        run = a_run(digits, folder, board)
+        result = run.result.model_copy(update={"goal": "minimize", "value": value})
+        runs.append(run.model_copy(update={"result": result}))
+    assert folders(Selection(sort="score").of(runs)) == ["better", "worse"]
 
 
 def test_a_run_by_its_name_and_an_experiments_newest_result(runs):

@@ -23,6 +23,8 @@ from tests.trellis.results.made import (
 )
 from tests.wording import says
 from trellis import console
+from trellis.results.notes import append, note
+from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import Failure
 
 VOID = {"meta", "link", "input", "br"}
@@ -267,10 +269,61 @@ def test_learning_curves_of_the_selected_trainings(google, digits, bucket, page)
     assert "The other runs have no record" in text
 
 
+def test_any_two_trainings_side_by_side(google, digits, add, bucket, get, page):
+    board = a_board(
+        a_contender("baselines/bqml", 0.99, 0.98, 1),
+        *(
+            a_contender(f"training/{n}", 0.9, 0.8, 0.99, hyperparameters={"units": n})
+            for n in (1, 2)
+        ),
+    )
+    add(a_run(digits, "r", board, bucket=bucket))
+    folder = write_files(google.buckets, a_plan_of(digits, "r", bucket), board)
+    for n in (1, 2):
+        a_training(folder / f"training/{n}", [0.5, 0.7 + n / 10])
+    offered = get("ada", "/trellis/experiments/digits/runs/r").text
+    assert 'value="digits/r/training/2" aria-label="Compare training/2"' in offered
+    address = "/trellis/compare?run=digits/r/training/1&run=digits/r/training/2"
+    text = page(address)
+    says(text, "run 1, training/1: 0.8 in epoch 2", "run 2, training/2: 0.9 in epoch 2")
+    says(text, "contender.units", "1", "2")
+    assert "Scores of the contenders" in text
+    assert get("ada", address).text.count('value="digits/r/training/2"') == 1
+    page("/trellis/compare?run=digits/r&run=digits/r/training/9", status=404)
+
+
+def test_names_notes_search_and_order(digits, add, client, bucket, get, page):
+    add(a_run(digits, "a", a_board(a_contender("training/1", 0.8, 0.7, 0.9)), bucket=bucket))
+    add(a_run(digits, "b", a_board(a_contender("training/1", 0.9, 0.8, 1)), bucket=bucket))
+    append(client, Run(bucket, "digits", "a"), note("half the rate", "slow one"))
+    text = page("/trellis/?search=half%20slow")
+    says(text, "1 run", "slow one a", "half the rate")
+    raw = get("ada", "/trellis/?search=half%20slow&sort=score").text
+    assert 'value="half slow"' in raw
+    assert '<option value="score" selected>' in raw
+    text = page("/trellis/experiments/digits?sort=score")
+    assert text.index("0.9000") < text.index("slow one a")
+    assert get("ada", "/trellis/?sort=nonsense").status_code == 422
+
+
+def test_the_stages_of_a_run(google, digits, add, bucket, page, planned):
+    """Airflow has the run that the fixture `planned` made."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        run_id = session.scalar(select(DagRun.run_id).where(DagRun.dag_id == "digits"))
+    plan = a_plan_of(digits, "r", bucket) | {"run_id": run_id}
+    write_files(google.buckets, plan)
+    text = page("/trellis/experiments/digits/runs/r")
+    assert re.search(r"Stages stage state took usually left plan done \d+ s", text)
+
+
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
 
-def test_what_a_run_says_is_text(google, digits, add, bucket, get):
+def test_what_a_run_says_is_text(google, digits, add, bucket, client, get):
     hostile = digits.model_copy(update={"owner": HOSTILE, "about": HOSTILE})
     board = a_board(a_contender("training/1", 0.9, 0.8, 1, hyperparameters={HOSTILE: HOSTILE}))
     board["promotion"]["reason"] = HOSTILE
@@ -281,12 +334,15 @@ def test_what_a_run_says_is_text(google, digits, add, bucket, get):
         plan["dataset"]["source"] = plan["configuration"]["seed"] = HOSTILE + folder
         write_files(google.buckets, plan, board)
     add(a_rollback(user=HOSTILE), "rollbacks")
+    append(client, Run(bucket, "digits", "a"), note(HOSTILE, "</h1><script>".replace("/", "")))
     for path in (
         "/trellis/",
         "/trellis/?owner=%3Cscript%3Ealert(1)%3C/script%3E",
         "/trellis/experiments/digits",
         "/trellis/experiments/digits/runs/a",
         "/trellis/compare?run=digits/a&run=digits/b",
+        "/trellis/compare?run=digits/a/training/1&run=digits/b",
+        "/trellis/?search=%3Cscript%3Ealert(1)%3C/script%3E",
         "/trellis/experiments/%3Cscript%3Ealert(1)",
     ):
         answer = get("ada", path)

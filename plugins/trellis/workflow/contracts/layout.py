@@ -10,7 +10,7 @@ gs://BUCKET/EXPERIMENT/
                                   what a run of the DAGs of these names has decided
 
 gs://BUCKET/_weights/             NAME.weights.h5: what `weights: imagenet` of a backbone reads
-gs://BUCKET/_index/EXPERIMENT/    {runs,rollbacks,reserves}/RUN.json: see record.py
+gs://BUCKET/_index/EXPERIMENT/    {runs,rollbacks,reserves,notes}/RUN.json: see record.py
 
 Datasets are outside the runs' folders because runs share them. Folders' addresses end with a slash.
 """
@@ -67,6 +67,11 @@ class Run(RunAddresses):
     def record(self) -> str:
         """Address of the record in the index of all runs."""
         return f"{run_records(self.bucket, self.experiment)}{self.folder}.json"
+
+    @property
+    def notes(self) -> str:
+        """Address of what people have written about the run, in the index."""
+        return f"{index(self.bucket)}{self.experiment}/notes/{self.folder}.json"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ gs://BUCKET/_index/EXPERIMENT/
     runs/RUN.json          RunRecord: begun by `plan`, completed by `result`
     rollbacks/RUN.json     ChampionRecord, written by the DAG rollback when it is done
     reserves/RUN.json      ChampionRecord, written by the DAG EXPERIMENT-reserve when it is done
+    notes/RUN.json         NotesRecord: what people have written about a run
 
 An object's metadata has its record once more, so that one request lists a thousand runs with all
 that is said of them. A run's own files stay the source: its record can be made from them again.
@@ -13,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from trellis_contracts.approval import WAITING
 from trellis_contracts.approval import Approval as ApprovalFile
@@ -163,13 +164,36 @@ class Failure(_Document):
     so_far_usd: dict[str, float] | None
 
 
+class Note(BaseModel):
+    """What a person has written about a run. at: ISO 8601. by: who; None where the machine does not
+    know. name: of the run from then on; None: as before. text: empty beside a name alone.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    at: str
+    by: str | None
+    name: str | None
+    text: str
+
+
+class NotesRecord(_Document):
+    """All notes of a run, oldest first. They are added to, never replaced. folder: of the run."""
+
+    format: Literal[1] = 1
+    experiment: str
+    folder: str
+    notes: tuple[Note, ...] = ()
+
+
 class RunRecord(_Document):
     """One run of an experiment.
 
     uri: its folder. trigger: Airflow's type of the run; user: who triggered it; both None if the
     record was made from the run's files. at_most_usd: the limit that was checked against the
     budget. begun: when it was planned, ISO 8601; None in records made from files.
-    result: None until the task `result` has run; failure: None from then on.
+    result: None until the task `result` has run; failure: None from then on. notes: of the run's
+    NotesRecord, oldest first; no part of the record itself.
     """
 
     format: Literal[1] = 1
@@ -190,6 +214,12 @@ class RunRecord(_Document):
     begun: str | None = None
     result: Result | None = None
     failure: Failure | None = None
+    notes: tuple[Note, ...] = Field(default=(), exclude=True)
+
+    @property
+    def name(self) -> str | None:
+        """The name that a person has given the run last; None if it has none."""
+        return next((note.name for note in reversed(self.notes) if note.name), None)
 
     @property
     def month(self) -> str:
