@@ -7,7 +7,8 @@ from typing import Any
 
 from trellis_contracts import hyperparameters
 from trellis_contracts.hyperparameter_field import Value
-from trellis_contracts.model_file import Declaration, fits
+from trellis_contracts.hyperparameter_schema import fits
+from trellis_contracts.model_file import Declaration
 from trellis_contracts.models import MODELS, Model, OfFile
 
 

@@ -22,8 +22,9 @@ from typing import Any, get_type_hints
 
 from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.hyperparameter_field import hyperparameter as _hyperparameter
-from trellis_contracts.model_file import Declaration, fits
-from trellis_contracts.model_file import expected as in_words
+from trellis_contracts.hyperparameter_schema import expected as in_words
+from trellis_contracts.hyperparameter_schema import fits
+from trellis_contracts.model_file import Declaration
 from trellis_contracts.model_hyperparameters import OfModels
 from trellis_contracts.tasks import BINARY, MULTICLASS, MULTILABEL, SURVIVAL
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.wording import says
 from trainer.training import flags
-from trellis_contracts import hyperparameters, model_file, model_imports
+from trellis_contracts import hyperparameter_schema, hyperparameters, model_file, model_imports
 from trellis_contracts.hyperparameters import Common, HyperparameterError
 from trellis_contracts.model_file import Declaration, ModelFileError
 
@@ -226,7 +226,7 @@ def test_no_hyperparameter_can_be_named_as_a_flag():
         for option in action.option_strings
         if option.startswith("--")
     }
-    assert options - set(hyperparameters.schema()) == set(model_file.FLAGS)
+    assert options - set(hyperparameters.schema()) == set(hyperparameter_schema.FLAGS)
 
 
 def test_declared_hyperparameters_are_as_the_trainers_own():

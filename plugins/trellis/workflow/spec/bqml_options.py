@@ -13,7 +13,7 @@ from typing import Any
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.sections import unexpected
 from trellis_contracts.catalog import Hyperparameter
-from trellis_contracts.model_file import expected
+from trellis_contracts.hyperparameter_schema import expected
 
 Words = Mapping[str, Any]
 
