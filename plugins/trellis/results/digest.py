@@ -9,7 +9,7 @@ from trellis.results.history import served
 from trellis.results.index import Index
 from trellis.results.scores import score
 from trellis.results.table import table
-from trellis.workflow.contracts.record import Result, RunRecord
+from trellis.workflow.contracts.record import PredictionRecord, Result, RunRecord
 from trellis.workflow.pricing import services
 from trellis.workflow.spec.platform import Limits, Platform
 from trellis.workflow.spec.quantities import USD, usd_text
@@ -24,6 +24,7 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
     changes = [change for change in served(index) if start <= _moment(change.at) < end]
     changed = sum(change.changed for change in changes)
     failed = [(run, why) for run in runs if (why := _why(run))]
+    warned = [one for one in index.predictions if one.warnings and start <= _moment(one.at) < end]
     open_ = [run for run in runs if run.result is None and run.failure is None]
     parts = [
         _count(len(runs), "run"),
@@ -31,6 +32,7 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
         f"{_count(changed, 'change')} of a champion",
         *([f"{len(failed)} failed"] if failed else []),
         *([f"{len(open_)} without a result"] if open_ else []),
+        *([f"{_count(len(warned), 'prediction')} beyond limits"] if warned else []),
     ]
     found = [f"Trellis, {start:%Y-%m-%d} to {end:%Y-%m-%d}: {', '.join(parts)}"]
     if runs:
@@ -50,6 +52,9 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
     if open_:
         found += ["", "Without a result: cancelled, or still at work"]
         found += [f"  {_name(run)}, at most {run.at_most_usd:.2f} USD" for run in open_]
+    if warned:
+        found += ["", "Predictions beyond the limits of predict.changes"]
+        found += [line for one in warned for line in _warnings(one)]
     if limits is not None:
         found += ["", *_limits(index.runs, end, limits)]
     return found
@@ -80,6 +85,13 @@ def _why(run: RunRecord) -> str | None:
     if run.failure:
         return " ".join(f"{run.failure.task}: {run.failure.why}".split())
     return " ".join(run.result.failure.split()) if run.result and run.result.failure else None
+
+
+def _warnings(prediction: PredictionRecord) -> Iterator[str]:
+    """Say what is beyond the limits, and that it was refused."""
+    what = "refused" if prediction.predicted is None else f"{prediction.predicted:,} predicted"
+    yield f"  {_minute(prediction.at)}  {prediction.experiment}, {prediction.run_id}: {what}"
+    yield from (f"    {text}" for text in prediction.warnings)
 
 
 def _by_experiment(runs: Sequence[RunRecord]) -> list[str]:

@@ -14,29 +14,35 @@ from trellis.workflow.contracts.record import (
     ChampionRecord,
     Note,
     NotesRecord,
+    PredictionRecord,
     RunRecord,
     text_of,
 )
 from trellis.workflow.spec import platform
 
-Record = TypeVar("Record", RunRecord, ChampionRecord)
+Record = TypeVar("Record", RunRecord, ChampionRecord, PredictionRecord)
 
-_NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks|reserves|notes)/([^/]+)\.json")
-_KINDS: dict[str, type[RunRecord | NotesRecord]] = {"runs": RunRecord, "notes": NotesRecord}
+_NAME = re.compile(rf"{INDEX}([^/]+)/(runs|rollbacks|reserves|notes|predictions)/([^/]+)\.json")
+_KINDS: dict[str, type[RunRecord | NotesRecord | PredictionRecord]] = {
+    "runs": RunRecord,
+    "notes": NotesRecord,
+    "predictions": PredictionRecord,
+}
 # Fields of an object; a whole resource is five times as long.
 _FIELDS = "items(name,generation,metadata),nextPageToken"
 
 
 @dataclass(frozen=True)
 class Index:
-    """All runs, and versions that people put into service, newest first. unreadable: objects that
-    are no such record. at: when it was read, ISO 8601.
+    """All runs, versions that people put into service, and batch predictions, newest first.
+    unreadable: objects that are no such record. at: when it was read, ISO 8601.
     """
 
     runs: tuple[RunRecord, ...] = ()
     champions: tuple[ChampionRecord, ...] = ()
     unreadable: tuple[str, ...] = ()
     at: str = ""
+    predictions: tuple[PredictionRecord, ...] = ()
 
     @classmethod
     def of(
@@ -45,6 +51,7 @@ class Index:
         champions: Iterable[ChampionRecord],
         unreadable: Iterable[str],
         at: str,
+        predictions: Iterable[PredictionRecord] = (),
     ) -> "Index":
         """Records in any order."""
         return cls(
@@ -52,6 +59,7 @@ class Index:
             tuple(sorted(champions, key=lambda champion: champion.at, reverse=True)),
             tuple(unreadable),
             at,
+            tuple(sorted(predictions, key=lambda one: one.at, reverse=True)),
         )
 
     def named(self, names: Mapping[str, str]) -> "Index":
@@ -63,6 +71,7 @@ class Index:
             tuple(_renamed(one, names) for one in self.champions if one.experiment in names),
             tuple(name for name in self.unreadable if name.split("/")[1] in names),
             self.at,
+            tuple(_renamed(one, names) for one in self.predictions if one.experiment in names),
         )
 
 
@@ -93,12 +102,13 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
     runs: list[RunRecord] = []
     champions: list[ChampionRecord] = []
     notes: dict[tuple[str, str], tuple[Note, ...]] = {}
+    predictions: list[PredictionRecord] = []
     unreadable: list[str] = []
     for blob in client.list_blobs(bucket, prefix=prefix, fields=_FIELDS):
         found = _NAME.fullmatch(blob.name)
         if found is None:
             continue
-        kind: type[RunRecord | NotesRecord | ChampionRecord]
+        kind: type[RunRecord | NotesRecord | PredictionRecord | ChampionRecord]
         kind = _KINDS.get(found[2], ChampionRecord)
         try:
             record = kind.model_validate_json(text_of(blob))
@@ -112,13 +122,15 @@ def load_index(client: Any, bucket: str, experiment: str | None = None) -> Index
             runs.append(record)
         elif isinstance(record, NotesRecord):
             notes[record.experiment, record.folder] = record.notes
+        elif isinstance(record, PredictionRecord):
+            predictions.append(record)
         else:
             champions.append(record)
     noted = (
         run.model_copy(update={"notes": notes.get((run.experiment, run.folder), ())})
         for run in runs
     )
-    return Index.of(noted, champions, unreadable, at)
+    return Index.of(noted, champions, unreadable, at, predictions)
 
 
 def run_folders(client: Any, bucket: str, experiment: str) -> Iterator[str]:

@@ -189,6 +189,7 @@ def _index(seen: dict[str, Source]) -> Index:
         (champion for index in found for champion in index.champions),
         (name for index in found for name in index.unreadable),
         min((index.at for index in found), default=""),
+        (one for index in found for one in index.predictions),
     )
 
 

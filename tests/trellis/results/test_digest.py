@@ -15,7 +15,7 @@ from tests.trellis.results.made import (
 )
 from trellis.results import Index, digest, digest_dag
 from trellis.results.digest import lines
-from trellis.workflow.contracts.record import Failure
+from trellis.workflow.contracts.record import Failure, PredictionRecord
 from trellis.workflow.spec.platform import Digest, Limits
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
@@ -66,6 +66,31 @@ def test_a_training_that_was_rejected_changes_no_champion(digits):
         "  2026-01-02 02:00  digits: a promoted training was not deployed, rejected by olga: "
         "olga rejected it: site B is worse"
     ) in text
+
+
+def test_predictions_beyond_their_limits_are_told(digits):
+    record = PredictionRecord(
+        experiment="digits",
+        run_id="daily",
+        uri="gs://b/digits/predictions/daily/",
+        at="2026-01-02T03:00:00+00:00",
+        version="projects/p/locations/r/models/digits@3",
+        predicted=1200,
+        warnings=("feature 'x' has a mean 2.00 standard deviations above that of before",),
+    )
+    refused = record.model_copy(update={"predicted": None, "at": "2026-01-01T03:00:00+00:00"})
+    good = record.model_copy(update={"warnings": ()})
+    late = record.model_copy(update={"at": "2026-01-08T00:00:00+00:00"})
+    found = Index.of((), (), (), END.isoformat(), (refused, late, good, record))
+    text = lines(found, START, END, None)
+    assert text[0].endswith("no changes of a champion, 2 predictions beyond limits")
+    assert text[2:] == [
+        "Predictions beyond the limits of predict.changes",
+        "  2026-01-02 03:00  digits, daily: 1,200 predicted",
+        f"    {record.warnings[0]}",
+        "  2026-01-01 03:00  digits, daily: refused",
+        f"    {record.warnings[0]}",
+    ]
 
 
 def test_a_week_without_runs_is_one_line(digits):

@@ -1,10 +1,13 @@
 """The DAG EXPERIMENT-predict: the champion predicts a table's rows, or a folder's images."""
 
+import functools
+
 from airflow.sdk import DAG, CronDataIntervalTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.group_dag import group_dag
+from trellis.workflow.assembly.notifications import send
 from trellis.workflow.assembly.prediction_page import ADVICE, page
 from trellis.workflow.contracts.prediction_params import run_params
 from trellis.workflow.spec.experiment import Experiment
@@ -34,7 +37,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     ) as dag:
         planned = plan.task(experiment, platform)
         predicted = predict.task(experiment, platform)
-        resulted = result.task(experiment, platform)
+        resulted = result.task(experiment, platform, functools.partial(send, platform))
         if isinstance(experiment.prediction, ImagePredict):
             planned >> predicted >> resulted
         else:

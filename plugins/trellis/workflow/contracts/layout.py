@@ -10,7 +10,8 @@ gs://BUCKET/EXPERIMENT/
                                   what a run of the DAGs of these names has decided
 
 gs://BUCKET/_weights/             NAME.weights.h5: what `weights: imagenet` of a backbone reads
-gs://BUCKET/_index/EXPERIMENT/    {runs,rollbacks,reserves,notes}/RUN.json: see record.py
+gs://BUCKET/_index/EXPERIMENT/    {runs,rollbacks,reserves,notes,predictions}/RUN.json: see
+                                  record.py
 
 Datasets are outside the runs' folders because runs share them. Folders' addresses end with a slash.
 """

@@ -15,7 +15,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from trellis.workflow.contracts.layout import run_folder
+from trellis.workflow.contracts.layout import INDEX, run_folder
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.layout import examples
@@ -56,6 +56,11 @@ class Prediction:
     @property
     def record(self) -> str:
         return f"{self.uri}predictions.json"
+
+    @property
+    def indexed(self) -> str:
+        """Address of the record in the index of all runs."""
+        return f"gs://{self.platform.bucket}/{INDEX}{self.experiment.name}/predictions/{self.folder}.json"
 
     def examples_of(self, task: str) -> str:
         """Keys and values of rows that a task's messages leave out."""

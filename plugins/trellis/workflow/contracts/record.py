@@ -5,6 +5,7 @@ gs://BUCKET/_index/EXPERIMENT/
     rollbacks/RUN.json     ChampionRecord, written by the DAG rollback when it is done
     reserves/RUN.json      ChampionRecord, written by the DAG EXPERIMENT-reserve when it is done
     notes/RUN.json         NotesRecord: what people have written about a run
+    predictions/RUN.json   PredictionRecord, written by the DAG EXPERIMENT-predict when it is done
 
 An object's metadata has its record once more, so that one request lists a thousand runs with all
 that is said of them. A run's own files stay the source: its record can be made from them again.
@@ -276,7 +277,7 @@ class RunRecord(_Document):
             task=file["task"],
             model=file["model"],
             tags=tuple(sorted(tags if tags is not None else (file["model"], file["task"]))),
-            source=_short(plan.dataset.source),
+            source=short(plan.dataset.source),
             dataset=plan.dataset.fingerprint,
             at_most_usd=plan.cost["at_most_usd"],
             begun=begun,
@@ -298,7 +299,7 @@ class RunRecord(_Document):
         decision = board.promotion
         result = Result(
             ended=at,
-            failure=_short(failure) if failure else None,
+            failure=short(failure) if failure else None,
             metric=metric,
             title=board.primary.title,
             goal=board.primary.goal,
@@ -309,7 +310,7 @@ class RunRecord(_Document):
             high=score.high,
             contenders_usd=round(sum(c.cost_usd or 0 for c in board.contenders), 4),
             promoted=decision.promoted if decision else None,
-            reason=_short(decision.reason) if decision else None,
+            reason=short(decision.reason) if decision else None,
             deployment=_deployment(deployment) if deployment else None,
             actual_usd=dict(actual_usd) if actual_usd is not None else None,
             spot_savings_usd=spot_savings_usd,
@@ -338,6 +339,24 @@ class ChampionRecord(_Document):
     image: str | None = None
 
 
+class PredictionRecord(_Document):
+    """A batch prediction, or one that was refused by `predict.changes`.
+
+    at: when it ended, ISO 8601. version: resource name of the model that predicted. predicted: rows
+    or images with a prediction; None: it was refused. warnings: what is beyond the limits of
+    `predict.changes`, in sentences without a value of a row.
+    """
+
+    format: Literal[1] = 1
+    experiment: str
+    run_id: str
+    uri: str
+    at: str
+    version: str
+    predicted: int | None
+    warnings: tuple[str, ...]
+
+
 def _scored(contender: Contender | None, metric: str) -> Scored | None:
     score = contender.metrics.get(metric) if contender else None
     if contender is None or score is None:
@@ -348,7 +367,7 @@ def _scored(contender: Contender | None, metric: str) -> Scored | None:
 def _approval(file: ApprovalFile) -> Approval | None:
     if file.state == WAITING or file.at is None:
         return None
-    return Approval(state=file.state, at=file.at, by=file.by, why=_short(file.summary))
+    return Approval(state=file.state, at=file.at, by=file.by, why=short(file.summary))
 
 
 def _deployment(file: DeploymentFile) -> Deployment:
@@ -358,9 +377,10 @@ def _deployment(file: DeploymentFile) -> Deployment:
         previous=file.previous,
         state=file.state,
         at=file.time_of("champion") or last if file.state == SERVING else last,
-        reason=_short(file.reason) if file.reason else None,
+        reason=short(file.reason) if file.reason else None,
     )
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """The beginning of a sentence, as long as one in a record may be."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

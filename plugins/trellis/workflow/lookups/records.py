@@ -1,14 +1,22 @@
 """The index of all runs, written by the tasks that begin and end one. Called by tasks only."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.record import ChampionRecord, Failure, RunRecord, text_of
+from trellis.workflow.contracts.prediction_plan import PredictionPlan
+from trellis.workflow.contracts.record import (
+    ChampionRecord,
+    Failure,
+    PredictionRecord,
+    RunRecord,
+    short,
+    text_of,
+)
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.approval import Approval
@@ -91,6 +99,24 @@ def _each(platform: Platform, folder: str) -> Iterator[RunRecord]:
 def add_champion(platform: Platform, address: str, record: ChampionRecord) -> None:
     """Record a version that a person has put into service. One that is there stays."""
     _add(platform, address, record)
+
+
+def add_prediction(
+    platform: Platform, plan: PredictionPlan, predicted: int | None, warnings: Iterable[str]
+) -> None:
+    """Record a batch prediction, in place of what an earlier attempt has recorded. The last two are
+    those of PredictionRecord.
+    """
+    record = PredictionRecord(
+        experiment=plan.experiment.name,
+        run_id=plan.run.run_id,
+        uri=plan.run.uri,
+        at=now(),
+        version=plan.model,
+        predicted=predicted,
+        warnings=tuple(short(text) for text in warnings),
+    )
+    record.upload(storage.blob(platform, plan.run.indexed))
 
 
 def _find(platform: Platform, run: layout.Run) -> RunRecord | None:

@@ -12,7 +12,7 @@ from trellis.workflow import sql
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.run_params import ACCEPT_CHANGES
-from trellis.workflow.lookups import documents, left, plans
+from trellis.workflow.lookups import documents, left, plans, records
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -31,7 +31,7 @@ from trellis_contracts.dataset_features import (
     TermStatistics,
 )
 from trellis_contracts.drift import measure_features
-from trellis_contracts.withheld import for_log, shown
+from trellis_contracts.withheld import for_log, shown, withheld
 
 LEAST = 30
 """Rows below which nothing is compared: the rule's approximations of chance need about so many."""
@@ -40,7 +40,7 @@ _MOST_TERMS = 1000
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns the number of findings."""
+    """The Airflow task. Returns the warnings, without a value of a row."""
 
     def passed(context: Any) -> str | None:
         plan = plans.load_prediction(experiment, platform, context["run_id"])
@@ -49,10 +49,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         _write(plan, platform, remark)
         return f"Not compared with what the model learned from: {remark}."
 
-    def judged(context: Any, row: Mapping[str, Any]) -> int:
-        return conclude(
-            row, plans.load_prediction(experiment, platform, context["run_id"]), platform
-        )
+    def judged(context: Any, row: Mapping[str, Any]) -> list[str]:
+        plan = plans.load_prediction(experiment, platform, context["run_id"])
+        return conclude(row, plan, platform)
 
     return CheckOperator(
         task_id="changes",
@@ -87,8 +86,8 @@ def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any] | None:
     return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
-def conclude(row: Mapping[str, Any], plan: PredictionPlan, platform: Platform) -> int:
-    """Write changes.json, and warn; returns the number of findings. row: the result of
+def conclude(row: Mapping[str, Any], plan: PredictionPlan, platform: Platform) -> list[str]:
+    """Write changes.json, and warn; returns the warnings for everybody. row: the result of
     predict_statistics.sql.
 
     Raises AirflowFailException if one is beyond a limit and `predict.changes` refuses that.
@@ -100,21 +99,23 @@ def conclude(row: Mapping[str, Any], plan: PredictionPlan, platform: Platform) -
         remark = f"{row['examples']:,} rows are too few, of {LEAST} and more"
         _write(plan, platform, remark)
         print(f"Not compared with what the model learned from: {remark}.")
-        return 0
+        return []
     compared = _compared(learned)
     rows = learned.examples("train"), row["examples"]
     drifts = measure_features(compared, described(compared, row), rows)
     found = [finding for one in drifts for finding in change_checks.of_feature(one, limits)]
     whole = tuple(replace(finding, text=shown(finding.text)) for finding in found)
+    warnings = [withheld(finding.text) for finding in found]
     _write(plan, platform, None, whole)
     print(f"Compared with {plan.dataset}, which {plan.model} learned from:")
     texts = [finding.text for finding in found] or ["no feature is beyond its limit."]
     texts = for_log(texts, lambda _: plan.run.changes)
     if found and limits.beyond == "refuse":
+        records.add_prediction(platform, plan, None, warnings)
         raise AirflowFailException(_refusal(plan, texts))
     for text in texts:
         print(f"  {'Warning: ' if found else ''}{text}")
-    return len(found)
+    return warnings
 
 
 def described(compared: Sequence[Feature], row: Mapping[str, Any]) -> list[Feature]:

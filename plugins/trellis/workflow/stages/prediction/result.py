@@ -1,25 +1,32 @@
-"""result: checks that every instance came out, and records failures and the output's address.
+"""result: checks that every instance came out, and records failures, the output's address, and how
+the answers differ from those of the test split.
 
 predictions.json, schema 1:
     {"schema": 1, "experiment", "model": "projects/P/locations/R/models/ID@3",
      "instances": 1000, "predicted": 998, "failed": 2,
      "errors": a few of the failed ones: {"instance": key or address, "error"},
+     "findings": differences beyond the limits of predict.changes: {"check", "feature", "text"},
+     "remark": why the answers were not compared, or null,
      "output": PROJECT.DATASET.TABLE, or gs:// folder of JSON lines,
      "job": projects/.../batchPredictionJobs/ID, "console": its page}
 """
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts.prediction_layout import Prediction
-from trellis.workflow.lookups import bigquery_source, documents, left, plans, storage
+from trellis.workflow.lookups import bigquery_source, documents, left, plans, records, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.prediction import answers
+from trellis.workflow.validation.file import PREDICTIONS
+from trellis_contracts.withheld import shown, withheld
 
 SCHEMA = 1
 
@@ -27,45 +34,75 @@ _SHOWN = 5
 _LONGEST = 300
 
 
-def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns the content of predictions.json, without the errors."""
+def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], None]) -> Any:
+    """The Airflow task. Returns the content of predictions.json, without what quotes rows.
+
+    tell: sends a message to people; called with the context and the text.
+    """
 
     @airflow_task(task_id="result")
-    def result(ti=None, run_id=None):
+    def result(ti=None, run_id=None, **context):
         predicted = left.returned(ti, "predict", "predictions")
-        return make(experiment, platform, run_id, predicted)
+        of_rows = ti.xcom_pull(task_ids="changes") or []
+        content, warnings = make(experiment, platform, run_id, predicted, of_rows)
+        if warnings:
+            context = {**context, "ti": ti, "run_id": run_id}
+            tell(context, message(experiment.name, run_id, content["output"], warnings))
+        return content
 
     return result()
 
 
-def make(experiment: Experiment, platform: Platform, run_id: str, predicted: Any) -> dict[str, Any]:
-    """Read the job's output and write predictions.json; returns it without the errors, whose
-    instances and texts are of rows.
+def message(experiment: str, run_id: str, output: str, warnings: Sequence[str]) -> str:
+    """What people are told of a prediction whose rows or answers are beyond a limit."""
+    return "\n".join(
+        [
+            f"TRELLIS WARNING: {experiment}{PREDICTIONS} is beyond the limits of predict.changes",
+            f"Run: {run_id}. Predictions: {output}",
+            *warnings,
+        ]
+    )
+
+
+def make(
+    experiment: Experiment, platform: Platform, run_id: str, predicted: Any, of_rows: Sequence[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Read the job's output and write predictions.json; returns it without the errors and findings,
+    whose texts are of rows, and the warnings for everybody. of_rows: those of `changes`.
 
     Raises AirflowFailException if instances are missing, or more failed than predict.max_failed.
     """
     plan = plans.load_prediction(experiment, platform, run_id)
     run = plan.run
     if plan.rows is None:
-        found = _images(platform, predicted["output"]) | {"instances": plan.instances}
+        found, said = _images(platform, predicted["output"])
+        found |= {"instances": plan.instances}
     else:
-        found = _rows(platform, run)
+        found, said = _rows(platform, run), answers.of_table(plan, platform)
+    findings, remark = answers.compare(plan, platform, said)
     content = {
         "schema": SCHEMA,
         "experiment": experiment.name,
         "model": plan.model,
         **found,
+        "findings": [
+            replace(finding, text=shown(finding.text)).to_document() for finding in findings
+        ],
+        "remark": remark,
         "job": predicted["name"],
         "console": predicted["console"],
     }
     documents.write(platform, "prediction_result", run.record, content)
-    for line in summary(content):
+    warnings = [*of_rows, *(withheld(one.text) for one in findings)]
+    records.add_prediction(platform, plan, content["predicted"], warnings)
+    for line in (*summary(content), *(f"Warning: {text}" for text in warnings)):
         print(line)
     if problem := wrong(content, plan.experiment.prediction.max_failed):
         raise AirflowFailException(
             f"{problem} {run.record} has a few of the errors. Job: {predicted['console']}"
         )
-    return {name: value for name, value in content.items() if name != "errors"}
+    quoting = ("errors", "findings")
+    return {name: part for name, part in content.items() if name not in quoting}, warnings
 
 
 def summary(content: dict[str, Any]) -> Iterator[str]:
@@ -103,9 +140,11 @@ def _rows(platform: Platform, run: Prediction) -> dict[str, Any]:
     }
 
 
-def _images(platform: Platform, output: str) -> dict[str, Any]:
+def _images(platform: Platform, output: str) -> tuple[dict[str, Any], answers.Answers]:
     """The answers in prediction.results-*, and the numbers in prediction.errors_stats-*."""
     predicted, failed = 0, 0
+    classes: dict[str, int] = {}
+    values: list[float] = []
     errors: list[dict[str, str]] = []
     for blob in storage.each_blob(platform, f"{output.rstrip('/')}/"):
         statistics = "errors" in blob.name.rpartition("/")[2]
@@ -116,32 +155,37 @@ def _images(platform: Platform, output: str) -> dict[str, Any]:
                     text, count = _statistic(line)
                     name = f"{count:,} instances"
                 else:
-                    name, text = _answer(line)
+                    name, text, answer = _answer(line)
                     count = 1
+                    for one in answer.get("labels", [answer["label"]] if "label" in answer else []):
+                        classes[one] = classes.get(one, 0) + 1
+                    values += [answer[key] for key in ("value", "risk") if key in answer]
                 if text is None:
                     predicted += 1
                     continue
                 failed += count
                 if len(errors) < _SHOWN:
                     errors.append({"instance": name[:_LONGEST], "error": text[:_LONGEST]})
-    return {
+    found = {
         "predicted": predicted,
         "failed": failed,
         "errors": errors,
         "output": f"{output.rstrip('/')}/",
     }
+    return found, answers.statistics_of(values) if values else classes
 
 
-def _answer(line: str) -> tuple[str, str | None]:
-    """(instance, why it failed or None) of a line of results."""
+def _answer(line: str) -> tuple[str, str | None, dict[str, Any]]:
+    """(instance, why it failed or None, the prediction) of a line of results."""
     try:
         content = json.loads(line)
         instance, prediction = content["instance"], content["prediction"]
     except (ValueError, KeyError, TypeError):
-        return "?", f"unreadable line of results: {line}"
+        return "?", f"unreadable line of results: {line}", {}
     name = next(iter(instance.values()), "?") if isinstance(instance, dict) else instance
-    failed = prediction.get("error") if isinstance(prediction, dict) else None
-    return str(name), None if failed is None else str(failed)
+    prediction = prediction if isinstance(prediction, dict) else {}
+    failed = prediction.get("error")
+    return str(name), None if failed is None else str(failed), prediction
 
 
 def _statistic(line: str) -> tuple[str, int]:

@@ -1,9 +1,12 @@
 """Experiments with a champion that answers in an instant, and their DAGs EXPERIMENT-predict."""
 
 import dataclasses
+import io
 import json
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from google.cloud import aiplatform_v1 as api
 
@@ -51,8 +54,10 @@ class Predictions:
     def run(self, **conf):
         return run_dag(self.dag, **conf)
 
-    def promote(self, *aliases, table=None, learned=None):
-        """The next version of the model, as a deployment leaves it. learned: its dataset.json."""
+    def promote(self, *aliases, table=None, learned=None, answered=None):
+        """The next version of the model, as a deployment leaves it. learned: its dataset.json.
+        answered: what it said of the test split, the number of examples by class.
+        """
         name = self.experiment.name
         models = api.ModelServiceClient(client_options=OPTIONS)
         run = self.folder / name / "runs/r"
@@ -65,6 +70,26 @@ class Predictions:
             folder = self.folder / plan.dataset.uri.removeprefix(f"gs://{self.bucket}/")
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "dataset.json").write_text(json.dumps(learned))
+        if answered is not None:
+            (run / "leaderboard").mkdir(exist_ok=True)
+            provenance = {"run": addresses.uri, "dataset": "3f2a"}
+            challenger = {
+                "schema": 1,
+                "contender": "training/1",
+                "model": f"{addresses.uri}training/1/model/",
+                "examples": [
+                    {
+                        "key": "1",
+                        "instance": {"x": 1.0},
+                        "prediction": {"label": "true", "probabilities": {"true": 1.0}},
+                    }
+                ],
+                "hyperparameters": {},
+                "provenance": {**provenance, "versions": {}, "code_sha256": "0" * 64},
+            }
+            (run / "leaderboard/challenger.json").write_text(json.dumps(challenger))
+            (run / "training/1").mkdir(parents=True, exist_ok=True)
+            (run / "training/1/predictions.parquet").write_bytes(of_test_split(answered))
         columns = ",".join(f.column for f in table.features) if table else ""
         sent = {
             "display_name": name,
@@ -93,6 +118,21 @@ class Predictions:
         runs = (self.folder / self.experiment.name / "predictions").iterdir()
         newest = max(runs, key=lambda run: run.stat().st_mtime)
         return json.loads((newest / f"{name}.json").read_text())
+
+
+def of_test_split(answered):
+    """predictions.parquet by which so many examples are of each class."""
+    places = [place for place, count in enumerate(answered.values()) for _ in range(count)]
+    shares = [[float(place == one) for one in range(len(answered))] for place in places]
+    columns = {
+        "key": pa.array([str(n) for n in range(len(places))]),
+        "label": pa.array(places, pa.int32()),
+        "probabilities": pa.array(shares, pa.list_(pa.float32())),
+    }
+    metadata = {"schema": "1", "classes": json.dumps(list(answered))}
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns, metadata=metadata), sink)
+    return sink.getvalue()
 
 
 @pytest.fixture(scope="session")

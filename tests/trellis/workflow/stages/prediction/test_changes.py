@@ -3,9 +3,11 @@
 import random
 
 import pytest
+from google.cloud import storage
 
 from tests.contracts.datasets import categorical, dataset, numbers, numeric
-from tests.trellis.workflow.stages.prediction.conftest import LEARNED
+from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
+from trellis.results.index import load_index
 from trellis.workflow import sql
 from trellis.workflow.stages.prediction import changes
 from trellis_contracts.dataset import DatasetDescription
@@ -64,6 +66,13 @@ def test_rows_like_those_that_the_model_learned_from_are_predicted(run):
     assert found["previous"].endswith("/alike/datasets/3f2a/")
 
 
+def index():
+    """The newest record of each experiment's predictions."""
+    found = load_index(storage.Client(project="local-gcp"), BUCKET)
+    assert found.unreadable == ()
+    return {one.experiment: one for one in reversed(found.predictions)}
+
+
 def test_a_shifted_column_stops_the_job_before_it_is_paid(run, capfd):
     reached, found = run("shifted", rows("n / 60 + 2"), "refuse")
     assert (reached["changes"], reached["predict"]) == ("failed", "upstream_failed")
@@ -71,8 +80,12 @@ def test_a_shifted_column_stops_the_job_before_it_is_paid(run, capfd):
     said = capfd.readouterr().out
     assert "feature 'x' has a mean" in said
     assert "The prediction was not paid for." in said
+    assert index()["shifted"].predicted is None
     reached, _ = run("shifted", rows("n / 60 + 2"), "refuse", accept_changes=True)
     assert reached["result"] == "success"
+    newest = index()["shifted"]
+    assert newest.predicted == 60
+    assert newest.warnings[0].startswith("feature 'x' has a mean")
 
 
 def test_missing_values_and_new_categories_are_warned_of(run, capfd):
@@ -104,7 +117,7 @@ def test_a_dataset_that_is_gone_is_said(predictions, client, states):
 
 
 def test_the_statistics_are_those_of_the_export(client):
-    """Of each kind: hand-made rows, whose statistics Python computes."""
+    """Python computes those of hand-made rows with a feature of each kind."""
     source = random.Random(2)
     values = [round(source.gauss(5, 2), 3) for _ in range(101)]
     client.query_and_wait(

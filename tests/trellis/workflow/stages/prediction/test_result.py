@@ -25,7 +25,7 @@ def read(monkeypatch):
             for name, text in files.items()
         ]
         monkeypatch.setattr(storage, "each_blob", lambda platform, prefix: blobs)
-        return result._images(None, "gs://b/out")
+        return result._images(None, "gs://b/out")[0]
 
     return read
 
