@@ -31,6 +31,10 @@ VALID = {
     "md5Hash": "1B2M2Y8AsgTpgAmY7PhCfg==",
     "rpo": "DEFAULT",
     "softDeletePolicy.retentionDurationSeconds": "864000",
+    "schema.fields.maxLength": "3",
+    "schema.fields.precision": "5",
+    "schema.fields.roundingMode": "ROUND_HALF_EVEN",
+    "schema.fields.scale": "2",
     "storageBillingModel": "PHYSICAL",
     "storageClass": "NEARLINE",
     "timePartitioning.type": "DAY",
@@ -204,8 +208,7 @@ def test_a_name_that_google_does_not_know_is_refused(send, api, message):
 @pytest.mark.parametrize(
     ("message", "body"),
     [
-        ("Table", {"schema": {"fields": [{"name": "a", "type": "NUMERIC", "precision": "5"}]}}),
-        ("Table", {"schema": {"fields": [{"name": "a", "type": "STRING", "maxLength": "3"}]}}),
+        ("Table", {"schema": {"fields": [{"name": "a", "type": "STRING", "collation": "und:ci"}]}}),
         ("Table", {"defaultCollation": "und:ci"}),
         ("Dataset", {"isCaseInsensitive": True}),
         ("Dataset", {"defaultRoundingMode": "ROUND_HALF_EVEN"}),

@@ -67,7 +67,10 @@ _BIGQUERY = {
         defaults={"managedTableType": "NATIVE"},
     ),
     "TableSchema": Message("fields"),
-    "TableFieldSchema": Message("defaultValueExpression description fields mode name type"),
+    "TableFieldSchema": Message(
+        "defaultValueExpression description fields maxLength mode name precision roundingMode scale"
+        " type"
+    ),
     "ViewDefinition": Message("query useLegacySql"),
     "Model": Message(
         "description encryptionConfiguration expirationTime friendlyName labels",

@@ -88,13 +88,23 @@ class CsvSource:
         return f"SELECT {', '.join(values)} FROM ({self._texts(fields, strict)})"
 
     def wrong(self, fields: list[Field]) -> str:
-        """DuckDB query for (field name, text, row number, file) of bad values."""
-        parts = [
-            f"SELECT {literal(f.name)}, {_raw(f)}, row, filename FROM texts "
-            f"WHERE {_raw(f)} IS NOT NULL AND ({self._value(f, False)}) IS NULL"
-            for f in fields
-        ]
+        """DuckDB query for (field name, text, row number, file, problem) of bad values.
+
+        The problem is NULL of a text that has not the column's type.
+        """
+        parts = []
+        for f in fields:
+            value, problem = self._value(f, False), self._problem(f)
+            parts.append(
+                f"SELECT {literal(f.name)}, {_raw(f)}, row, filename, {problem} FROM texts WHERE "
+                f"{_raw(f)} IS NOT NULL AND (({value}) IS NULL OR ({problem}) IS NOT NULL)"
+            )
         return " UNION ALL ".join(parts)
+
+    def _problem(self, field: Field) -> str:
+        """What the column's type parameters say of a value; NULL if nothing."""
+        value = self._value(field, False)
+        return field.parameters.problem(f"({value})", field.type) if field.parameters else "NULL"
 
     def texts(self, fields: list[Field]) -> str:
         """DuckDB query for the texts, without lines that cannot be split, with the number of the
@@ -107,6 +117,7 @@ class CsvSource:
         """DuckDB query for the rows of `texts` without bad values."""
         columns = [f"{self._value(f, False)} AS {quoted(f.name)}" for f in fields]
         good = [f"({_raw(f)} IS NULL OR ({self._value(f, False)}) IS NOT NULL)" for f in fields]
+        good += [f"({self._problem(f)}) IS NULL" for f in fields if f.parameters]
         chosen = f"FROM texts WHERE {' AND '.join(good)} ORDER BY filename, row"
         return f"SELECT {', '.join(columns)} {chosen}"
 

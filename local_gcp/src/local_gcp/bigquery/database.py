@@ -15,6 +15,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from .duckdb_text import literal as literal
+from .duckdb_text import quoted as quoted
 from .sql import CONNECTION_SETTINGS, register
 
 MEMORY_LIMIT = "512MB"
@@ -140,13 +142,3 @@ def lend(cursor: duckdb.DuckDBPyConnection, name: str, rows: Any) -> None:
     """Let the cursor's queries read Arrow `rows` (a table, or a reader: once) as `name`."""
     cursor.complete()
     cursor.register(name, rows)
-
-
-def quoted(name: str) -> str:
-    """`name` as a DuckDB identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """`text` as a DuckDB string literal."""
-    return "'" + text.replace("'", "''") + "'"

@@ -8,7 +8,8 @@ from typing import Any
 from . import encryption, partitions, streaming_buffer
 from .catalog import ANONYMOUS, PARTITION_TIME, PLACEHOLDER, Catalog, TableRecord, column_definition
 from .database import literal, quoted
-from .errors import BigQueryError, already_exists, invalid, not_found
+from .errors import BigQueryError, already_exists, invalid, not_emulated, not_found
+from .fitting import fitted_sql, has_parameters
 from .jobs import Job
 from .partition_times import appending, touch
 from .refs import TableRef
@@ -106,6 +107,10 @@ def insert(
     own = {f.name.lower(): f.duckdb for f in record.fields}
     types = [own.get(f.name.lower(), f.duckdb) for f in fields]
     values = [f"CAST(s.{c} AS {t})" for c, t in zip(columns, types, strict=True)]
+    stored = {f.name.lower(): f for f in record.fields}
+    values = [
+        fitted_sql(stored.get(f.name.lower(), f), v) for v, f in zip(values, fields, strict=True)
+    ]
     values = [
         f"coalesce({v}, [])" if f.repeated else v for v, f in zip(values, fields, strict=True)
     ]
@@ -240,6 +245,11 @@ def _widened(
                 raise invalid(f"{table} Cannot add fields (field: {field.name})")
             added = field if field.repeated else dataclasses.replace(field, mode="NULLABLE")
             result[field.name.lower()] = added
+        elif has_parameters(field) and field.parameterized_type != own.parameterized_type:
+            raise not_emulated(
+                f"a schema with another parameter than the table's ({field.name}: "
+                f"{own.parameterized_type} and {field.parameterized_type})"
+            )
         elif own.data_type != field.data_type:
             raise invalid(
                 f"{table} Field {field.name} has changed type from {own.data_type} to "

@@ -22,6 +22,7 @@ from .locks import TableLocks
 from .refs import TableRef
 from .schema import Field, check_names, fields_from_api
 from .sizes import Sizes
+from .sql import of_duckdb
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class LoadWork:
         bad = 0
         if isinstance(source, ParquetSource | AvroSource):
             if why:
-                raise invalid(f"Error while reading data, error message: {why}")
+                raise invalid(f"Error while reading data, error message: {_words(why)}")
             query = source.query(fields, job.cursor)
         elif why is None:
             query = source.query(fields, strict=True)
@@ -156,7 +157,7 @@ class LoadWork:
             "JOIN temp.rejects_scans USING (scan_id, file_id) ORDER BY file_path, line"
         ).fetchall()
         wrong = job.execute(
-            f"SELECT * FROM ({source.wrong(fields)}) AS w(field, text, row, file) "
+            f"SELECT * FROM ({source.wrong(fields)}) AS w(field, text, row, file, problem) "
             "ORDER BY file, row"
         ).fetchall()
         types = {f.name: f.type for f in fields}
@@ -167,12 +168,14 @@ class LoadWork:
 
         problems = [f"line {line}: {message}{place(file)}" for line, message, file in split]
         problems += [
-            f"Could not parse '{text}' as {types[name]} for field {name} "
+            f"{problem} Field: {name}; Value: {text}{place(file)}"
+            if problem
+            else f"Could not parse '{text}' as {types[name]} for field {name} "
             f"(row {row + source.skip}){place(file)}"
-            for name, text, row, file in wrong
+            for name, text, row, file, problem in wrong
         ]
         bad = len({(file, line) for line, _, file in split})
-        bad += len({(file, row) for _, _, row, file in wrong})
+        bad += len({(file, row) for _, _, row, file, _ in wrong})
         if bad > most or not problems:
             raise _too_many("CSV", bad, problems or [str(why)])
         return source.values(fields), bad
@@ -187,7 +190,12 @@ class LoadWork:
     ) -> int:
         if most:
             raise not_emulated("maxBadRecords of JSON files of which a record is bad")
-        raise _too_many("JSON", 1, [str(why).splitlines()[0]])
+        raise _too_many("JSON", 1, [_words(why)])
+
+
+def _words(why: duckdb.Error) -> str:
+    """The message of an error that a conversion of ours raised, or DuckDB's first line."""
+    return of_duckdb(why).message if "bq:" in str(why) else str(why).splitlines()[0]
 
 
 def _too_many(kind: str, bad: int, problems: list[str]) -> BigQueryError:

@@ -30,7 +30,9 @@ from dataclasses import dataclass, replace
 import duckdb
 import pyarrow as pa
 
+from .duckdb_text import quoted as quoted
 from .errors import invalid, not_emulated
+from .type_parameters import TypeParameters
 
 # REST returns the legacy names; GoogleSQL and requests may use either.
 _LEGACY = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
@@ -81,6 +83,7 @@ class Field:
     `type`: GoogleSQL's name (INT64, ..., STRUCT); that of the elements if `mode` is REPEATED.
     `fields`: of a STRUCT. `mode`: NULLABLE, REQUIRED or REPEATED.
     `default`: GoogleSQL expression for rows without a value of the column.
+    `parameters`: what its values have to fit; of a table's columns alone.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Field:
     fields: tuple[Field, ...] = ()
     description: str | None = None
     default: str | None = None
+    parameters: TypeParameters | None = None
 
     @classmethod
     def from_api(cls, resource: dict) -> Field:
@@ -114,6 +118,7 @@ class Field:
             fields,
             resource.get("description"),
             resource.get("defaultValueExpression"),
+            TypeParameters.from_api(resource, kind),
         )
 
     @property
@@ -130,7 +135,7 @@ class Field:
             resource["description"] = self.description
         if self.default is not None:
             resource["defaultValueExpression"] = self.default
-        return resource
+        return resource | (self.parameters.api if self.parameters else {})
 
     @property
     def repeated(self) -> bool:
@@ -143,13 +148,27 @@ class Field:
         return replace(self, mode="NULLABLE")
 
     @property
+    def rounding(self) -> str | None:
+        """How a NUMERIC is rounded, as REST has it; None is BigQuery's own way."""
+        return self.parameters.rounding if self.parameters else None
+
+    @property
     def data_type(self) -> str:
-        """The type as in INFORMATION_SCHEMA and DDL: `ARRAY<STRUCT<a INT64, b STRING>>`."""
+        """The type of its values: `ARRAY<STRUCT<a INT64, b STRING>>`."""
+        return self._type_text(parameters=False)
+
+    @property
+    def parameterized_type(self) -> str:
+        """The type as in INFORMATION_SCHEMA and DDL: `ARRAY<STRUCT<a INT64, b STRING(10)>>`."""
+        return self._type_text(parameters=True)
+
+    def _type_text(self, parameters: bool) -> str:
         if self.repeated:
-            return f"ARRAY<{self.element.data_type}>"
+            return f"ARRAY<{self.element._type_text(parameters)}>"
         if self.type == "STRUCT":
-            return f"STRUCT<{', '.join(f'{f.name} {f.data_type}' for f in self.fields)}>"
-        return self.type
+            listed = (f"{f.name} {f._type_text(parameters)}" for f in self.fields)
+            return f"STRUCT<{', '.join(listed)}>"
+        return self.parameters.of(self.type) if parameters and self.parameters else self.type
 
     @property
     def duckdb(self) -> str:
@@ -188,11 +207,6 @@ def type_name(text: str, field: str = "") -> str:
             else f"Field {field} has no type."
         )
     return name
-
-
-def quoted(name: str) -> str:
-    """`name` as a quoted DuckDB identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def fields_from_api(schema: dict) -> list[Field]:

@@ -12,7 +12,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,8 @@ from . import streaming_buffer
 from .catalog import TableRecord
 from .database import Database, lend, quoted
 from .destination import insert
-from .errors import invalid
+from .errors import BigQueryError, invalid
+from .fitting import fitted_value
 from .jobs import Job
 from .locks import TableLocks
 from .refs import TableRef
@@ -169,7 +170,9 @@ def _value(value: Any, field: Field, ignore: bool, where: str) -> Any:
     if isinstance(value, dict) and field.type != "JSON":
         raise _RowError(where, f"This field: {field.name} is not a record.")
     try:
-        return _READERS[field.type](value)
+        return fitted_value(field, _READERS[field.type](value))
+    except BigQueryError as error:
+        raise _RowError(where, error.message) from None
     except (ValueError, TypeError, InvalidOperation, binascii.Error, OverflowError):
         kind = _WORDS.get(field.type, field.type.lower())
         message = f"Cannot convert value to {kind} (bad value): {value}"
@@ -236,7 +239,7 @@ def _json(value: Any) -> str:
 _READERS: dict[str, Callable[[Any], Any]] = {
     "INT64": _integer,
     "FLOAT64": _float,
-    "NUMERIC": lambda value: Decimal(str(value)).quantize(Decimal("1e-9")),
+    "NUMERIC": lambda value: Decimal(str(value)).quantize(Decimal("1e-9"), ROUND_HALF_UP),
     "BOOL": _boolean,
     "STRING": _text,
     "BYTES": lambda value: base64.b64decode(value, validate=True),

@@ -248,6 +248,11 @@ def checked_schema(record: TableRecord, fields: list[Field]) -> list[Field]:
                 f"{table} Field {field.name} has changed type from {own.data_type} to "
                 f"{field.data_type}"
             )
+        if own.parameterized_type != field.parameterized_type or own.rounding != field.rounding:
+            raise not_emulated(
+                f"a change of a column's parameters ({field.name}: {own.parameterized_type} to "
+                f"{field.parameterized_type})"
+            )
         if own.mode == "NULLABLE" and field.mode == "REQUIRED":
             raise invalid(f"{table} Field {field.name} has changed mode from NULLABLE to REQUIRED")
         if own.fields and [f.name for f in own.fields] != [f.name for f in field.fields]:

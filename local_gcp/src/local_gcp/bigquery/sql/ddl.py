@@ -15,7 +15,7 @@ from sqlglot.tokens import TokenType
 from local_gcp.bigquery.refs import DatasetRef
 from local_gcp.bigquery.schema import Field
 
-from . import casts, ml, options, queries, sources
+from . import columns, ml, options, queries, sources
 from .context import Context, Output, parse_into
 from .dispatch import query
 from .names import table_text
@@ -108,7 +108,7 @@ def _create_table(ctx: Context, tree: exp.Create) -> Translated:
             plain.append(item)
         else:
             raise ctx.not_emulated(f"CREATE TABLE with {item.sql('bigquery')}", item)
-    fields = tuple(_column(ctx, c) for c in schema.expressions) if schema is not None else ()
+    fields = tuple(columns.column(ctx, c) for c in schema.expressions) if schema is not None else ()
     output = None
     if tree.expression is not None:
         output = query(ctx, tree.expression, names=True)
@@ -166,36 +166,6 @@ def _as_columns(
         parts.append(f"{sql} AS {quoted(field.name)}")
     sql = f"SELECT {', '.join(parts)} FROM ({output.sql}) AS q"
     return fields, Output(sql, tuple(f.name for f in fields), tuple(map(Type.of, fields)))
-
-
-def _column(ctx: Context, node: exp.Expression) -> Field:
-    """A column definition."""
-    if not isinstance(node, exp.ColumnDef) or node.kind is None:
-        raise ctx.not_emulated(f"{node.sql('bigquery')} in CREATE TABLE", node)
-    field = _with_options(ctx, casts.data_type(ctx, node.kind).field(node.name), node)
-    return field
-
-
-def _with_options(ctx: Context, field: Field, node: exp.ColumnDef) -> Field:
-    from dataclasses import replace
-
-    for constraint in node.args.get("constraints") or []:
-        kind = constraint.args.get("kind")
-        if isinstance(kind, exp.NotNullColumnConstraint):
-            if field.repeated:
-                raise ctx.error("NOT NULL constraint cannot be applied to ARRAY", node)
-            field = replace(field, mode="REQUIRED")
-        elif isinstance(kind, exp.Properties):
-            given = options.of_properties(ctx, kind.expressions)
-            description = given.pop("description", None)
-            if given:
-                raise ctx.not_emulated(f"column option {next(iter(given))}", node)
-            field = replace(field, description=description)
-        elif isinstance(kind, exp.DefaultColumnConstraint):
-            field = replace(field, default=kind.this.sql("bigquery"))
-        else:
-            raise ctx.not_emulated(f"column constraint {constraint.sql('bigquery')}", node)
-    return field
 
 
 def _partitioning(ctx: Context, node: exp.Expression, fields: Sequence[Field]) -> Partitioning:
@@ -327,7 +297,7 @@ def _alter_model(ctx: Context, tree: exp.Alter) -> Translated:
 
 def _action(ctx: Context, node: exp.Expression, ref: Any) -> Any:
     if isinstance(node, exp.ColumnDef):
-        return AddColumn(_column(ctx, node), bool(node.args.get("exists")))
+        return AddColumn(columns.column(ctx, node), bool(node.args.get("exists")))
     if isinstance(node, exp.Drop) and (node.args.get("kind") or "").upper() == "COLUMN":
         column = (node.args.get("tables") or [node.this])[0]
         return DropColumn(column.name, bool(node.args.get("exists")))

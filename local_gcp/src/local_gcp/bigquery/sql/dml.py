@@ -10,6 +10,7 @@ from typing import cast
 
 from sqlglot import exp
 
+from local_gcp.bigquery.fitting import fitted_sql
 from local_gcp.bigquery.schema import Field, quoted
 
 from . import queries, sources
@@ -84,6 +85,7 @@ def assigned(
             f"{field.data_type}",
             node,
         )
+    sql = fitted_sql(field, sql)
     if field.repeated:  # a NULL array is stored as an empty one
         empty = f"CAST([] AS {field.duckdb})"
         return f"coalesce(bq_no_nulls({sql}, {literal(field.name)}), {empty})"

@@ -152,7 +152,7 @@ def _columns(ctx: Context, table: Table) -> _Rows:
             field.name,
             place,
             "NO" if field.mode == "REQUIRED" else "YES",
-            field.data_type,
+            field.parameterized_type,
             "NO",
             "YES" if name == partitioned.lower() else "NO",
             clustering.index(name) + 1 if name in clustering else None,

@@ -67,6 +67,13 @@ _MACROS = {
         THEN bq_error('division by zero: ' || a || ' / ' || b) ELSE a // b END""",
     "bq_mod(a, b)": """CASE WHEN b = 0
         THEN bq_error('division by zero: MOD(' || a || ', ' || b || ')') ELSE a % b END""",
+    "bq_round_half_away(x, scale)": "CAST(round(x, scale) AS DECIMAL(38,9))",
+    # `step` is 10^-scale. DuckDB's round_even is of floating-point numbers.
+    "bq_round_half_even(x, scale, step)": """CASE
+        WHEN abs(bq_round_half_away(x, scale) - x) * 2 = step
+        AND bq_round_half_away(x, scale) % (step + step) != 0
+        THEN bq_round_half_away(x, scale) - if(x > 0, step, -step)
+        ELSE bq_round_half_away(x, scale) END""",
     "bq_floor_divide(a, b)": "a // b - CASE WHEN a % b < 0 THEN 1 ELSE 0 END",
     "bq_sqrt(x)": """CASE WHEN x < 0 THEN CAST(bq_error('Floating point error in function: SQRT('
         || bq_float_text(x) || ')') AS DOUBLE) ELSE sqrt(x) END""",
