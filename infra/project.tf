@@ -23,6 +23,7 @@ locals {
 
   services = concat(
     [
+      "accesscontextmanager", # the doctor reads the perimeter
       "aiplatform",
       "artifactregistry",
       "bigquery",

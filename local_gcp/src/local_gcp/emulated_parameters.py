@@ -71,7 +71,9 @@ METHODS: Mapping[str, Message] = {
     "cloudbilling.services.list": Message("", "pageSize pageToken"),  # one page
     # One page; quotas here have what both views show.
     "consumerQuotaMetrics.list": Message("", "pageSize pageToken view"),
+    "accessPolicies.list": Message("parent", "pageSize pageToken"),  # one page
     "environments.list": Message("", "pageSize pageToken"),  # one page
+    "servicePerimeters.list": Message("", "pageSize pageToken"),  # one page
     "imageVersions.list": Message("includePastReleases", "pageSize pageToken"),  # one page
     "getIamPolicy": Message("", "options.requestedPolicyVersion"),  # of policies as they are kept
     "services.batchGet": Message("names"),

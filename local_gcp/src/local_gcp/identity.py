@@ -47,7 +47,6 @@ class Identity(Service):
                 Route("/token", _token, methods=["POST"]),
                 Route("/oauth2/v4/token", _token, methods=["POST"]),
                 Route("/v1/projects/{project}", self._project_v1),
-                Route("/v3/projects/{project}", self._project_v3),
                 Route(f"{account}/allowedLocations", _allowed_locations),
                 Route(f"{account}:generateAccessToken", _generate_access_token, methods=["POST"]),
                 Route("/{path:path}", _refuse, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
@@ -64,17 +63,6 @@ class Identity(Service):
                 "projectId": self.project,
                 "lifecycleState": "ACTIVE",
                 "name": self.project,
-            }
-        )
-
-    def _project_v3(self, request: Request) -> JSONResponse:
-        self._check(request.path_params["project"])
-        return JSONResponse(
-            {
-                "name": f"projects/{PROJECT_NUMBER}",
-                "projectId": self.project,
-                "state": "ACTIVE",
-                "displayName": self.project,
             }
         )
 

@@ -40,7 +40,7 @@ class NoAccess:
 
 
 Result = Finding | Notice | Passed | NoAccess
-DiagnosisFunction = Callable[[Target], Iterator[Finding | Notice | Passed]]
+DiagnosisFunction = Callable[[Target], Iterator[Result]]
 
 
 @dataclass(frozen=True)

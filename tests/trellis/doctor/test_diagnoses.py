@@ -3,13 +3,17 @@
 import dataclasses
 import io
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.trellis.doctor.conftest import BUILDS, COMPOSER, KEY, NETWORK, SUBNETWORK, composer
-from trellis.doctor.diagnoses import airflow, prices
+from trellis.doctor.diagnoses import airflow, perimeter, prices
+from trellis.doctor.findings import Notice
 from trellis.doctor.runner import DIAGNOSES, diagnose
+from trellis.google_api import RefusedError
+from trellis.workflow.spec.source import TableSource
 
 ACCOUNT = "projects/-/serviceAccounts/jobs@local-gcp.iam.gserviceaccount.com"
 PEERED = {"peerings": [{"name": "servicenetworking-googleapis-com", "state": "ACTIVE"}]}
@@ -222,6 +226,38 @@ def policy(constraint, *rules):
             ),
             ["does not allow us."],
         ),
+        (
+            {"private_addresses": False},
+            policy(
+                "compute.vmExternalIpAccess",
+                {"values": {"allowedValues": ["projects/p/zones/z/instances/bastion"]}},
+            ),
+            ["compute.vmExternalIpAccess allows no external addresses"],
+        ),
+        (
+            {},
+            policy(
+                "gcp.restrictCmekCryptoKeyProjects",
+                {"values": {"allowedValues": ["projects/keys"]}},
+            ),
+            ["allows keys of projects/keys alone"],
+        ),
+        (
+            {},
+            policy(
+                "gcp.restrictCmekCryptoKeyProjects",
+                {"values": {"allowedValues": ["under:folders/7", "under:projects/keys"]}},
+            ),
+            [],
+        ),
+        (
+            {},
+            policy(
+                "gcp.restrictServiceUsage",
+                {"values": {"deniedValues": ["dataflow.googleapis.com"]}},
+            ),
+            ["gcp.restrictServiceUsage does not allow dataflow.googleapis.com."],
+        ),
         # A group that is not known may have it.
         (
             {},
@@ -238,6 +274,87 @@ def test_policies_of_the_organization(plant, target, changes, policies, expected
     assert len(problems) == len(expected)
     for text, problem in zip(expected, problems, strict=True):
         assert text in problem
+
+
+RUN = [f"{name}.googleapis.com" for name in perimeter.SERVICES]
+
+
+def inside(restricted=("bigquery.googleapis.com",), policy_number=5, **status):
+    """The project below a folder of an organization, in a perimeter of its access policy."""
+    path = f"accessPolicies/{policy_number}"
+    status = {"resources": ["projects/100000000001"], "restrictedServices": restricted, **status}
+    return {
+        "folders/7": {"parent": "organizations/9"},
+        path: {"parent": "organizations/9"},
+        f"{path}/servicePerimeters/lab": {"title": "lab's data", "status": status},
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "resources", "expected"),
+    [
+        ({}, inside(), []),
+        ({"network": None}, inside(resources=["projects/1"]), []),
+        ({"network": None}, inside(restricted=()), []),
+        ({"network": None}, inside(), ["in the perimeter lab's data, and platform.yaml gives"]),
+        (
+            {},
+            inside(vpcAccessibleServices={"enableRestriction": True, "allowedServices": RUN[:-1]}),
+            ["The perimeter lab's data lets its networks reach no storage."],
+        ),
+        (
+            {},
+            inside(
+                restricted=RUN,
+                vpcAccessibleServices={
+                    "enableRestriction": True,
+                    "allowedServices": ["RESTRICTED-SERVICES"],
+                },
+            ),
+            [],
+        ),
+    ],
+    ids=["agrees", "of others", "of no service", "no network", "closed", "open"],
+)
+def test_the_perimeter_of_the_project(plant, target, changes, resources, expected):
+    plant(resources=resources, parent="folders/7")
+    problems = found(target(**changes), "Perimeter")
+    assert len(problems) == len(expected)
+    for text, problem in zip(expected, problems, strict=True):
+        assert text in problem
+
+
+def test_a_source_outside_the_perimeter_is_said(plant, target):
+    group = target()
+    experiment = next(
+        each for each in group.experiments.values() if isinstance(each.source, TableSource)
+    )
+    source = experiment.source.model_copy(update={"bigquery": "other-lab.research.rows"})
+    moved = experiment.model_copy(update={"source": source})
+    elsewhere = dataclasses.replace(group, experiments={Path("a.yaml"): moved})
+    for number, said in (("projects/2", 1), ("projects/100000000001", 0)):
+        plant(resources={**inside(), "projects/other-lab": {"name": number}}, parent="folders/7")
+        notices = [each for each in perimeter.diagnose(elsewhere) if isinstance(each, Notice)]
+        assert ["other-lab is not in the perimeter" in each.problem for each in notices] == [
+            True
+        ] * said
+
+
+def test_a_project_without_an_organization_is_in_no_perimeter(target):
+    (passed,) = perimeter.diagnose(target())
+    assert passed.text == "the project is in no organization"
+
+
+def test_who_may_not_see_the_perimeters_gets_the_command_that_allows_it(plant, target):
+    def refuse(url, field, **parameters):
+        raise RefusedError(403, "The caller does not have permission")
+
+    plant(parent="organizations/9")
+    group = target()
+    group.api.items = refuse
+    (missing,) = perimeter.diagnose(group)
+    assert missing.fix.startswith("gcloud organizations add-iam-policy-binding 9 --member=")
+    assert missing.fix.endswith("--role=roles/accesscontextmanager.policyReader")
 
 
 def test_old_prices_and_prices_of_another_region(target):

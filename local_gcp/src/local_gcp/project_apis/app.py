@@ -63,6 +63,14 @@ class ProjectApp:
                 _image_versions,
                 "imageVersions.list",
             ),
+            Route("/v3/projects/{project}", self._project_above, methods=["GET"]),
+            self._route("/v3/{name:path}", _resource, "get"),
+            self._route("/v1/accessPolicies", _access_policies, "accessPolicies.list"),
+            self._route(
+                "/v1/accessPolicies/{policy}/servicePerimeters",
+                _perimeters,
+                "servicePerimeters.list",
+            ),
             self._route("/v1/services", _billed, "cloudbilling.services.list"),
             self._route("/v1/services/{service}/skus", _skus, "skus.list"),
             self._route(
@@ -89,6 +97,17 @@ class ProjectApp:
             return JSONResponse(answer(request, Resources(self._project, known)))
 
         return Route(path, taking(name, endpoint), methods=[verb])
+
+    async def _project_above(self, request: Request) -> Response:
+        """The project and what it is in: nothing, unless the file says; others of the file."""
+        known, named = facts.read(self._path), request.path_params["project"]
+        check_enabled(known, request.url.hostname or "")
+        if (other := known.resources.get(f"projects/{named}")) is not None:
+            return JSONResponse({"state": "ACTIVE", "projectId": named, **other})
+        self._check_project(named)
+        own = {"name": f"projects/{PROJECT_NUMBER}", "projectId": self._project}
+        above = {"parent": known.parent} if known.parent else {}
+        return JSONResponse({**own, "state": "ACTIVE", "displayName": self._project, **above})
 
     def _check_project(self, project: str) -> None:
         if project not in (self._project, str(PROJECT_NUMBER)):
@@ -157,6 +176,27 @@ def _effective_policy(request: Request, here: Resources) -> Mapping[str, Any]:
     name = f"projects/{here.project}/policies/{request.path_params['constraint']}"
     everything = {"spec": {"rules": [{"allowAll": True}]}}
     return {"name": name, **here.facts.resources.get(name, everything)}
+
+
+def _access_policies(request: Request, here: Resources) -> Mapping[str, Any]:
+    """The access policies of an organization, in one page."""
+    parent = request.query_params.get("parent")
+    if not parent:
+        raise ApiError(400, "Request is missing the parent: organizations/NUMBER.")
+    every = {name: each for name, each in here.facts.resources.items() if name.count("/") == 1}
+    found = [
+        {"name": name, **fields}
+        for name, fields in every.items()
+        if name.startswith("accessPolicies/") and fields.get("parent") == parent
+    ]
+    return {"accessPolicies": found} if found else {}
+
+
+def _perimeters(request: Request, here: Resources) -> Mapping[str, Any]:
+    policy = f"accessPolicies/{request.path_params['policy']}"
+    here.get(policy)
+    found = here.list(policy, "servicePerimeters")
+    return {"servicePerimeters": found} if found else {}
 
 
 def _environments(request: Request, here: Resources) -> Mapping[str, Any]:

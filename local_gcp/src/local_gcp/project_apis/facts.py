@@ -15,6 +15,7 @@ missing_permissions  permissions that testIamPermissions does not return; Monito
 absent               default resources that do not exist (404)
 quotas               limits by metric, the same in every region; -1 for none
 skus                 the Cloud Billing Catalog, by service (default: empty)
+parent               what the project is in: organizations/NUMBER or folders/NUMBER
 resources            further resources that GET returns, by name; NAME:policy is the response of
                      getIamPolicy
 
@@ -40,6 +41,7 @@ class Facts:
     missing_permissions: Sequence[str] = ()
     absent: Sequence[str] = ()
     quotas: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    parent: str = ""
     skus: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     resources: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 

@@ -12,12 +12,14 @@ FILE = "project.json"
 
 
 class ProjectApis(Service):
-    """Service Usage, IAM, look-ups of Artifact Registry, Composer, Compute Engine, KMS; prices.
+    """Service Usage, IAM, look-ups of Artifact Registry, Composer, Compute Engine, KMS; prices;
+    the organization above the project, its policies and perimeters.
 
     Comes before the services whose hosts it shares.
     """
 
     hosts = (
+        "accesscontextmanager.googleapis.com",
         "artifactregistry.googleapis.com",
         "cloudbilling.googleapis.com",
         "cloudkms.googleapis.com",
@@ -26,7 +28,7 @@ class ProjectApis(Service):
         "iam.googleapis.com",
         "orgpolicy.googleapis.com",
         "serviceusage.googleapis.com",
-        "cloudresourcemanager.googleapis.com/*:testIamPermissions",
+        "cloudresourcemanager.googleapis.com/v3/*",
         "bigquery.googleapis.com/bigquery/v2/*:testIamPermissions",
         "storage.googleapis.com/storage/v1/b/*/iam/testPermissions",
     )

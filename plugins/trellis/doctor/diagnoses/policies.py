@@ -1,6 +1,6 @@
 """Checks the organization's effective policies against platform.yaml.
 
-Of the constraints that stop runs: external addresses, customer-managed keys, and places.
+Of the constraints that stop runs: external addresses, customer-managed keys, places, and services.
 https://docs.cloud.google.com/resource-manager/docs/organization-policy/org-policy-constraints
 """
 
@@ -17,10 +17,12 @@ _URL = (
 )
 ADDRESSES = "compute.vmExternalIpAccess"
 KEYS = "gcp.restrictNonCmekServices"
+KEY_PROJECTS = "gcp.restrictCmekCryptoKeyProjects"
 PLACES = "gcp.resourceLocations"
+SERVICES = "gcp.restrictServiceUsage"
 
 _WITH_KEYS = ("aiplatform", "artifactregistry", "bigquery", "composer", "dataflow", "storage")
-"""Services of a run that a policy may keep from working without a key of the organization's."""
+"""Services of a run, which a policy may forbid, or allow with a key of the organization's alone."""
 _CONTINENTS = {
     "in:asia-locations": ("asia-", "asia"),
     "in:australia-locations": ("australia-",),
@@ -38,7 +40,10 @@ _NOT_IN_THE_UNION = ("europe-west2", "europe-west6")
 def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """What a policy refuses of what the group asks for."""
     group, found = target.platform, []
-    if _denied(_rules(target, ADDRESSES)) and not group.private_addresses:
+    addresses = _rules(target, ADDRESSES)
+    # A list of machines that may have one: no worker of Dataflow is on it.
+    listed = any(rule.get("values", {}).get("allowedValues") for rule in addresses)
+    if (_denied(addresses) or listed) and not group.private_addresses:
         found.append(
             Finding(
                 f"The policy {ADDRESSES} allows no external addresses, and platform.yaml does not "
@@ -62,6 +67,25 @@ def diagnose(target: Target) -> Iterator[Finding | Passed]:
                 "encryption_key: projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
             )
         )
+    if group.encryption_key and (wanted := _other_key_projects(target, group.encryption_key)):
+        found.append(
+            Finding(
+                f"The policy {KEY_PROJECTS} allows keys of {', '.join(wanted)} alone; "
+                f"platform.yaml has {group.encryption_key}.",
+                "What a run makes with this key is refused.",
+                "encryption_key: a key of one of these projects, in the region of platform.yaml",
+            )
+        )
+    services = _rules(target, SERVICES)
+    used = [f"{name}.googleapis.com" for name in _WITH_KEYS]
+    if refused := [each for each in used if not _allowed(each, services)]:
+        found.append(
+            Finding(
+                f"The policy {SERVICES} does not allow {', '.join(refused)}.",
+                "A run calls these services, and their calls are refused.",
+                "Ask whoever administers the organization to allow them in this project",
+            )
+        )
     places = dict.fromkeys((group.region, group.location.lower()))
     rules = _rules(target, PLACES)
     if outside := [place for place in places if not _allowed(place, rules)]:
@@ -74,7 +98,21 @@ def diagnose(target: Target) -> Iterator[Finding | Passed]:
         )
     yield from found
     if not found:
-        yield Passed("addresses, keys and places agree")
+        yield Passed("addresses, keys, places and services agree")
+
+
+def _other_key_projects(target: Target, key: str) -> list[str]:
+    """The only projects of which keys are allowed; nothing if the key's is one, or may be one.
+
+    `under:folders/NUMBER` may have the key's project.
+    """
+    values = [rule.get("values", {}) for rule in _rules(target, KEY_PROJECTS)]
+    allowed = [v for each in values for v in each.get("allowedValues", ())]
+    own = "/".join(key.split("/")[:2])
+    known = [value.removeprefix("is:").removeprefix("under:") for value in allowed]
+    if own in known or any(not value.startswith("projects/") for value in known):
+        return []
+    return known
 
 
 def _rules(target: Target, constraint: str) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def dataset(target: Target) -> Iterator[Finding | Passed]:
 def sources(target: Target) -> Iterator[Finding | Passed]:
     """The tables that experiments name: they exist, are readable, and in the right location."""
     group = target.platform
-    for name in _tables(target):
+    for name in tables(target):
         project, dataset_, table = name.split(".")
         url = f"{_API}/{project}/datasets/{dataset_}"
         found = target.api.find(f"{url}/tables/{table}")
@@ -80,7 +80,8 @@ def sources(target: Target) -> Iterator[Finding | Passed]:
             yield Passed(name)
 
 
-def _tables(target: Target) -> list[str]:
+def tables(target: Target) -> list[str]:
+    """The tables that experiments read, as PROJECT.DATASET.TABLE."""
     group = target.platform
     names = []
     for experiment in target.experiments.values():
