@@ -109,13 +109,7 @@ def _predictions(uri: str, split: HeldOutSplit) -> Iterator[tuple[str, str, str]
     except FileNotFoundError:
         return
     except (HeldOutSplitError, PredictionsError) as error:
-        yield address, _rule(error.text), error.text
-
-
-def _rule(text: str) -> str:
-    """The rule that a message of the readers is about."""
-    words = {"sum to 1": "sum", "outside [0, 1]": "sum", "NaN": "finite", "label": "labels"}
-    return next((rule for word, rule in words.items() if word in text), "keys")
+        yield address, error.rule, error.text
 
 
 def _metrics(uri: str, metric: str, fingerprint: str) -> Iterator[tuple[str, str, str]]:

@@ -29,7 +29,15 @@ SUM_TOLERANCE = 1e-3
 _ROUNDING = 1e-5
 
 
-class PredictionsError(RowsError, ValueError):
+class BrokenRule(RowsError, ValueError):
+    """Predictions break a rule of theirs. rule: its name in trellis_contracts.program.terms.RULES."""
+
+    def __init__(self, message: str, rule: str = "form") -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
+class PredictionsError(BrokenRule):
     """A set of predictions that cannot be scored; the message says which rows and why."""
 
 
@@ -73,20 +81,25 @@ class Predictions:
             )
         _check_keys(self.keys)
         wrong_label = (self.labels < 0) | (self.labels >= c)
-        _refuse(wrong_label, self.keys, f"label is not a class index in 0..{c - 1}")
+        _refuse(wrong_label, self.keys, "labels", f"label is not a class index in 0..{c - 1}")
         _refuse(
             ~np.isfinite(self.probabilities).all(axis=1),
             self.keys,
+            "finite",
             "probabilities hold NaN or infinity (did the training diverge?)",
         )
         low, high = self.probabilities.min(axis=1), self.probabilities.max(axis=1)
         _refuse(
-            (low < 0) | (high > 1 + SUM_TOLERANCE), self.keys, "a probability is outside [0, 1]"
+            (low < 0) | (high > 1 + SUM_TOLERANCE),
+            self.keys,
+            "sum",
+            "a probability is outside [0, 1]",
         )
         sums = self.probabilities.sum(axis=1, dtype=np.float64)
         _refuse(
             np.abs(sums - 1) > SUM_TOLERANCE,
             self.keys,
+            "sum",
             "probabilities do not sum to 1 (are they logits? apply softmax first)",
         )
 
@@ -122,14 +135,15 @@ class LabelSets:
             )
         _check_keys(self.keys)
         wrong = (self.labels < 0) | (self.labels >> c > 0)
-        _refuse(wrong, self.keys, f"label is not a set of the class indices 0..{c - 1}")
+        _refuse(wrong, self.keys, "labels", f"label is not a set of the class indices 0..{c - 1}")
         _refuse(
             ~np.isfinite(self.probabilities).all(axis=1),
             self.keys,
+            "finite",
             "probabilities hold NaN or infinity (did the training diverge?)",
         )
         low, high = self.probabilities.min(axis=1), self.probabilities.max(axis=1)
-        _refuse((low < 0) | (high > 1), self.keys, "a probability is outside [0, 1]")
+        _refuse((low < 0) | (high > 1), self.keys, "sum", "a probability is outside [0, 1]")
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -158,10 +172,11 @@ class Values:
                 f"{self.values.shape} (expected ({n},) twice; flatten a model's (n, 1) output)"
             )
         _check_keys(self.keys)
-        _refuse(~np.isfinite(self.labels), self.keys, "label is NaN or infinite")
+        _refuse(~np.isfinite(self.labels), self.keys, "labels", "label is NaN or infinite")
         _refuse(
             ~np.isfinite(self.values),
             self.keys,
+            "finite",
             "predicted value is NaN or infinite (did the training diverge?)",
         )
 
@@ -199,17 +214,27 @@ class Survivals:
             )
         _check_keys(self.keys)
         known = np.isfinite(self.labels).all(axis=1) & (self.labels[:, 0] >= 0)
-        _refuse(~known, self.keys, "time is negative, NaN or infinite")
-        _refuse(~np.isin(self.labels[:, 1], (0, 1)), self.keys, "event is neither 0 nor 1")
+        _refuse(~known, self.keys, "labels", "time is negative, NaN or infinite")
+        _refuse(
+            ~np.isin(self.labels[:, 1], (0, 1)), self.keys, "labels", "event is neither 0 nor 1"
+        )
         finite = np.isfinite(self.risks) & np.isfinite(self.curves).all(axis=1)
         _refuse(
-            ~finite, self.keys, "risk or survival is NaN or infinite (did the training diverge?)"
+            ~finite,
+            self.keys,
+            "finite",
+            "risk or survival is NaN or infinite (did the training diverge?)",
         )
         outside = (self.curves < 0) | (self.curves > 1)
-        _refuse(np.asarray(outside.any(axis=1)), self.keys, "a probability is outside [0, 1]")
+        _refuse(
+            np.asarray(outside.any(axis=1)), self.keys, "sum", "a probability is outside [0, 1]"
+        )
         rises = np.diff(self.curves, axis=1) > _ROUNDING
         _refuse(
-            np.asarray(rises.any(axis=1)), self.keys, "the probability of survival rises with time"
+            np.asarray(rises.any(axis=1)),
+            self.keys,
+            "sum",
+            "the probability of survival rises with time",
         )
 
     def __len__(self) -> int:
@@ -221,15 +246,15 @@ AnyPredictions: TypeAlias = Predictions | LabelSets | Values | Survivals
 
 def _check_keys(keys: np.ndarray) -> None:
     if len(keys) == 0:
-        raise PredictionsError("there is not one row; the test split must not be empty")
+        raise PredictionsError("there is not one row; the test split must not be empty", "keys")
     unique, counts = np.unique(keys, return_counts=True)
-    _refuse(counts > 1, unique, "key appears more than once")
+    _refuse(counts > 1, unique, "keys", "key appears more than once")
 
 
-def _refuse(bad: np.ndarray, keys: np.ndarray, what: str) -> None:
+def _refuse(bad: np.ndarray, keys: np.ndarray, rule: str, what: str) -> None:
     if bad.any():
         first = quoted(f", first keys {', '.join(map(repr, keys[bad][:3]))}", "")
-        raise PredictionsError(f"{what}: {int(bad.sum())} row(s){first}")
+        raise PredictionsError(f"{what}: {int(bad.sum())} row(s){first}", rule)
 
 
 def _texts(keys: Iterable[str | bytes]) -> np.ndarray:
@@ -366,7 +391,7 @@ def of_survival(
 def lists(column: pa.Array, keys: np.ndarray, size: int, per: str) -> np.ndarray:
     """(n, size) probabilities of (n,) lists. Raises PredictionsError for another length."""
     wrong = pc.not_equal(pc.list_value_length(column), size).to_numpy(zero_copy_only=False)
-    _refuse(wrong, keys, f"not exactly {size} probabilities, one per {per}")
+    _refuse(wrong, keys, "form", f"not exactly {size} probabilities, one per {per}")
     return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
 
 

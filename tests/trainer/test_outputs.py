@@ -136,6 +136,22 @@ def another_label(columns):
     columns["label"][0] = 1 - columns["label"][0]
 
 
+def no_class(columns):
+    columns["label"][0] = 2
+
+
+def a_key_twice(columns):
+    columns["key"][0] = columns["key"][1]
+
+
+def one_probability(columns):
+    columns["probabilities"][0] = [1.0]
+
+
+def null(columns):
+    columns["key"][0] = None
+
+
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
@@ -144,6 +160,10 @@ def another_label(columns):
         (not_normalised, "sum"),
         (not_a_number, "finite"),
         (another_label, "labels"),
+        (no_class, "labels"),
+        (a_key_twice, "keys"),
+        (one_probability, "form"),
+        (null, "form"),
     ],
 )
 def test_predictions_that_break_a_rule_are_named_with_it(dataset, training, change, rule):

@@ -14,18 +14,18 @@ from trainer import families, storage
 from trainer.families import FAMILIES
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import AnyOutcome
-from trainer.predictions import AnyPredictions, Survivals
+from trainer.predictions import AnyPredictions, BrokenRule, Survivals
 from trainer.stored import labels_of
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, Event, Feature
 from trellis_contracts.records import parse, payloads
 from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
-from trellis_contracts.withheld import RowsError, quoted, some_of
+from trellis_contracts.withheld import quoted, some_of
 
 _NAMED = 10  # keys that an error message lists
 
 
-class HeldOutSplitError(RowsError, ValueError):
+class HeldOutSplitError(BrokenRule):
     """The test split cannot be read, or a contender's predictions are not for it."""
 
 
@@ -132,7 +132,7 @@ class HeldOutSplit:
         """
         order = np.argsort(keys)
         if not np.array_equal(keys[order], self.keys):
-            raise HeldOutSplitError(_key_difference(keys, self.keys))
+            raise HeldOutSplitError(_key_difference(keys, self.keys), "keys")
         return order
 
     def _check_labels(self, labels: np.ndarray) -> None:
@@ -149,7 +149,8 @@ class HeldOutSplit:
             )
             raise HeldOutSplitError(
                 f"has wrong labels for {len(wrong):,} of {len(self):,} keys of the test split: "
-                f"{listed(self.keys[wrong])}{quoted(example, '')}"
+                f"{listed(self.keys[wrong])}{quoted(example, '')}",
+                "labels",
             )
 
     def _named(self, label: Any) -> str:

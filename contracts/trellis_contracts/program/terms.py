@@ -75,6 +75,8 @@ OUTPUTS = (
 
 RULES: Mapping[str, str] = {
     "there": "every file is there, and model/ holds at least one",
+    "form": "predictions.parquet has the columns, types and metadata of this page, without NULL, and "
+    "the task and the classes of dataset.json",
     "keys": "the keys are those of the test split, each once",
     "labels": "the labels are those of the dataset",
     "finite": "no probability and no value is NaN or infinite",
