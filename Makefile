@@ -89,7 +89,8 @@ test-images: .venv/local_gcp/.ready ## Build docker/Dockerfile and test its imag
 lint: .venv/tools/.ready ## Check style, import contracts, and the Dockerfile
 	@$(call BIN,tools)/ruff check . && $(call BIN,tools)/ruff format --check . \
 	  && PYTHONPATH=contracts:plugins:local_gcp/src $(call BIN,tools)/lint-imports --no-logo --no-cache \
-	  && $(call BIN,tools)/hadolint docker/Dockerfile docker/Dockerfile.image
+	  && $(call BIN,tools)/hadolint docker/Dockerfile docker/Dockerfile.image \
+       dags/experiments/programs/*/Dockerfile
 
 composer-image: .venv/tools/.ready ## Resolve what Composer installs against the packages of its image
 	@$(call BIN,tools)/python -m tests.composer_image

@@ -120,10 +120,16 @@ def without_seconds(metrics: dict) -> dict:
 
 
 class Job:
-    """The processes of one training, one for each replica, as Vertex AI would start them."""
+    """The processes of one training, one for each replica, as Vertex AI would start them.
 
-    def __init__(self, folder: Path, names: Sequence[str], argv: Sequence[str]):
+    python: of another environment than this one.
+    """
+
+    def __init__(
+        self, folder: Path, names: Sequence[str], argv: Sequence[str], python: str = sys.executable
+    ):
         self.folder = folder
+        self.python = python
         self.argv = [*argv, f"--output={folder}/output"]
         ports = free_ports(len(names))
         self._addresses = {n: f"127.0.0.1:{p}" for n, p in zip(names, ports, strict=True)}
@@ -134,7 +140,7 @@ class Job:
         for name in names or self._addresses:
             with open(self.folder / f"{name}.log", "a") as log:
                 self._processes[name] = subprocess.Popen(
-                    [sys.executable, *self.argv],
+                    [self.python, *self.argv],
                     cwd=ROOT,
                     env=os.environ | self._variables(name),
                     stdout=log,

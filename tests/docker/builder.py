@@ -74,6 +74,16 @@ def build_own(requirements: Path) -> str:
     )
 
 
+def build_program(folder: Path) -> str:
+    """The name of the image of a program that knows nothing of Trellis, by its own Dockerfile."""
+    _base()
+    return _built(
+        f"localhost/programs/{folder.name}:test",
+        str((folder / "Dockerfile").relative_to(ROOT)),
+        f"--build-arg=PYTHON={_BASE.rpartition(':')[2]}",
+    )
+
+
 def _built(name: str, dockerfile: str, *options: str) -> str:
     cache = subprocess.run(
         [ROOT / ".venv/tools/bin/uv", "cache", "dir"], capture_output=True, text=True, check=True

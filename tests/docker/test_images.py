@@ -3,17 +3,14 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 
 import pytest
 
 from local_gcp.jobs import oci
 from tests.docker import builder
+from tests.docker.asking import ask, free_port, wait_for, wait_for_port
 from tests.docker.builder import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -180,9 +177,7 @@ def test_the_model_is_served_from_a_root_that_is_read_only(data, tmp_path):
         "workdir": image.workdir,
         "memory": 2 * 2**30,
     }
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = {
         **image.env,
         "AIP_HTTP_PORT": str(port),
@@ -226,34 +221,3 @@ print(json.dumps({name: importlib.metadata.version(name) for name in sys.argv[1:
     finally:
         builder.remove(image)
     assert json.loads(done.stdout) == dict(line.split("==") for line in wanted)
-
-
-def ask(port, route, **body):
-    """(status, content) of a request; None while nobody or nothing but 503 answers."""
-    data = json.dumps(body).encode() if body else None
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{route}", data, timeout=60) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        if error.code == 503:
-            return None
-        return error.code, error.read()
-    except OSError:
-        return None
-
-
-def wait_for(condition, seconds=300):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.2)
-    return value
-
-
-def wait_for_port(port, process):
-    def listens():
-        assert process.poll() is None, f"it ended with code {process.returncode}"
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", port)) == 0
-
-    wait_for(listens)

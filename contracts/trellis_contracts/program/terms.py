@@ -75,8 +75,8 @@ OUTPUTS = (
 
 RULES: Mapping[str, str] = {
     "there": "every file is there, and model/ holds at least one",
-    "form": "predictions.parquet has the columns, types and metadata of this page, without NULL, and "
-    "the task and the classes of dataset.json",
+    "form": "predictions.parquet has the columns, types and metadata of this page, without NULL, "
+    "and the task and the classes of dataset.json",
     "keys": "the keys are those of the test split, each once",
     "labels": "the labels are those of the dataset",
     "finite": "no probability and no value is NaN or infinite",
@@ -95,10 +95,14 @@ SERVER: Mapping[str, str] = {
     "AIP_STORAGE_URI": "gs:// folder with a copy of model/.",
 }
 ANSWERS: Mapping[str, str] = {
-    "instance": "An object with a field for each feature, under its name in the source; an image "
-    'is its address, or {"b64": ...}.',
+    "instance": "An object with a field for each feature, under its name in the source, or, of a "
+    "table that a batch prediction reads, under its `column` in dataset.json; an image is its "
+    'address, or {"b64": ...}.',
     "classification": '{"label": CLASS, "probabilities": {CLASS: NUMBER, ...}}',
     "regression": '{"value": NUMBER}',
+    "parameters": 'A batch prediction sends {"each": true} beside the instances: one that has no '
+    'prediction is answered {"error": TEXT}, and the others are predicted. Where the whole request '
+    "is answered with an error, none of its instances has a prediction.",
 }
 """Instances and answers of the server. Those of the smoke test must equal predictions.parquet
 within 1e-4."""

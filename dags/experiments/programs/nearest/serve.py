@@ -27,17 +27,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(404, {"error": f"there is nothing at {self.path}"})
             return
         try:
-            instances = json.loads(body)["instances"]
-            columns = {
-                name: np.array([_number(instance[name]) for instance in instances])
-                for name in self.model.columns
-            }
-        except (KeyError, TypeError, ValueError) as error:
-            self._answer(400, {"error": f"{type(error).__name__}: {error}"})
+            request = json.loads(body)
+            instances, parameters = request["instances"], request.get("parameters") or {}
+            if parameters.get("each"):
+                predictions = [self._alone(instance) for instance in instances]
+            else:
+                predictions = self._predictions(instances)
+        except _WRONG as error:
+            self._answer(400, _said(error))
             return
-        self._answer(
-            200, {"predictions": [self._named(row) for row in self.model.predict(columns)]}
-        )
+        self._answer(200, {"predictions": predictions})
+
+    def _predictions(self, instances: list[dict]) -> list[dict]:
+        columns = {
+            name: np.array([_number(instance[name]) for instance in instances])
+            for name in self.model.columns
+        }
+        return [self._named(row) for row in self.model.predict(columns)]
+
+    def _alone(self, instance: dict) -> dict:
+        """The prediction of an instance of a batch, or why there is none."""
+        try:
+            (prediction,) = self._predictions([instance])
+        except _WRONG as error:
+            return _said(error)
+        return prediction
 
     def _named(self, row: np.ndarray) -> dict:
         probabilities = dict(zip(self.model.classes, row.tolist(), strict=True))
@@ -53,6 +67,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_request(self, *_: object) -> None:
         pass
+
+
+_WRONG = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading a request raises that is not one."""
+
+
+def _said(error: Exception) -> dict:
+    return {"error": f"{type(error).__name__}: {error}"}
 
 
 def _number(value: Any) -> float:

@@ -12,7 +12,6 @@ _OF_OURS = {
     "decision": "chooses a threshold",
     "abstain": "hands examples back",
     "coverage": "gives sets or intervals",
-    "predict": "answers each instance of a batch by itself",
 }
 """Keys for what only the trainer and its server do."""
 

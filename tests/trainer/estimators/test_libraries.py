@@ -1,0 +1,123 @@
+"""Scores of XGBoost and PyTorch are those of the library's own call on the same split, and a
+training of two workers that is killed ends as one that ran through. scikit-learn's are in
+test_own_file.py. Each in the environment of its image, which is made if it is not there.
+"""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from testbed.tables import mixed_rows, write_table
+from testbed.trainings import MODULE, ROOT, Job, arguments, write_dataset
+from tests.trainer.estimators.library_calls import EPOCHS, SEED
+from trainer import predictions
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+FILES = {"train": [400], "validation": [100], "test": [100]}
+FLAGS = {
+    "xgboost": {
+        "model": ROOT / "dags/experiments/boosted_trees.py",
+        "task": "binary_classification",
+        "metric": "auc",
+    },
+    "torch": {
+        "model": ROOT / "dags/experiments/torch_digits.py",
+        "task": "multiclass_classification",
+        "metric": "accuracy",
+        "filters": 8,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def python():
+    """A function: name of an image -> the Python of its environment."""
+
+    def python(name):
+        subprocess.run(["make", "--silent", "image", f"NAME={name}"], cwd=ROOT, check=True)
+        return str(ROOT / f".venv/images/{name}/bin/python")
+
+    return python
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    """A function: name of the library -> the address of a dataset."""
+    folder = tmp_path_factory.mktemp("datasets")
+
+    def dataset(name):
+        if (folder / name).exists():
+            return str(folder / name)
+        if name == "xgboost":
+            columns, labels = mixed_rows(600)
+            return write_table(folder / name, columns, labels, files=FILES)
+        digits = load_digits()
+        images = (digits.images[:600, :, :, None] * 15).astype(np.uint8)
+        return write_dataset(folder / name, images, digits.target[:600], files=FILES)
+
+    return dataset
+
+
+@pytest.fixture
+def job(tmp_path, python, dataset):
+    """A function: name of the library, of the replicas -> the job, which is ended in the end."""
+    jobs = []
+
+    def job(name, *names):
+        folder = tmp_path / f"job{len(jobs)}"
+        folder.mkdir()
+        flags = {"epochs": EPOCHS, "seed": SEED, **FLAGS[name]}
+        argv = [*MODULE, *arguments(dataset(name), **flags)]
+        jobs.append(Job(folder, names, argv, python(name)))
+        return jobs[-1]
+
+    yield job
+    for one in jobs:
+        one.end()
+
+
+def output(job):
+    return predictions.read(job.folder / "output/predictions.parquet")
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_scores_are_those_of_the_librarys_own_call(job, python, dataset, name):
+    trained = job(name, "chief:0")
+    trained.start()
+    assert trained.wait() == {"chief:0": 0}, trained.log("chief:0")
+    called = subprocess.run(
+        [python(name), "-m", "tests.trainer.estimators.library_calls", name, dataset(name)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    expected = json.loads(called.stdout.splitlines()[-1])
+    found = output(trained)
+    assert set(found.keys) == set(expected)
+    own = np.array([expected[key] for key in found.keys])
+    np.testing.assert_allclose(found.probabilities, own, atol=1e-5)
+    assert np.mean(own.argmax(1) == found.labels) > 0.6
+
+
+def test_two_workers_of_pytorch_go_on_after_one_was_killed(job):
+    through, killed = (job("torch", "chief:0", "worker:0") for _ in range(2))
+    through.start()
+    assert set(through.wait().values()) == {0}, through.log("chief:0")
+    killed.start()
+    killed.wait_for("chief:0", "epoch 3/")
+    killed.kill("worker:0")
+    killed.kill("chief:0")
+    assert set(killed.wait().values()) == {-9}
+    assert not (killed.folder / "output/metrics.json").exists()
+    killed.start()
+    assert set(killed.wait().values()) == {0}, killed.log("chief:0")
+    assert [row["epoch"] for row in killed.metrics["history"]] == [*range(1, EPOCHS + 1)]
+    # It went on, and made no epoch of the first ones again.
+    assert killed.log("chief:0").count("epoch 1/") == 1
+    np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
