@@ -62,6 +62,7 @@ TensorFlow is not imported here, so that any program can read a description at l
 """
 
 import itertools
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -286,6 +287,14 @@ def _check_rule(document: Mapping[str, Any], where: str) -> None:
                 f"them by rule {IMAGE_RULE}. Export the dataset again (a new run does), or use the "
                 "trainer that wrote it"
             )
+
+
+def rejected_keys(text: str) -> list[str]:
+    """Keys of a rejected.jsonl whose rows are no examples. A manifest's line without a split is
+    left out, as an example may have its key; the frozen rows' column `rejected` tells it.
+    """
+    lines = [json.loads(line) for line in text.splitlines() if line]
+    return [str(line["key"]) for line in lines if line["split"]]
 
 
 def shard_name(split: str, index: int, count: int) -> str:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trellis_contracts import layout
-from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.columns import REJECTED
+from trellis_contracts.dataset import REJECTED_FILE_NAME, DatasetDescription, rejected_keys
 from trellis_contracts.program import terms
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Job:
         if not files:
             raise FileNotFoundError(f"there is no {layout.ROWS} in {folder}")
         rows = pa.concat_tables(pq.read_table(file) for file in files)
+        if REJECTED in rows.column_names:
+            rows = rows.filter(pc.is_null(rows[REJECTED])).drop_columns([REJECTED])
         rows = rows.filter(pc.equal(rows["split"], split)).drop_columns(["split"])
         if rejected := self._rejected():
             rows = rows.filter(pc.invert(pc.is_in(rows["key"], pa.array(rejected, pa.string()))))
@@ -75,10 +78,10 @@ class Job:
     def _rejected(self) -> list[str]:
         """Keys of the rows that are no examples, such as those with an unreadable image."""
         try:
-            text = path(f"{self.dataset.rstrip('/')}/rejected.jsonl").read_text(encoding="utf-8")
+            address = f"{self.dataset.rstrip('/')}/{REJECTED_FILE_NAME}"
+            return rejected_keys(path(address).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return []
-        return [str(json.loads(line)["key"]) for line in text.splitlines() if line]
 
     def report(self, value: float, step: int = 1) -> None:
         """Report the metric that decides to the tuner; in a full training there is none."""

@@ -82,6 +82,11 @@ def add(commands: Any) -> None:
     split.add_argument(
         "--test-labels", action="store_true", help="with the labels of the test split, too"
     )
+    split.add_argument(
+        "--images",
+        action="store_true",
+        help="with the files of the images: of gs://BUCKET/OBJECT, FOLDER/images/BUCKET/OBJECT",
+    )
     summary = commands.add_parser("digest", help="summarize the runs of the last days")
     summary.add_argument("--days", type=_days, default=7, metavar="N", help="how many (default: 7)")
     for command in (runs, note, compare, methods, export, split, summary):
@@ -158,7 +163,9 @@ def _export_split(client: Any, bucket: str, options: argparse.Namespace) -> list
     _, files = _run(client, bucket, options.run)
     if files.plan is None:
         raise NoRunError(f"{options.run}: {'; '.join(files.problems) or 'there is no plan.json'}")
-    return split.export(client, files.plan, options.to, answers=options.test_labels)
+    return split.export(
+        client, files.plan, options.to, answers=options.test_labels, images=options.images
+    )
 
 
 def _runs(client: Any, bucket: str, options: argparse.Namespace) -> list[str]:

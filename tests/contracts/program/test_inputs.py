@@ -1,32 +1,28 @@
-"""Flags and variables as a program reads them."""
+"""What a program reads of its dataset."""
 
-from pathlib import Path
+import json
 
-import pytest
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from trellis_contracts.program import inputs, terms
-
-GIVEN = ["--dataset=gs://b/d/", "--task=regression", "--metric=rmse", "--epochs=2", "--seed=7"]
-
-
-def test_what_is_no_flag_of_the_contract_is_a_hyperparameter():
-    job = inputs.job([*GIVEN, "--outputs=all", "--depth=3", "--rate", "1e-3"])
-    assert (job.epochs, job.seed, job.whole) == (2, 7, True)
-    assert job.hyperparameters == {"depth": "3", "rate": "1e-3"}
+from trellis_contracts.program.inputs import Job
 
 
-def test_missing_flags_and_words_are_named():
-    with pytest.raises(ValueError, match="--outputs"):
-        inputs.job(GIVEN)
-    with pytest.raises(ValueError, match="'here' is no flag"):
-        inputs.job([*GIVEN, "here"])
-
-
-def test_a_bucket_is_a_folder_where_it_is_mounted(monkeypatch):
-    monkeypatch.delenv(terms.MOUNT, raising=False)
-    assert inputs.path("gs://lab/a/b") == Path("/gcs/lab/a/b")
-    monkeypatch.setenv(terms.MOUNT, "/here")
-    assert inputs.path("gs://lab/a/b") == Path("/here/lab/a/b")
-    monkeypatch.setenv(terms.OUTPUT, "gs://lab/runs/r/training/1/model/")
-    job = inputs.job([*GIVEN, "--outputs=metrics"])
-    assert job.output == Path("/here/lab/runs/r/training/1")
+def test_rows_are_the_examples_of_a_split(tmp_path):
+    """Neither a row with an unusable image, nor a manifest's line that repeats an example's key."""
+    columns = {
+        "key": ["a", "b", "c", "b", "d"],
+        "split": ["test", "test", "test", "test", "train"],
+        "label": ["x", "y", "x", "y", "x"],
+        "image": [f"gs://b/{n}.png" for n in range(5)],
+        "rejected": pa.array([None, None, None, "repeated", None], pa.string()),
+    }
+    (tmp_path / "source").mkdir()
+    pq.write_table(pa.table(columns), tmp_path / "source/rows-000000000000.parquet")
+    lines = [{"key": "c", "split": "test"}, {"key": "b", "split": ""}]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "rejected.jsonl").write_text(text)
+    job = Job(str(tmp_path), "binary_classification", "auc", epochs=1, seed=0, whole=True)
+    found = job.rows("test")
+    assert found["key"].to_pylist() == ["a", "b"]
+    assert found.column_names == ["key", "label", "image"]

@@ -1,9 +1,13 @@
 """`trellis export-split`: a run's frozen rows, for whoever trains elsewhere."""
 
+import io
+import json
+
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from tests.contracts.datasets import IMAGE, dataset
 from trellis.results import split
 from trellis.results.selection import NoRunError
 from trellis_contracts.plan import PlanFile
@@ -35,6 +39,39 @@ def test_the_rows_are_under_their_names_in_the_source_the_test_split_without_lab
 def test_labels_of_the_test_split_are_there_if_asked_for(plan, client, tmp_path):
     split.export(client, plan, tmp_path, answers=True)
     assert pq.read_schema(tmp_path / "test.parquet").names[-1] == "label"
+
+
+def test_images_are_written_below_their_addresses_and_only_those_of_examples(
+    plan, client, bucket, put, tmp_path
+):
+    put("digits/datasets/3f2a/dataset.json", dataset(IMAGE))
+    rows = pd.DataFrame({"key": ["a", "b", "c", "b"], "split": "test", "label": "x"})
+    rows["image"] = [f"gs://{bucket}/raw/{key}.png" for key in rows["key"]]
+    rows["rejected"] = pd.array([None, None, None, "repeated"], dtype="string")
+    for blob in client.list_blobs(bucket, prefix="digits/datasets/3f2a/source/"):
+        blob.delete()
+    sink = io.BytesIO()
+    rows.to_parquet(sink)
+    put("digits/datasets/3f2a/source/rows-000000000000.parquet", sink.getvalue())
+    lines = [{"key": "c", "split": "test"}, {"key": "b", "split": ""}]
+    put("digits/datasets/3f2a/rejected.jsonl", "".join(f"{json.dumps(one)}\n" for one in lines))
+    for key in "abc":
+        put(f"raw/{key}.png", f"pixels of {key}")
+    said = split.export(client, plan, tmp_path / "rows", answers=False, images=True)
+    assert pd.read_parquet(tmp_path / "rows/test.parquet")["key"].tolist() == ["a", "b"]
+    found = tmp_path / "rows/images" / bucket / "raw"
+    files = {file.name: file.read_text() for file in found.iterdir()}
+    assert files == {"a.png": "pixels of a", "b.png": "pixels of b"}
+    assert said[-1].endswith("images: 2 images")
+
+    client.bucket(bucket).blob("raw/a.png").delete()
+    with pytest.raises(NoRunError, match=r"raw/a.png cannot be read"):
+        split.export(client, plan, tmp_path / "again", answers=False, images=True)
+
+
+def test_an_image_whose_name_leads_outside_of_the_folder_is_refused(client, tmp_path):
+    with pytest.raises(NoRunError, match="outside"):
+        split._download(client, ["gs://b/../../etc/x.png"], tmp_path)
 
 
 def test_nothing_is_overwritten(plan, client, tmp_path):

@@ -3,6 +3,7 @@ models of BigQuery ML and AutoML. With the real trainer, BigQuery, registry and 
 """
 
 import json
+import subprocess
 
 import pytest
 from google.cloud import bigquery
@@ -24,6 +25,8 @@ ROWS = """
       SIN(n) AS radius, COS(n * 3) AS texture
     FROM UNNEST(GENERATE_ARRAY(1, 500)) AS n
 """
+TREES = "example.com/programs/trees:1"
+DEPTH = {"depth": {"default": 3, "minimum": 1, "maximum": 9, "description": "depth of a tree"}}
 NETWORK = {
     "model": "dense",
     "image": None,
@@ -44,7 +47,7 @@ def platform(google, group):
     return Platform.model_validate(values | {"bucket": "program-runs", "retry_seconds": 1})
 
 
-def an_experiment(name, **changes):
+def an_experiment(name, file=ROOT / "dags/experiments/neighbours.yaml", **changes):
     own = {
         ("source", "bigquery"): None,
         ("source", "query"): ROWS,
@@ -54,8 +57,7 @@ def an_experiment(name, **changes):
         ("deploy", "gate", "require"): {"auc": 0.7},
     }
     named = {tuple(key.split("__")): value for key, value in changes.items()}
-    shipped = load(ROOT / "dags/experiments/neighbours.yaml")
-    return with_changes(shipped, own | named).model_copy(update={"name": name})
+    return with_changes(load(file), own | named).model_copy(update={"name": name})
 
 
 def test_a_program_is_tuned_and_compared_followed_by_a_network_and_put_back(google, platform):
@@ -87,6 +89,36 @@ def check_bulk(google, platform, experiment, folder):
         assert answer["label"] == example.prediction["label"]
         probabilities = json.loads(answer["prediction"])["probabilities"]
         assert probabilities == pytest.approx(example.prediction["probabilities"], abs=1e-6)
+
+
+@pytest.fixture
+def trees(tmp_path):
+    """The example's experiment with XGBoost's own server and file; its environment is made."""
+    subprocess.run(["make", "--silent", "image", "NAME=xgboost"], cwd=ROOT, check=True)
+    text = (ROOT / "dags/experiments/neighbours.yaml").read_text()
+    for old, new in (
+        ("neighbours.py", "trees.py"),
+        ("europe-west4-docker.pkg.dev/my-project/programs/neighbours:1", TREES),
+        ("nearest.", "trees."),
+        ("neighbours: {from: 3, to: 60, scale: log}", "depth: {from: 2, to: 4}"),
+        ("    power:      {from: 0.0, to: 2.0}\n", ""),
+        ("trials: 4", "trials: 2"),
+        ("epochs: 1\n", "epochs: 20\n"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "trees.py").write_text(f"HYPERPARAMETERS = {DEPTH}\n")
+    (tmp_path / "trees.yaml").write_text(text)
+    return tmp_path / "trees.yaml"
+
+
+def test_xgboost_is_served_by_a_server_of_its_own(google, platform, trees):
+    experiment = an_experiment("xgboosts-own", trees)
+    run = run_dag(training.build(experiment, platform))
+    assert run.state == "success", said(run)
+    folder = succession.newest_run(google, platform, experiment.name)
+    assert [file.name for file in (folder / "training/1/model").iterdir()] == ["trees.ubj"]
+    succession.check_served(platform, experiment.name, "1", folder)
 
 
 ALONE = {"tune": None, "train__maximize": "auc", "predict": None}
