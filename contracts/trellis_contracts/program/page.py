@@ -17,7 +17,9 @@ def _lines() -> Iterator[str]:
     yield "Programs in Python use `trellis_contracts.program.inputs` and `outputs`."
     yield from _section("Variables", ("variable", "meaning"), terms.VARIABLES)
     flags = {f"--{name}=": about for name, about in terms.FLAGS.items()}
-    named = {"--HYPERPARAMETER=": "Each that the model's file declares, and is fixed or searched."}
+    named = {
+        "--HYPERPARAMETER=": "Each that the model's file declares: searched, fixed or default."
+    }
     yield from _section("Flags", ("flag", "meaning"), {**flags, **named})
     yield from _section("The dataset's folder", ("file", "content"), terms.DATASET)
     outputs = {output.name: output.about for output in terms.OUTPUTS}

@@ -202,10 +202,23 @@ def training_arguments(plan: Plan, epochs: int, outputs: str, values: Mapping[st
         "epochs": epochs,
         "seed": experiment.seed,
         "outputs": outputs,
+        **_defaults(experiment, searched=outputs == "metrics"),
         **pretrained.with_address(experiment, plan.run.bucket),
         **values,
     }
     return [f"--{name}={flag(value)}" for name, value in flags.items()]
+
+
+def _defaults(experiment: Experiment, *, searched: bool) -> dict[str, Value]:
+    """Defaults of the hyperparameters for a program that is not ours: ours reads the model's file.
+
+    searched: without those that the tuner gives.
+    """
+    if not experiment.foreign or experiment.own_model is None:
+        return {}
+    given = experiment.tune.search if searched and experiment.tune else {}
+    declared = experiment.own_model.declaration.hyperparameters
+    return {name: one["default"] for name, one in declared.items() if name not in given}
 
 
 def held_out_arguments(experiment: Experiment) -> list[str]:

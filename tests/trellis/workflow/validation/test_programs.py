@@ -3,8 +3,11 @@
 import pytest
 
 from tests.airflow_side import ROOT
+from tests.trellis.workflow.plans import a_plan
+from trellis.workflow.contracts import layout
 from trellis.workflow.spec import job_images, own_image
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages import job_messages
 from trellis.workflow.validation.file import load, with_changes
 
 NEIGHBOURS = (ROOT / "dags/experiments/neighbours.yaml").read_text()
@@ -37,6 +40,24 @@ def test_only_what_trains_and_serves_is_theirs(loaded, group):
     assert ours.startswith(f"{group.registry}/trainer:")
     assert {ADDRESS, ours} <= {*job_images.of_experiment(experiment, group)}
     assert with_changes(experiment, {("seed",): 3}).foreign
+
+
+def test_a_program_is_given_every_hyperparameter_once(loaded):
+    """By the tuner, as the file fixes it, or by its default."""
+    searched = {"neighbours": {"from": 3, "to": 60}}
+    changes = {("hyperparameters",): {"power": 2.0}, ("tune", "search"): searched}
+    experiment = with_changes(loaded(), changes)
+    plan = a_plan(experiment, layout.Run("b", experiment.name, "run"))
+
+    def flags(outputs, **values):
+        arguments = job_messages.training_arguments(plan, 1, outputs, values)
+        return [one for one in arguments if one.startswith(("--power", "--neighbours"))]
+
+    assert flags("metrics") == ["--power=2.0"]
+    assert flags("all", neighbours=9) == ["--neighbours=9", "--power=2.0"]
+    alone = with_changes(experiment, {("tune",): None, ("train", "maximize"): "auc"})
+    plan = a_plan(alone, layout.Run("b", alone.name, "run"))
+    assert flags("all") == ["--neighbours=15", "--power=2.0"]
 
 
 @pytest.mark.parametrize(
