@@ -50,6 +50,7 @@ def platform(google, group):
 def an_experiment(name, file=ROOT / "dags/experiments/neighbours.yaml", **changes):
     own = {
         ("source", "bigquery"): None,
+        ("source", "partition"): None,
         ("source", "query"): ROWS,
         ("predict",): {"query": ROWS},
         ("schedule",): "manual",

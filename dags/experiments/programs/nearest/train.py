@@ -1,4 +1,7 @@
-"""A trial, or a full training: python -m nearest.train --dataset=gs://... --neighbours=15 ..."""
+"""A trial, or a full training: python -m nearest.train --dataset=gs://... --neighbours=15 ...
+
+It learns from the columns of numbers.
+"""
 
 import time
 
@@ -15,7 +18,8 @@ def main() -> None:
     neighbours = int(job.hyperparameters["neighbours"])
     power = float(job.hyperparameters["power"])
     described = job.description()
-    names = {feature.column: feature.name for feature in described.features}
+    numbers = [feature for feature in described.features if feature.kind == "numeric"]
+    names = {feature.column: feature.name for feature in numbers}
     train, validation = job.rows("train"), job.rows("validation")
 
     def columns(rows):
