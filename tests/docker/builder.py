@@ -80,7 +80,7 @@ def build_program(folder: Path) -> str:
     return _built(
         f"localhost/programs/{folder.name}:test",
         str((folder / "Dockerfile").relative_to(ROOT)),
-        f"--build-arg=PYTHON={_BASE.rpartition(':')[2]}",
+        f"--from={_BASE}",
     )
 
 
