@@ -29,15 +29,15 @@ SUM_TOLERANCE = 1e-3
 _ROUNDING = 1e-5
 
 
-class BrokenRule(RowsError, ValueError):
-    """Predictions break a rule of theirs. rule: its name in trellis_contracts.program.terms.RULES."""
+class RuleError(RowsError, ValueError):
+    """Predictions break a rule. rule: its name in trellis_contracts.program.terms.RULES."""
 
     def __init__(self, message: str, rule: str = "form") -> None:
         super().__init__(message)
         self.rule = rule
 
 
-class PredictionsError(BrokenRule):
+class PredictionsError(RuleError):
     """A set of predictions that cannot be scored; the message says which rows and why."""
 
 

@@ -14,7 +14,7 @@ from trainer import families, storage
 from trainer.families import FAMILIES
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import AnyOutcome
-from trainer.predictions import AnyPredictions, BrokenRule, Survivals
+from trainer.predictions import AnyPredictions, RuleError, Survivals
 from trainer.stored import labels_of
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, Event, Feature
@@ -25,7 +25,7 @@ from trellis_contracts.withheld import quoted, some_of
 _NAMED = 10  # keys that an error message lists
 
 
-class HeldOutSplitError(BrokenRule):
+class HeldOutSplitError(RuleError):
     """The test split cannot be read, or a contender's predictions are not for it."""
 
 
