@@ -17,7 +17,7 @@ from pyarrow import parquet
 from trainer.exporting.splits import assign, fingerprints
 from trellis_contracts.columns import REJECTED, SPLIT_BY, Columns, ImageForm, TableFeature
 from trellis_contracts.dataset import SPLITS, Split, by_hash
-from trellis_contracts.dataset_features import Resize
+from trellis_contracts.dataset_features import Pages, Resize
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 _ML_USES = {"training": "train", "train": "train", "validation": "validation", "test": "test"}
@@ -32,6 +32,7 @@ class Form:
     encoding: str | None = None
     resize: Resize = "stretch"
     scale: str | None = None
+    pages: Pages | None = None
     task: str = "multiclass_classification"
     split_by: str | None = None
     split_days: tuple[date, date] | None = None
@@ -46,7 +47,7 @@ class Form:
         size = self.image_size
         encoding = self.encoding or ("jpeg" if self.scale is None else "png")
         pair = (size, size) if isinstance(size, int) else size
-        return ImageForm(pair, self.channels, encoding, self.resize, self.scale)
+        return ImageForm(pair, self.channels, encoding, self.resize, self.scale, self.pages)
 
 
 def export_flags(

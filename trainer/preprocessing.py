@@ -34,6 +34,8 @@ def decode_any_size(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
     if feature.scale is None:
         return _each(encoded, feature, lambda i: _resize(_decode_one(i, feature), shape, how))
     scale = Scale.parse(feature.scale)
+    if scale.rule == "window":
+        return _refused(encoded, feature)
 
     def deep(image: tf.Tensor) -> tf.Tensor:
         with tf.control_dependencies([_assert_deep(image)]):
@@ -86,6 +88,13 @@ def _assert_deep(image: tf.Tensor) -> tf.Operation:
     return tf.debugging.Assert(
         tf.equal(found, b"\x89PNG\x10"), ["expected a PNG file with 16 bits per channel"]
     )
+
+
+def _refused(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
+    """Fail: a window stands in the header of a DICOM file, which TensorFlow does not read."""
+    message = "DICOM files: send them to the model's server, which reads them"
+    with tf.control_dependencies([tf.debugging.Assert(tf.equal(tf.size(encoded), 0), [message])]):
+        return tf.zeros([tf.size(encoded), *feature.image_shape], tf.as_dtype(feature.dtype))
 
 
 def _scaled(pixels: tf.Tensor, scale: Scale) -> tf.Tensor:

@@ -18,7 +18,8 @@ columns.schema.json describes every field:
                    "kind": "numeric"},
                   {"name": "photo", "column": "photo", "type": "STRING", "kind": "image",
                    "image": {"size": [64, 64], "channels": 3, "encoding": "jpeg",
-                             "resize": "stretch", "scale": null}}, ...],
+                             "resize": "stretch", "scale": null,
+                             "pages": "first"}}, ...],    only where files may have several
      "max_rejected": 0.05,          only with images: share of rows whose images may be unusable
      "vocabulary": 1000,            maximum number of terms per categorical feature
      "source": {"table", "query", "files", "partition", "snapshot", "rows": 569},  as dataset.json's
@@ -38,7 +39,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS, Split, bucket_range
-from trellis_contracts.dataset_features import IMAGE, Feature, Resize
+from trellis_contracts.dataset_features import IMAGE, Feature, Pages, Resize
 from trellis_contracts.files import Part, optional
 from trellis_contracts.finding import Finding
 from trellis_contracts.folds import EVERYTHING, Folds, column
@@ -64,7 +65,8 @@ class ImageForm(Part):
     """Form of the images of a column in the dataset.
 
     size: height and width in pixels. encoding: of the train split; the others are png. scale: how
-    values become 16 bits, as trainer.images.scale writes it; None: files have 8.
+    values become 16 bits, as trainer.images.scale writes it; None: files have 8. pages: as
+    Feature's.
     """
 
     size: tuple[int, int]
@@ -72,6 +74,7 @@ class ImageForm(Part):
     encoding: str
     resize: Resize
     scale: str | None = None
+    pages: Pages | None = optional()
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class TableFeature(Part):
             column=self.column,
             resize=form.resize,
             scale=form.scale,
+            pages=form.pages,
         )
 
 

@@ -23,6 +23,7 @@ dataset_features.py describes the records. dataset.json, schema 2 (the values ar
                    "shape": [8, 8, 1], "column": "image",            height, width, channels
                    "resize": "stretch",                              or letterbox, crop
                    "scale": "range:200,3900",                        absent: 8 bits; then uint16
+                   "pages": "first",                                 absent: of one page each
                    "rule": 2}],                                      IMAGE_RULE
                  or, of a table, in the order of the researcher's file:
                  [{"name": "radius mean", "kind": "numeric",         or "boolean"

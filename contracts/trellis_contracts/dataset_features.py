@@ -81,6 +81,12 @@ part of the fingerprint, so that datasets of another rule are exported again.
 Resize = Literal["stretch", "letterbox", "crop"]
 RESIZES: tuple[Resize, ...] = get_args(Resize)
 
+MEAN = "mean"
+Pages = str
+"""Which page of a TIFF file, or frame of a DICOM file, is the image: its number from 1 on, in
+digits, `first`, or `mean`, the mean of all.
+"""
+
 # Codes in a record: NULL, a term outside the vocabulary, the vocabulary's first term.
 NULL_TERM, UNKNOWN_TERM, FIRST_TERM = 0, 1, 2
 NULL_TIMESTAMP = -(2**63)
@@ -142,8 +148,9 @@ class Feature(Part):
     shape is (height, width, channels) for kind "image", (None,) for "sequence", else (). encoding
     is that of an image's train split; resize, how images of another shape became that size (None:
     stretched, as before there was a choice); scale, how values became 16 bits (None: they had 8),
-    as trainer.images.scale writes it. The properties are the fields that a kind must have;
-    they raise TypeError for another kind.
+    as trainer.images.scale writes it; pages, which page of a file of several is the image (None:
+    such files are refused). The properties are the fields that a kind must have; they raise
+    TypeError for another kind.
     """
 
     name: str
@@ -157,6 +164,7 @@ class Feature(Part):
     statistics: Statistics | TermStatistics | None = optional()
     resize: Resize | None = optional()
     scale: str | None = optional()
+    pages: Pages | None = optional()
 
     def __post_init__(self) -> None:
         if not self.column:

@@ -16,6 +16,8 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits, load_sample_images
 
+from tests.trainer.images.dicom import dicom
+
 _ORIENTATION = 0x0112  # the EXIF tag
 
 CLASSES = ("china", "digit", "flower")
@@ -149,6 +151,15 @@ def _float(image: Image.Image, random: np.random.Generator) -> bytes:
     return _saved(Image.fromarray(pixels + random.random(pixels.shape, np.float32)), "TIFF")
 
 
+def _dicom(image: Image.Image, random: np.random.Generator) -> bytes:
+    """12 bits as a scanner has them, in a unit of their own."""
+    pixels = np.asarray(image.convert("L")).astype(np.uint16) * 16
+    rescale = {"RescaleSlope": "0.5", "RescaleIntercept": "-1024"}
+    return dicom(
+        pixels + random.integers(0, 16, pixels.shape).astype(np.uint16), bits=12, **rescale
+    )
+
+
 # Extension, and (RGB picture, random) -> file.
 KINDS: dict[str, tuple[str, Callable[[Image.Image, np.random.Generator], bytes]]] = {
     "jpeg": ("jpg", _jpeg()),
@@ -183,4 +194,5 @@ DEEP_KINDS: dict[str, tuple[str, Callable[[Image.Image, np.random.Generator], by
     "16-bit grey tiff": ("tif", _deep(".tif", colour=False)),
     "16-bit tiff": ("tif", _deep(".tif", colour=True)),
     "float tiff": ("tif", _float),
+    "dicom": ("dcm", _dicom),
 }

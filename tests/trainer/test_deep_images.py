@@ -10,6 +10,7 @@ import tifffile
 
 from testbed.manifests import export_flags
 from testbed.trainings import arguments
+from tests.trainer.images.dicom import dicom
 from tests.trainer.serving.images import image_input, of_file, seen
 from trainer import dataset_description, export, images, predictions
 from trainer.comparison import originals, scoring
@@ -35,7 +36,7 @@ def write(folder):
         label = list(MEANS)[number % 2]
         pixels = random.integers(-10, 11, (SIDE, SIDE)) + MEANS[label]
         name = f"files/{number:03d}"
-        match number // 2 % 4:
+        match number // 2 % 5:
             case 0:
                 name += ".png"
                 cv2.imwrite(str(folder / name), pixels.astype(np.uint16))
@@ -50,6 +51,10 @@ def write(folder):
                 name += ".tif"
                 pages = np.stack([pixels, pixels * 0]).astype(np.uint16)
                 tifffile.imwrite(folder / name, pages, photometric="minisblack")
+            case 4:
+                name += ".dcm"
+                stored, unit = pixels + 1024, {"RescaleSlope": "1", "RescaleIntercept": "-1024"}
+                (folder / name).write_bytes(dicom(stored.astype(np.uint16), bits=12, **unit))
         lines.append(f"{name},{label}\n")
     (folder / "manifest.csv").write_text("".join(lines))
 
@@ -65,7 +70,7 @@ def exported(folder, **changed):
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("camera")
     write(folder)
-    assert exported(folder, scale=SCALE) == 0
+    assert exported(folder, scale=SCALE, pages="first") == 0
     address, output = str(folder / "dataset"), folder / "training"
     flags = {"task": "binary_classification", "epochs": 15, "batch_size": 16}
     argv = arguments(address, output=output, model="dense", augment=True, **flags)
@@ -89,15 +94,15 @@ def test_the_dataset_says_how_and_what_was_left_out(trained):
     (feature,) = trained.dataset.features
     assert (feature.dtype, feature.encoding, feature.scale) == ("uint16", "png", SCALE)
     pages, rounded = trained.dataset.warnings
-    assert pages.startswith(f"{PICTURES // 4} of {PICTURES} images have further frames or pages")
-    assert rounded.startswith(f"{PICTURES // 4} of {PICTURES} images have finer values")
+    assert pages.startswith(f"{PICTURES // 5} of {PICTURES} images have further frames or pages")
+    assert rounded.startswith(f"{PICTURES // 5} of {PICTURES} images have finer values")
 
 
 def test_the_answers_to_the_original_files_are_the_offline_predictions(trained):
     offline = dict(zip(trained.predicted.keys, trained.predicted.probabilities, strict=True))
     asked = list(originals.of_test_split(trained.address, trained.dataset))
     uris = [image.uri for example in asked for image in example.images.values()]
-    assert {uri.rpartition(".")[2] for uri in uris} == {"png", "tif", "tiff"}
+    assert {uri.rpartition(".")[2] for uri in uris} == {"png", "tif", "tiff", "dcm"}
     for example in asked:
         (image,) = example.images.values()
         row = seen(trained.model, image.original())

@@ -27,8 +27,8 @@ class Pictures:
             image = model.rows.fields[place].image
             assert image is not None
             scale = None if image.scale is None else str(image.scale)
-            form = (feature.image_shape, feature.image_resize, feature.scale)
-            stored = (image.shape, image.resize, scale) == form
+            form = (feature.image_shape, feature.image_resize, feature.scale, feature.pages)
+            stored = (image.shape, image.resize, scale, image.pages) == form
             self._images.append((place, feature.name, image, stored))
 
     def put(self, row: Row, found: HeldOutImages) -> Row:

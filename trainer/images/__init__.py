@@ -6,6 +6,8 @@ threads (tests/trainer/test_images.py).
 
     header     reads what kind of file it is, and what it holds beside the pixels
     tiff       the same of TIFF files, and their deep samples
+    dicom      the same of DICOM files
+    pages      which page or frame of several is the image
     decoding   decodes it
     scale      how deep samples become pixels
     resizing   how an image of another shape becomes the requested one
@@ -19,7 +21,9 @@ docs/how-to/image-files.md has all kinds of files. Choices that affect a model:
 - transparency: composed over white; dropping the alpha channel would show whatever colour the
   drawing program left under transparent pixels, most often black
 - more than 8 bits per channel: by `scale`; without one, such a file is refused
-- CMYK is converted, another colour profile is not applied, and only the first frame or page is
+- several pages of a TIFF file or frames of a DICOM file: by `pages`; without a choice, such a file
+  is refused
+- CMYK is converted, another colour profile is not applied, and of an animation the first frame is
   used: `view` says so
 """
 
@@ -34,7 +38,7 @@ from trainer.images.header import FORMATS, Header, read_header
 from trainer.images.losses import TEXTS, Loss
 from trainer.images.resizing import largest_within, resize
 from trainer.images.scale import Scale
-from trellis_contracts.dataset_features import Resize
+from trellis_contracts.dataset_features import Pages, Resize
 
 __all__ = [
     "FORMATS",
@@ -69,13 +73,14 @@ def pixels(
     shape: tuple[int, int, int],
     how: Resize = "stretch",
     scale: Scale | None = None,
+    pages: Pages | None = None,
 ) -> np.ndarray:
     """The image file in `data` as a model sees it: (height, width, channels), grey or RGB; uint8,
     or uint16 by a scale.
 
     Raises ImageError.
     """
-    return view(data, shape, how, scale).pixels
+    return view(data, shape, how, scale, pages).pixels
 
 
 def view(
@@ -83,11 +88,12 @@ def view(
     shape: tuple[int, int, int],
     how: Resize = "stretch",
     scale: Scale | None = None,
+    pages: Pages | None = None,
 ) -> View:
     """Return the pixels and the list of what is lost. Raises ImageError."""
     height, width, channels = shape
     header = read_header(data)
-    decoded, lost = _decoded(data, header, height, width, channels, scale)
+    decoded, lost = decoding.decode(data, header, shape, scale, pages)
     lost = header.lost + lost
     if channels == 1 and not header.grey:
         lost += ("colour",)
@@ -105,21 +111,4 @@ def decode(
 
     A large JPEG may be decoded at reduced size, never below height or width. Raises ImageError.
     """
-    return _decoded(data, read_header(data), height, width, channels, scale)[0]
-
-
-def _decoded(
-    data: bytes, header: Header, height: int, width: int, channels: int, scale: Scale | None
-) -> decoding.Decoded:
-    if header.deep is None:
-        decoded, lost = decoding.shallow(data, header, height, width, channels)
-        if scale is None:
-            return decoded, lost
-        scaled, clipped = scale.apply(decoded, 8)
-        return scaled, lost + clipped
-    if scale is None:
-        raise DeepImageError(
-            f"a {header.format} image with {header.deep}, which 0 to 255 cannot hold; say in "
-            "source.scale how they become pixels: full, range or percentiles"
-        )
-    return decoding.deep(data, header, scale, channels)
+    return decoding.decode(data, read_header(data), (height, width, channels), scale, None)[0]

@@ -4,16 +4,20 @@ OpenCV decodes: two to four times faster than Pillow on PNG and on large JPEG, e
 (benchmarks/speed/images.py). Pillow decodes transparent images, which OpenCV gets wrong.
 """
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 from PIL import ExifTags, Image, ImageOps
 
-from trainer.images import tiff
-from trainer.images.errors import ImageError
+from trainer.images import dicom, tiff
+from trainer.images import pages as pages_
+from trainer.images.errors import DeepImageError, ImageError
 from trainer.images.header import Header
 from trainer.images.losses import Loss
-from trainer.images.scale import WHITE, Scale
+from trainer.images.scale import EIGHT_BITS, WHITE, Scale
 from trainer.images.tiff import Samples
+from trellis_contracts.dataset_features import Pages
 
 # libjpeg decodes at 1/2, 1/4 or 1/8 of the size in a fraction of the time.
 _REDUCED = {
@@ -34,15 +38,86 @@ cv2.setNumThreads(1)
 cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
 
-def shallow(data: bytes, header: Header, height: int, width: int, channels: int) -> Decoded:
-    """Upright uint8 pixels, (h, w) for 1 channel, (h, w, 3) in BGR order for 3; and what is lost
-    beside header.lost.
+def decode(
+    data: bytes,
+    header: Header,
+    shape: tuple[int, int, int],
+    scale: Scale | None,
+    pages: Pages | None,
+) -> Decoded:
+    """Upright pixels, (h, w) for 1 channel, (h, w, 3) in BGR order for 3, uint8, or uint16 by the
+    scale; and what is lost beside header.lost.
 
-    A large JPEG may be decoded at reduced size, never below height or width. Raises ImageError.
+    shape: (height, width, channels) that are needed; a large JPEG may be decoded at reduced size,
+    never below. Raises ImageError.
     """
+    if header.deep is not None and scale is None:
+        raise DeepImageError(
+            f"a {header.format} image with {header.deep}, which 0 to 255 cannot hold; say in "
+            "source.scale how they become pixels: full, range, percentiles, or a DICOM file's "
+            "window"
+        )
+    lost: list[Loss] = []
+    if "frames" in header.lost and pages not in (None, "first", "1"):
+        raise ImageError(
+            f"a {header.format} image with further frames, of which only the first is read: "
+            "source.pages is first, or left out"
+        )
+    indexes: Sequence[int] = pages_.chosen(pages, header.pages, header.format)
+    if header.pages > len(indexes):
+        lost.append("frames")
+    if header.format == "DICOM":
+        found, more = _of_dicom(data, header, scale, indexes)
+    else:
+        if header.pages > 1:
+            indexes = tiff.places(data, indexes)
+        if header.deep is None:
+            found, more = _shallow(data, header, shape, scale, indexes)
+        else:
+            assert scale is not None
+            found, more = _deep(data, header, scale, indexes)
+    return _as_channels(found, shape[2]), (*lost, *more)
+
+
+def _as_channels(found: np.ndarray, channels: int) -> np.ndarray:
+    """(h, w) or (h, w, 3) BGR of so many channels."""
+    if found.ndim == 2:
+        return found if channels == 1 else cv2.cvtColor(found, cv2.COLOR_GRAY2BGR)
+    return cv2.cvtColor(found, cv2.COLOR_BGR2GRAY) if channels == 1 else found
+
+
+def _shallow(
+    data: bytes,
+    header: Header,
+    shape: tuple[int, int, int],
+    scale: Scale | None,
+    indexes: Sequence[int],
+) -> Decoded:
+    """Pixels of a file whose values 8 bits hold."""
+    lost: list[Loss] = []
+
+    def page(index: int) -> np.ndarray:
+        found, more = _page(data, header, shape, index)
+        lost.extend(loss for loss in more if loss not in lost)
+        return found
+
+    decoded = pages_.mean(indexes, page)
+    if scale is None:
+        return np.rint(decoded).astype(np.uint8, copy=False), tuple(lost)
+    scaled, more = scale.apply(decoded, EIGHT_BITS)
+    return scaled, (*lost, *more)
+
+
+def _page(data: bytes, header: Header, shape: tuple[int, int, int], index: int) -> Decoded:
+    """uint8 pixels of a page."""
     assert header.opened is not None
+    height, width, channels = shape
+    if index:
+        _seek(header.opened, index)
     if header.opened.has_transparency_data:
         return _composed(header.opened, channels)
+    if index:
+        return _pillow(header.opened, channels), ()
     reduction = 1
     if header.format in ("JPEG", "MPO"):
         # The header has the size before rotation: compare its short side with the longer target,
@@ -57,27 +132,55 @@ def shallow(data: bytes, header: Header, height: int, width: int, channels: int)
     return _pillow(header.opened, channels), ()
 
 
-def deep(data: bytes, header: Header, scale: Scale, channels: int) -> Decoded:
-    """Decode a file with deep samples into upright uint16 pixels by the scale, ordered like those
-    of `shallow`.
-    """
+def _seek(opened: Image.Image, index: int) -> None:
+    try:
+        opened.seek(index)
+    except Exception as error:  # as in read_header: readers raise exceptions of their own
+        raise ImageError(f"a TIFF file whose page {index + 1} cannot be read") from error
+
+
+def _of_dicom(data: bytes, header: Header, scale: Scale | None, indexes: Sequence[int]) -> Decoded:
+    file = dicom.Frames(data)
+    first = file.read(indexes[0])
+    found = pages_.mean(
+        indexes, lambda index: (first if index == indexes[0] else file.read(index)).values
+    )
+    lost = first.lost
+    if scale is None:
+        pixels = np.rint(found).astype(np.uint8, copy=False)
+    else:
+        # The window of a mean is its first frame's.
+        pixels, more = scale.apply(found, first.ends)
+        lost = (*lost, *more)
+    if header.inverted:
+        pixels = np.invert(pixels)
+    if pixels.ndim == 3:
+        pixels = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
+    return pixels, lost
+
+
+def _deep(data: bytes, header: Header, scale: Scale, indexes: Sequence[int]) -> Decoded:
+    """uint16 pixels of a file with deep samples by the scale."""
     samples = header.deep
     assert samples is not None
-    if header.format == "TIFF":
-        colours, alpha = tiff.decode(data, samples)
-    else:
-        colours, alpha = _deep_png(data, header, samples)
-    pixels, lost = scale.apply(colours, samples.bits)
-    if alpha is not None and (opaque := _shares(alpha, samples)).min() < 1:
+    opacity: list[np.ndarray] = []
+
+    def values(index: int) -> np.ndarray:
+        if header.format == "TIFF":
+            colours, alpha = tiff.decode(data, samples, index)
+        else:
+            colours, alpha = _deep_png(data, header, samples)
+        opacity.extend(() if alpha is None else (_shares(alpha, samples),))
+        return colours
+
+    pixels, lost = scale.apply(pages_.mean(indexes, values), samples.ends)
+    if opacity and (opaque := pages_.mean(range(len(opacity)), opacity.__getitem__)).min() < 1:
         lost += ("transparency",)
         opaque = opaque if pixels.ndim == 2 else opaque[..., np.newaxis]
         mixed = pixels * opaque + WHITE * (1 - opaque)
         pixels = np.rint(mixed).astype(np.uint16)
-    if pixels.ndim == 2 and channels == 3:
-        pixels = cv2.cvtColor(pixels, cv2.COLOR_GRAY2BGR)
-    elif pixels.ndim == 3:
-        order = cv2.COLOR_RGB2GRAY if channels == 1 else cv2.COLOR_RGB2BGR
-        pixels = cv2.cvtColor(pixels, order)
+    if pixels.ndim == 3:
+        pixels = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
     return pixels, lost
 
 

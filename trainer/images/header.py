@@ -1,6 +1,7 @@
 """Reads the header of an image file: format, size, pixels, and what the file holds beside them.
 
-Nothing is decoded. Pillow reads it, of a TIFF file trainer.images.tiff.
+Nothing is decoded. Pillow reads it, of a TIFF file trainer.images.tiff, of a DICOM file
+trainer.images.dicom.
 """
 
 import functools
@@ -10,14 +11,15 @@ from dataclasses import dataclass, replace
 
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
-from trainer.images import others, tiff
+from trainer.images import dicom, others, tiff
 from trainer.images.errors import ImageError
 from trainer.images.losses import Loss
 from trainer.images.tiff import Samples
 
-# Formats that both libraries read. Vertex AI imports JPEG, PNG, GIF, BMP, and ICO, which OpenCV
+# Formats that Pillow and OpenCV read. Vertex AI imports JPEG, PNG, GIF, BMP, and ICO, which OpenCV
 # cannot read.
-FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
+_BY_PILLOW = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
+FORMATS = (*_BY_PILLOW, "DICOM")
 
 # Pillow's names of pixel types that OpenCV decodes to 8 bits per channel. Not here: 32-bit
 # integers, floats, Lab.
@@ -46,10 +48,12 @@ _EXIF_ADOBE_RGB, _DCF_ADOBE_RGB = 2, "R03"
 
 @dataclass(frozen=True)
 class Header:
-    """format: Pillow's name. size: (width, height) before it is turned upright.
+    """format: Pillow's name, or DICOM. size: (width, height) before it is turned upright.
 
-    opened: by Pillow; None of a TIFF file with deep samples. deep: the samples of a file with more
-    than 8 bits per channel; None if all are kept in 8. lost: what the model is not given.
+    opened: by Pillow; None of a DICOM file and of a TIFF file with deep samples. deep: the samples
+    of a file with more than 8 bits per channel; None if all are kept in 8. lost: what the model is
+    not given. pages: of a TIFF file, or a DICOM file's frames. inverted: whether the least value
+    of a DICOM file is white.
     """
 
     format: str
@@ -58,6 +62,8 @@ class Header:
     deep: Samples | None
     grey: bool
     lost: tuple[Loss, ...] = ()
+    pages: int = 1
+    inverted: bool = False
 
     @property
     def pixel_bytes(self) -> int:
@@ -69,12 +75,13 @@ def read_header(data: bytes) -> Header:
     """Format, size, pixel type and metadata, without decoding. Raises ImageError."""
     if not data:
         raise ImageError("the file is empty")
+    if dicom.is_dicom(data):
+        return _of_dicom(data)
     if not tiff.is_tiff(data):
         return _of_pillow(data, f"{others.named(data)}; expected one of {', '.join(FORMATS)}")
     found = tiff.read(data)
     if found.deep is not None:
-        if found.size[0] * found.size[1] > _MOST_PIXELS:
-            raise ImageError(f"too large: {found.size[0]} x {found.size[1]} pixels")
+        _refuse_large(found.size)
         grey = found.deep.colours == 1
         header = Header("TIFF", found.size, None, found.deep, grey)
     else:
@@ -83,7 +90,21 @@ def read_header(data: bytes) -> Header:
     lost = [*found.lost, *(loss for loss in header.lost if loss not in ("frames", "profile"))]
     if _is_foreign(found.profile):
         lost.append("profile")
-    return replace(header, lost=tuple(lost))
+    return replace(header, lost=tuple(lost), pages=found.pages)
+
+
+def _of_dicom(data: bytes) -> Header:
+    found = dicom.read(data)
+    _refuse_large(found.size)
+    lost = (*found.lost, *(("profile",) if _is_foreign(found.profile) else ()))
+    return Header(
+        "DICOM", found.size, None, found.deep, found.grey, lost, found.frames, found.inverted
+    )
+
+
+def _refuse_large(size: tuple[int, int]) -> None:
+    if size[0] * size[1] > _MOST_PIXELS:
+        raise ImageError(f"too large: {size[0]} x {size[1]} pixels")
 
 
 def _of_pillow(data: bytes, unread: str) -> Header:
@@ -113,7 +134,7 @@ def _of_pillow(data: bytes, unread: str) -> Header:
 
 def _open(data: bytes, unread: str) -> Image.Image:
     try:
-        return Image.open(io.BytesIO(data), formats=FORMATS)
+        return Image.open(io.BytesIO(data), formats=_BY_PILLOW)
     except UnidentifiedImageError as error:
         raise ImageError(unread) from error
     except Image.DecompressionBombError as error:

@@ -1,12 +1,21 @@
 """Names of files that are no images for a model, by their first bytes, and what to do with them."""
 
+import zlib
+
 _EXPORT = "export its planes or tiles as PNG or TIFF"
 _SAVE = "save it as PNG or JPEG"
+_VOLUME = (
+    "save its slices as images, as docs/how-to/image-files.md says under Volumes, and keep those "
+    "of a patient together by split.by"
+)
+# Places of the magic of both versions, of a file and of a header beside its voxels:
+# https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h and nifti2.h
+_NIFTI = ((344, b"n+1\0"), (344, b"ni1\0"), (4, b"n+2\0"), (4, b"ni2\0"))
+_NIFTI_HEADER = 348
+_GZIP = b"\x1f\x8b"
 # Place in the file, the bytes there, the name, the remedy.
 _KINDS: tuple[tuple[int, bytes, str, str], ...] = (
-    (128, b"DICM", "a DICOM file", _EXPORT),
-    (0, b"n+1\0", "a NIfTI file", _EXPORT),
-    (344, b"n+1\0", "a NIfTI file", _EXPORT),
+    *((place, mark, "a NIfTI volume", _VOLUME) for place, mark in _NIFTI),
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", _EXPORT),
     (0, b"\x93NUMPY", "an array of NumPy", _EXPORT),
     (0, b"\xffO\xffQ", "a JPEG 2000 image", _SAVE),
@@ -29,7 +38,7 @@ _KINDS: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"v/1\1", "an OpenEXR image", "save it as TIFF with floats"),
     (0, b"#?RADIANCE", "a Radiance image", "save it as TIFF with floats"),
     (0, b"%PDF", "a PDF", _SAVE),
-    (0, b"\x1f\x8b", "compressed with gzip", "unpack it"),
+    (0, _GZIP, "compressed with gzip", "unpack it"),
     (0, b"PK\3\4", "an archive (zip)", "unpack it"),
     (
         0,
@@ -50,6 +59,8 @@ _LOOKED_AT = 1024
 
 def named(data: bytes) -> str:
     """What the file is and what to do; "not an image" if that is not known."""
+    if data.startswith(_GZIP):
+        data = _unpacked(data)
     for place, mark, name, remedy in _KINDS:
         if data.startswith(mark, place):
             return f"{name}, which is not read ({remedy})"
@@ -58,3 +69,12 @@ def named(data: bytes) -> str:
         if text.startswith(mark) or (text.startswith(b"<?xml") and mark in text):
             return f"{name}, which is not read ({remedy})"
     return "not an image"
+
+
+def _unpacked(data: bytes) -> bytes:
+    """The start of what is compressed, if it is a volume, as most are; else the file."""
+    try:
+        start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _NIFTI_HEADER)
+    except zlib.error:
+        return data
+    return start if any(start.startswith(mark, place) for place, mark in _NIFTI) else data

@@ -4,6 +4,7 @@
                       of floats and 32 bits, whose range says nothing of what they hold
     range:LOW,HIGH    LOW becomes black, HIGH white; values outside become these
     percentiles:A,B   the same with the image's own percentiles A and B, of all its channels
+    window            the same with the first window of a DICOM file's header
 
 Pixels have 16 bits then, whatever the file has: 0 is black and 65,535 white.
 """
@@ -16,14 +17,28 @@ import numpy as np
 from trainer.images.errors import ImageError
 from trainer.images.losses import Loss
 
-Rule = Literal["full", "range", "percentiles"]
+Rule = Literal["full", "range", "percentiles", "window"]
 
 WHITE = 65_535
 
 
 @dataclass(frozen=True)
+class Ends:
+    """What a file calls black and white. full: the least and the largest value of its type; None:
+    they say nothing of the image (floats, 32 bits). window: of a DICOM file's header, where it has
+    one.
+    """
+
+    full: tuple[float, float] | None
+    window: tuple[float, float] | None = None
+
+
+EIGHT_BITS = Ends((0, 255))
+
+
+@dataclass(frozen=True)
 class Scale:
-    """low, high: of the range, or in percent; 0 and 0 of `full`."""
+    """low, high: of the range, or in percent; 0 and 0 of `full` and `window`."""
 
     rule: Rule
     low: float = 0.0
@@ -33,8 +48,8 @@ class Scale:
     def parse(cls, text: str) -> "Scale":
         """Read a scale as the module's docstring writes it. Raises ValueError."""
         rule, colon, numbers = text.partition(":")
-        if rule == "full" and not colon:
-            return cls("full")
+        if rule in ("full", "window") and not colon:
+            return cls(cast(Rule, rule))
         ends = [float(number) for number in numbers.split(",")]
         if rule not in ("range", "percentiles") or len(ends) != 2 or not np.isfinite(ends).all():
             raise ValueError(f"{text!r} is no scale")
@@ -45,19 +60,19 @@ class Scale:
 
     def __str__(self) -> str:
         ends = (repr(int(end) if end.is_integer() else end) for end in (self.low, self.high))
-        return self.rule if self.rule == "full" else f"{self.rule}:{','.join(ends)}"
+        return self.rule if self.rule in ("full", "window") else f"{self.rule}:{','.join(ends)}"
 
-    def apply(self, values: np.ndarray, bits: int) -> tuple[np.ndarray, tuple[Loss, ...]]:
+    def apply(self, values: np.ndarray, ends: Ends) -> tuple[np.ndarray, tuple[Loss, ...]]:
         """Values of any type and shape as uint16, and what is lost.
 
-        bits: that an integer has in the file. Raises ImageError if the type has no full range, or a
+        ends: that the file itself has. Raises ImageError if the rule needs some that it lacks, or a
         value is not a number.
         """
         if not (whole := values.dtype.kind in "iu") and not np.isfinite(values).all():
             raise ImageError("values that are not a number, or infinite")
-        low, high = self._ends(values, bits)
+        low, high = self._ends(values, ends)
         lost: list[Loss] = []
-        if self.rule == "range" and (values.min() < low or values.max() > high):
+        if self.rule in ("range", "window") and (values.min() < low or values.max() > high):
             lost.append("clipped")
         if not whole or high - low > WHITE:
             lost.append("rounded")
@@ -65,7 +80,7 @@ class Scale:
             return _by_table(values, low, high), tuple(lost)
         return _linear(values.astype(np.float64), low, high), tuple(lost)
 
-    def _ends(self, values: np.ndarray, bits: int) -> tuple[float, float]:
+    def _ends(self, values: np.ndarray, ends: Ends) -> tuple[float, float]:
         if self.rule == "range":
             return self.low, self.high
         if self.rule == "percentiles":
@@ -77,14 +92,19 @@ class Scale:
                     "percentiles farther apart"
                 )
             return low, high
-        if values.dtype.kind not in "iu" or bits > 16:
-            kind = "floats" if values.dtype.kind == "f" else f"{bits}-bit integers"
+        if self.rule == "window":
+            if ends.window is None:
+                raise ImageError(
+                    "no window in its header (DICOM's WindowCenter and WindowWidth, LINEAR); give "
+                    "source.scale a range or percentiles"
+                )
+            return ends.window
+        if ends.full is None:
             raise ImageError(
-                f"{kind}, whose full range says nothing of the image; give source.scale a range or "
-                "percentiles"
+                "floats or 32-bit integers, whose full range says nothing of the image; give "
+                "source.scale a range or percentiles"
             )
-        least = -(2 ** (bits - 1)) if values.dtype.kind == "i" else 0
-        return least, least + 2**bits - 1
+        return ends.full
 
 
 def _by_table(values: np.ndarray, low: float, high: float) -> np.ndarray:

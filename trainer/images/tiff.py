@@ -6,6 +6,7 @@ no bound for what a compressed strip becomes, and knows few methods without its 
 
 import io
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from tifffile import COMPRESSION, PHOTOMETRIC, PLANARCONFIG, SAMPLEFORMAT, TiffP
 
 from trainer.images.errors import ImageError
 from trainer.images.losses import Loss
+from trainer.images.scale import Ends
 
 _MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
@@ -34,31 +36,44 @@ logging.getLogger("tifffile").setLevel(logging.CRITICAL)
 @dataclass(frozen=True)
 class Samples:
     """Layout of one pixel. kind: u, i or f, NumPy's letters. bits: of each sample. colours: 1 for
-    grey, or 3. alpha: True if another sample holds the opacity.
+    grey, or 3. alpha: True if another sample holds the opacity. rescaled: True if a DICOM header
+    gives the values a unit.
     """
 
     kind: str
     bits: int
     colours: int
     alpha: bool = False
+    rescaled: bool = False
 
     @property
     def pixel_bytes(self) -> int:
         """Memory of a decoded pixel."""
-        return self.bits // 8 * (self.colours + self.alpha)
+        return -(-self.bits // 8) * (self.colours + self.alpha)
+
+    @property
+    def ends(self) -> Ends:
+        """The ends of the type."""
+        if self.kind == "f" or self.bits > 16:
+            return Ends(None)
+        least = -(2 ** (self.bits - 1)) if self.kind == "i" else 0
+        return Ends((least, least + 2**self.bits - 1))
 
     def __str__(self) -> str:
         kinds = {"u": "", "i": "signed ", "f": "float "}
-        return f"{self.bits} {kinds[self.kind]}bits per channel"
+        rescaled = " and a rescale slope" if self.rescaled else ""
+        return f"{self.bits} {kinds[self.kind]}bits per channel{rescaled}"
 
 
 @dataclass(frozen=True)
 class Structure:
-    """size: (width, height) as stored. deep: None if 8 bits hold all samples. lost: as Header's.
-    profile: the ICC profile. layout: channels, bits and colours in words.
+    """size: (width, height) as stored. pages: how many, reduced copies left out. deep: None if 8
+    bits hold all samples. lost: as Header's. profile: the ICC profile. layout: channels, bits and
+    colours in words.
     """
 
     size: tuple[int, int]
+    pages: int
     deep: Samples | None
     lost: tuple[Loss, ...]
     profile: bytes | None
@@ -81,17 +96,52 @@ def read(data: bytes) -> Structure:
         raise ImageError(f"unreadable image header: {error}") from error
 
 
-def decode(data: bytes, samples: Samples) -> tuple[np.ndarray, np.ndarray | None]:
-    """Upright samples of the first page, whose structure was read: (h, w) or (h, w, 3) RGB, and
-    alpha (h, w). 0 is black. Raises ImageError.
+def places(data: bytes, indexes: Sequence[int]) -> Sequence[int]:
+    """Places in the file of pages of the first one's form, counted without reduced copies.
+
+    Raises ImageError if a page is of another size or type, as the header that was read is of the
+    first.
     """
     try:
         with tifffile.TiffFile(io.BytesIO(data)) as file:
-            page = _first(file)
+            pages = _pages(file)
+            if max(indexes) >= len(pages):
+                raise ImageError(
+                    "a TIFF file of ImageJ with all its planes as one page, of which only the "
+                    "first is read; save each plane as a page"
+                )
+            found = [pages[index] for index in indexes]
+            form = _form(_page(file, 0))
+            if any(_form(_page(file, place)) != form for place in found):
+                raise ImageError(
+                    "a TIFF file whose pages differ in size or type; save the one that is the "
+                    "image as a file"
+                )
+    except ImageError:
+        raise
+    except Exception as error:  # as in read
+        raise ImageError("corrupt or truncated TIFF image") from error
+    return found
+
+
+def _form(page: TiffPage) -> tuple[object, ...]:
+    return (
+        *(page.imagewidth, page.imagelength, page.samplesperpixel, page.bitspersample),
+        *(page.sampleformat, page.photometric, page.planarconfig, tuple(page.extrasamples)),
+    )
+
+
+def decode(data: bytes, samples: Samples, place: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Upright samples of the page at a place, of the form that was read: (h, w) or (h, w, 3) RGB,
+    and alpha (h, w). 0 is black. Raises ImageError.
+    """
+    try:
+        with tifffile.TiffFile(io.BytesIO(data)) as file:
+            page = _page(file, place)
             if page.compression == COMPRESSION.NONE:
                 found = upright(_uncompressed(page, len(data)), _tag(page, _ORIENTATION) or 1)
             else:
-                found = _decompressed(data, page)
+                found = _decompressed(data, page, place)
             inverted = page.photometric == PHOTOMETRIC.MINISWHITE
     except ImageError:
         raise
@@ -109,23 +159,25 @@ def decode(data: bytes, samples: Samples) -> tuple[np.ndarray, np.ndarray | None
     return colours, found[..., samples.colours] if samples.alpha else None
 
 
-def _first(file: tifffile.TiffFile) -> TiffPage:
-    page = file.pages[0]
+def _page(file: tifffile.TiffFile, place: int) -> TiffPage:
+    page = file.pages[place]
     assert isinstance(page, TiffPage)
     return page
 
 
 def _structure(file: tifffile.TiffFile) -> Structure:
-    page = _first(file)
+    page = _page(file, 0)
     if page.imagedepth > 1:
         raise ImageError(f"a TIFF volume of {page.imagedepth} planes; save one plane as an image")
-    frames = _has_frames(file)
-    if int(page.subfiletype) & _REDUCED and (frames or _tag(page, _INNER) is not None):
+    # ImageJ writes a large stack as one page and says so in its description.
+    stack = (file.imagej_metadata or {}).get("images", 1) if file.is_imagej else 1
+    pages = max(len(_pages(file)), int(stack))
+    if int(page.subfiletype) & _REDUCED and (pages > 1 or _tag(page, _INNER) is not None):
         raise ImageError(
             "a TIFF file whose first page is a reduced copy of another one, as in a camera's raw "
             "file; save the image itself as the first page"
         )
-    lost: list[Loss] = ["frames"] if frames else []
+    lost: list[Loss] = []
     extra = tuple(int(kind) for kind in page.extrasamples)
     if len(extra) > (extra[:1] != (_UNSPECIFIED,)):
         lost.append("channels")
@@ -136,6 +188,7 @@ def _structure(file: tifffile.TiffFile) -> Structure:
             lost.append("palette")
     return Structure(
         size=(page.imagewidth, page.imagelength),
+        pages=pages,
         deep=_deep(page, extra),
         lost=tuple(lost),
         profile=_tag(page, _PROFILE),
@@ -175,15 +228,18 @@ def _deep(page: TiffPage, extra: tuple[int, ...]) -> Samples | None:
     return Samples(kind, bits, colours, extra == (_STRAIGHT_ALPHA,))
 
 
-def _has_frames(file: tifffile.TiffFile) -> bool:
-    # ImageJ writes a large stack as one page and says so in its description.
-    if file.is_imagej and (file.imagej_metadata or {}).get("images", 1) > 1:
-        return True
-    pages = len(file.pages)
-    if pages > _PAGES:
-        return True
-    others = (file.pages[index] for index in range(1, pages))
-    return any(not int(getattr(page, "subfiletype", 0)) & _REDUCED for page in others)
+def _pages(file: tifffile.TiffFile) -> Sequence[int]:
+    """Places of the pages that are no reduced copies; of many pages, all of them. The first counts
+    in any case.
+    """
+    count = len(file.pages)
+    if count > _PAGES:
+        return range(count)
+    others = range(1, count)
+    return [
+        0,
+        *(at for at in others if not int(getattr(file.pages[at], "subfiletype", 0)) & _REDUCED),
+    ]
 
 
 def _tag(page: TiffPage, code: int) -> Any:
@@ -203,10 +259,15 @@ def _uncompressed(page: TiffPage, size: int) -> np.ndarray:
     return np.ascontiguousarray(found).astype(found.dtype.newbyteorder("="), copy=False)
 
 
-def _decompressed(data: bytes, page: TiffPage) -> np.ndarray:
-    """Decompress a tile with OpenCV; upright."""
+def _decompressed(data: bytes, page: TiffPage, place: int) -> np.ndarray:
+    """Decompress a page with OpenCV; upright."""
     try:
-        found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+        content = np.frombuffer(data, np.uint8)
+        if place == 0:
+            found = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
+        else:
+            flags, part = cv2.IMREAD_UNCHANGED, (place, place + 1)
+            found = next(iter(cv2.imdecodemulti(content, flags, range=part)[1]), None)
     except cv2.error as error:
         raise ImageError(f"corrupt TIFF image: {error.err}") from error
     if found is None or found.dtype != page.dtype:

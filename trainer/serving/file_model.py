@@ -75,5 +75,5 @@ def _field(feature: Feature) -> Field:
     image = None
     if feature.kind == IMAGE:
         scale = Scale.parse(feature.scale) if feature.scale else None
-        image = ImageInput(feature.image_shape, feature.image_resize, scale)
+        image = ImageInput(feature.image_shape, feature.image_resize, scale, feature.pages)
     return Field(feature.column, feature.kind, feature.name, limit, feature.name, image)

@@ -4,7 +4,7 @@
                            Serving and Vertex AI's prebuilt containers read it
     "gs://BUCKET/OBJECT"   an image file that the server's service account may read
 
-Files are JPEG, PNG, BMP, GIF, WEBP or TIFF of up to 33.6 megapixels.
+Files are JPEG, PNG, BMP, GIF, WEBP, TIFF or DICOM of up to 33.6 megapixels.
 """
 
 import binascii

@@ -13,7 +13,7 @@ from PIL import Image
 from trainer import images
 from trainer.images import ImageError, Scale
 from trainer.serving.limits import MAX_PIXELS
-from trellis_contracts.dataset_features import Resize
+from trellis_contracts.dataset_features import Pages, Resize
 
 # Pillow warns of large images on its own, from 89 megapixels on; the bound here is lower.
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -43,12 +43,13 @@ class EncodedImage:
 class ImageInput:
     """What a model takes of an image file. shape: height, width, channels. resize: how a file of
     another shape becomes that size. scale: how a file's values become 16 bits; None: pixels are
-    uint8.
+    uint8. pages: which of a file's pages; None: files of several are refused.
     """
 
     shape: tuple[int, int, int]
     resize: Resize = "stretch"
     scale: Scale | None = None
+    pages: Pages | None = None
 
     @property
     def type(self) -> np.dtype:
@@ -67,7 +68,7 @@ class ImageInput:
 
     def pixels(self, data: bytes) -> np.ndarray:
         """The pixels (height, width, channels) of an image file. Raises ImageError."""
-        return images.pixels(data, self.shape, self.resize, self.scale)
+        return images.pixels(data, self.shape, self.resize, self.scale, self.pages)
 
     def stored(self, data: bytes) -> np.ndarray:
         """Pixels of an image as a dataset of such images stores it: it is scaled already."""

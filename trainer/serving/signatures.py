@@ -71,20 +71,23 @@ def _fields(signatures: Mapping[str, Any]) -> list[Field]:
     forms: dict[str, ImageInput] = {}
     if IMAGE in kind:
         arrays = _constants(signatures, _IMAGES)
-        each_image = zip(*(_texts(arrays[x]) for x in ("input", "resize", "scale")), strict=True)
-        forms = {
-            image: _form(signatures, image, resize, scale) for image, resize, scale in each_image
-        }
+        each_image = zip(
+            *(_texts(arrays[x]) for x in ("input", "resize", "scale", "pages")), strict=True
+        )
+        forms = {image: _form(signatures, image, *how) for image, *how in each_image}
     return [
         Field(*each, image=forms.get(each[2]))
         for each in zip(column, kind, input_, limits, name, strict=True)
     ]
 
 
-def _form(signatures: Mapping[str, Any], input_: str, resize: str, scale: str) -> ImageInput:
+def _form(
+    signatures: Mapping[str, Any], input_: str, resize: str, scale: str, pages: str
+) -> ImageInput:
     _, inputs = signatures[PIXELS].structured_input_signature
     shape: tuple[int, int, int] = tuple(inputs[input_].shape[1:])
-    return ImageInput(shape, cast(Resize, resize), Scale.parse(scale) if scale else None)
+    how = cast(Resize, resize)
+    return ImageInput(shape, how, Scale.parse(scale) if scale else None, pages or None)
 
 
 def _constants(signatures: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ of rows with images beside these:
               round otherwise, and neither turn an image upright nor know transparency
     images    () -> of each image column, in order: input, (m,) string; resize, how trainer.images
               makes those pixels of a file of another shape; scale, how it makes 16 bits of a file's
-              values, "": 8 bits
+              values, "": 8 bits; pages, which of several pages it takes, "": it refuses them
     gradient  the inputs of `pixels`, of images float32 in the unit of those, and index (n,) int64
               of a class -> score (n,) that class's probability, the value or the risk;
               gradient/INPUT, of the score by each image, 0 of one that is not read

@@ -66,6 +66,7 @@ def _add_images(archive: keras.export.ExportArchive, rows: RawRows, predict: Pre
         "input": list(rows.images),
         "resize": [feature.image_resize for feature in rows.images.values()],
         "scale": [feature.scale or "" for feature in rows.images.values()],
+        "pages": [feature.pages or "" for feature in rows.images.values()],
     }
     add_constants(archive, "images", images)
 

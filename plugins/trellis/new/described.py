@@ -7,7 +7,18 @@ from typing import Any
 
 from trellis_contracts.dataset_features import BUCKET
 
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+IMAGE_SUFFIXES = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".bmp",
+    ".gif",
+    ".webp",
+    ".tif",
+    ".tiff",
+    ".dcm",
+    ".dicom",
+)
 
 IMAGE_ADDRESS = rf"^{BUCKET}.+(?i:{'|'.join(map(re.escape, IMAGE_SUFFIXES))})$"
 """Regular expression, for Arrow and BigQuery alike, of an address that names an image."""
@@ -171,8 +182,8 @@ class Images:
     """A manifest's images. classes: number of images by class. size: of one side, in pixels, the
     median of those looked at. resize: letterbox if those have several shapes, else stretch.
     count: of images. grouped: every line names a group after the label. frozen: every line names
-    its split. several: lines have any number of labels. bits: of one channel, the most of those
-    looked at.
+    its split. several: lines have any number of labels. bits: of one channel, and pages: of a
+    file, the most of those looked at.
     """
 
     address: str
@@ -181,6 +192,7 @@ class Images:
     channels: int = 3
     resize: str = "stretch"
     bits: int = 8
+    pages: int = 1
     grouped: bool = False
     frozen: bool = False
     several: bool = False

@@ -7,22 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trellis.new import kinds, signs
+from trellis.new import dicom, kinds, signs
 from trellis.new.described import IMAGE_SUFFIXES, DataError, Note
 from trellis.workflow.spec.problems import GUIDE
 from trellis.workflow.validation.class_names import folded
 
 _SYSTEM = ("__MACOSX", "Thumbs.db", "desktop.ini", "ehthumbs.db", "@eaDir", "$RECYCLE.BIN")
+# A folder of DICOM files may have an index of them, which is a DICOM file itself (PS3.10, 8.6).
+_INDEX = "DICOMDIR"
 _CONVERT = "convert them to PNG (16 bits keep their depth)"
-_DICM = "by their first bytes"
 _OTHERS = {
-    (".dcm", ".dicom", ".dic", ".ima", _DICM): (
-        "DICOM",
-        f"{_CONVERT}, and drop who the patient is",
-    ),
     (".nii", ".nii.gz", ".mha", ".mhd", ".nrrd", ".mgz", ".img"): (
         "volumes (NIfTI and the like)",
-        "write the slices as PNG; volumes are not learned as such",
+        "volumes are not learned as such: write their slices as images, as "
+        "docs/how-to/image-files.md says under Volumes",
     ),
     (".svs", ".ndpi", ".czi", ".lif", ".nd2", ".vsi", ".scn", ".mrxs"): (
         "slides of a microscope",
@@ -152,14 +150,14 @@ def _files(folder: Path, left: Counter[str]) -> Iterator[Path]:
 
 
 def _is_system(name: str) -> bool:
-    return name.startswith(".") or name in _SYSTEM
+    return name.startswith(".") or name in (*_SYSTEM, _INDEX)
 
 
 def _is_image(file: Path, left: Counter[str], others: Counter[str]) -> bool:
     suffix = ".nii.gz" if file.name.lower().endswith(".nii.gz") else file.suffix.lower()
     suffix = ".tfrecord" if kinds.is_records(file) else suffix
-    if suffix not in IMAGE_SUFFIXES:
-        others[_DICM if suffix not in _KNOWN and _is_dicom(file) else suffix] += 1
+    if suffix not in IMAGE_SUFFIXES and (suffix in _KNOWN or not _is_dicom(file)):
+        others[suffix] += 1
         return False
     try:
         file.name.encode()
@@ -182,7 +180,7 @@ def _is_dicom(file: Path) -> bool:
     """Return whether the file begins as DICOM (PS3.10, 7.1): scanners name files by numbers."""
     try:
         with file.open("rb") as opened:
-            return opened.read(132)[128:] == b"DICM"
+            return dicom.is_dicom(opened.read(dicom.START))
     except OSError:
         return False
 

@@ -206,11 +206,18 @@ def _judge(where: str, looked: Sequence[_Looked]) -> list[Note]:
         Note("deeper than 8 bits", f"{count} of {len(looked)} images have {bits} bits")
         for bits, count in deep.items()
     ]
+    several = Counter(
+        image.shape.pages for image in looked if image.shape and image.shape.pages > 1
+    )
+    notes += [
+        Note("several pages or frames", f"{count} of {len(looked)} images have {pages}")
+        for pages, count in sorted(several.items())
+    ]
     return notes
 
 
 def _together(looked: Iterable[_Looked]) -> dict[str, Any]:
-    """The size, channels, bits and resize to train with, as Images has them.
+    """The size, channels, bits, pages and resize to train with, as Images has them.
 
     The size is the median of the shorter sides, from 8 to 224 pixels; one channel is enough if all
     images are grey; images of several shapes keep their proportions.
@@ -224,6 +231,7 @@ def _together(looked: Iterable[_Looked]) -> dict[str, Any]:
     return {
         "size": max(8, min(side, 224)),
         "bits": max(shape.bits for shape in known),
+        "pages": max(shape.pages for shape in known),
         "channels": 1 if all(shape.channels == 1 for shape in known) else 3,
         "resize": "letterbox" if high / low > _SEVERAL_SHAPES else "stretch",
     }

@@ -3,6 +3,8 @@
 import struct
 from typing import NamedTuple
 
+from trellis.new import dicom
+
 HEADER = 256 * 1024
 """Bytes read of a file: a JPEG's size may stand behind a thumbnail and a colour profile."""
 
@@ -19,12 +21,15 @@ _STARTS = {
 
 
 class Shape(NamedTuple):
-    """Shape of an image in pixels; channels: 1 or 3; bits: of one channel."""
+    """Shape of an image in pixels; channels: 1 or 3; bits: of one channel. pages: of a TIFF file,
+    or a DICOM file's frames; of a file that goes on, at least.
+    """
 
     height: int
     width: int
     channels: int
     bits: int = 8
+    pages: int = 1
 
 
 def is_image(data: bytes) -> bool:
@@ -34,16 +39,23 @@ def is_image(data: bytes) -> bool:
 
 def suffix_of(data: bytes) -> str | None:
     """The suffix for the name of the image that begins so; None if it begins as no image."""
+    if dicom.is_dicom(data):
+        return ".dcm"
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return ".webp"
     return next((suffix for start, suffix in _STARTS.items() if data.startswith(start)), None)
 
 
 def shape_of(data: bytes, tail: bytes = b"") -> Shape | None:
-    """The shape of the PNG, JPEG, TIFF, GIF, BMP or WebP file that begins so; None for another one.
+    """The shape of the PNG, JPEG, TIFF, GIF, BMP, WebP or DICOM file that begins so; None for
+    another one.
 
     tail: more of the file, from HEADER on: a TIFF's description may stand at its end.
     """
+    # First: its preamble may make it a TIFF file, too (PS3.10, 7.1).
+    if form := dicom.form_of(data):
+        channels = 3 if form.samples == 3 else 1
+        return Shape(form.rows, form.columns, channels, max(8, form.bits), form.frames)
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             return _png(data)
@@ -84,24 +96,41 @@ def _jpeg(data: bytes) -> Shape | None:
 
 
 # TIFF 6.0: tags of a directory's entries, and bytes of a value of each type.
-_WIDTH, _HEIGHT, _BITS, _SAMPLES = 256, 257, 258, 277
+_WIDTH, _HEIGHT, _BITS, _SAMPLES, _KIND = 256, 257, 258, 277, 254
+_REDUCED = 1
+_MOST_PAGES = 1000
 _SIZES = {1: 1, 3: 2, 4: 4, 16: 8}
 
 
-def _tiff(data: bytes) -> Shape | None:
+def _tiff(data: bytes) -> Shape:
     """TIFF 6.0, section 2, and BigTIFF, whose places and counts have 8 bytes."""
     order = "<" if data.startswith(b"II") else ">"
-    big = data[:4] in _BIG_TIFF
+    width = 8 if data[:4] in _BIG_TIFF else 4
+    at = int.from_bytes(data[width : 2 * width], "little" if order == "<" else "big")
+    first, at = _directory(data, at, order, width)
+    pages = 1
+    while at and pages < _MOST_PAGES:
+        try:
+            found, at = _directory(data, at, order, width)
+        except (struct.error, KeyError):
+            found, at = {}, 0  # behind what was read of the file
+        pages += not found.get(_KIND, 0) & _REDUCED
+    channels = 1 if first[_SAMPLES] < 3 else 3
+    return Shape(first[_HEIGHT], first[_WIDTH], channels, max(8, first[_BITS]), pages)
+
+
+def _directory(data: bytes, at: int, order: str, width: int) -> tuple[dict[int, int], int]:
+    """The values of a page's tags that matter here, and the place of the next page; 0: none."""
     # Letters of struct: a place in the file, the number of entries.
-    place_, count_, width = ("Q", "Q", 8) if big else ("I", "H", 4)
-    (at,) = struct.unpack(f"{order}{place_}", data[width : 2 * width])
+    place_, count_ = ("Q", "Q") if width == 8 else ("I", "H")
     first = at + struct.calcsize(count_)
     (count,) = struct.unpack(f"{order}{count_}", data[at:first])
     found = {_BITS: 1, _SAMPLES: 1}
-    for entry in range(first, first + (4 + 2 * width) * count, 4 + 2 * width):
+    last = first + (4 + 2 * width) * count
+    for entry in range(first, last, 4 + 2 * width):
         start = data[entry : entry + 4 + width]
         tag, type_, number = struct.unpack(f"{order}HH{place_}", start)
-        if tag not in (_WIDTH, _HEIGHT, _BITS, _SAMPLES):
+        if tag not in (_WIDTH, _HEIGHT, _BITS, _SAMPLES, _KIND):
             continue
         size = _SIZES[type_]
         place = entry + 4 + width
@@ -109,8 +138,8 @@ def _tiff(data: bytes) -> Shape | None:
             (place,) = struct.unpack(f"{order}{place_}", data[place : place + width])
         value = data[place : place + size]
         found[tag] = int.from_bytes(value, "little" if order == "<" else "big")
-    channels = 1 if found[_SAMPLES] < 3 else 3
-    return Shape(found[_HEIGHT], found[_WIDTH], channels, max(8, found[_BITS]))
+    (next_,) = struct.unpack(f"{order}{place_}", data[last : last + width])
+    return found, next_
 
 
 def _webp(data: bytes) -> Shape | None:

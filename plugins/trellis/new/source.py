@@ -181,19 +181,23 @@ def _pictures(pictures: Mapping[str, Images]) -> Iterator[str]:
         if images.resize == "letterbox":
             yield "      resize: letterbox   # the images have several shapes"
         yield f"      channels: {images.channels}"
-        yield from (f"    {line}" for line in scale(images.bits))
+        yield from (f"    {line}" for line in values_and_pages(images))
         yield f"      encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}"
 
 
-def scale(bits: int) -> list[str]:
-    """How more than 8 bits become pixels: right for any file, as the values in use are unknown."""
-    if bits <= 8:
-        return []
-    return [
-        f"  # Files have {bits} bits per channel. Each is scaled by its own percentiles; where the",
-        "  # values mean something, `scale: {range: [BLACK, WHITE]}` keeps them comparable.",
-        "  scale: percentiles",
-    ]
+def values_and_pages(images: Images) -> Iterator[str]:
+    """How more than 8 bits become pixels, right for any file, as the values in use are unknown; and
+    which page of several is the image, for the author to choose.
+    """
+    if images.bits > 8:
+        yield f"  # Files have {images.bits} bits per channel. Each is scaled by its own"
+        yield "  # percentiles; where the values mean something, `scale: {range: [BLACK, WHITE]}`"
+        yield "  # keeps them comparable."
+        yield "  scale: percentiles"
+    if images.pages > 1:
+        yield f"  # Files have up to {images.pages} pages or frames. Choose the one that is the image,"
+        yield "  # by its number, or the mean of all (mean)."
+        yield "  pages: first"
 
 
 def shards(examples: int) -> int:

@@ -11,6 +11,8 @@ import numpy as np
 import tifffile
 from PIL import Image, ImageCms
 
+from tests.trainer.images.dicom import dicom, sample
+
 HEIGHT, WIDTH = 24, 32
 ORIENTATION = 0x0112
 
@@ -178,6 +180,19 @@ def image(pixels: np.ndarray, mode: str) -> Image.Image:
     return Image.fromarray(pixels).convert(mode)
 
 
+def image_array(pixels: np.ndarray, mode: str) -> np.ndarray:
+    return np.array(image(pixels, mode))
+
+
+def dicom_palette(bits: int) -> bytes:
+    """Each of 256 colours is a grey. PS3.3, C.7.6.3.1.5: entries, the first value, bits."""
+    entries = np.arange(256, dtype=np.uint8 if bits == 8 else np.uint16)
+    content = (entries if bits == 8 else entries * 256 + 100).tobytes()
+    names = [f"{colour}PaletteColorLookupTable" for colour in ("Red", "Green", "Blue")]
+    tables = {f"{name}Descriptor": [256, 0, bits] for name in names}
+    return dicom(GREY, "PALETTE COLOR", **tables, **{f"{name}Data": content for name in names})
+
+
 _TRANSPARENT = np.dstack([RGB, HALF])
 _OPAQUE = np.dstack([RGB, ALPHA])
 _BLACK_OR_WHITE = np.where(GREY > 127, 255, 0).astype(np.uint8)
@@ -289,11 +304,11 @@ FILES: dict[str, File] = {
     "TIFF, CMYK": File(pillow(image(RGB, "CMYK"), "TIFF"), RGB, 4),
     "TIFF, YCbCr": File(pillow(image(RGB, "YCbCr"), "TIFF"), RGB, 4),
     "TIFF, CIELAB": File(pillow(image(RGB, "LAB"), "TIFF")),
-    "TIFF, several pages": File(tiff(np.stack([GREY, GREY[::-1]])), GREY),
+    "TIFF, several pages": File(tiff(np.stack([GREY, GREY[::-1]]))),
     "TIFF with a thumbnail": File(with_another_page(_PAGE, _THUMBNAIL), RGB),
-    "TIFF with a mask": File(with_another_page(_PAGE, {"data": GREY > 127, "subfiletype": 4}), RGB),
+    "TIFF with a mask": File(with_another_page(_PAGE, {"data": GREY > 127, "subfiletype": 4})),
     "TIFF of which another page is not read": File(
-        with_another_page(_PAGE, {"data": DEEP.astype(np.complex64)}), RGB
+        with_another_page(_PAGE, {"data": DEEP.astype(np.complex64)})
     ),
     "TIFF that begins with a thumbnail": File(with_another_page(_THUMBNAIL, _PAGE)),
     "TIFF of one reduced page": File(packed(GREY, 8, (254, 1)), GREY),
@@ -316,7 +331,7 @@ FILES: dict[str, File] = {
     "TIFF, 16 bits, alpha multiplied in": File(
         tiff(_FOUR_DEEP, photometric="rgb", extrasamples=["assocalpha"])
     ),
-    "TIFF, 16 bits, ImageJ's stack": File(imagej(), DEEP),
+    "TIFF, 16 bits, ImageJ's stack": File(imagej()),
     "TIFF, signed 8 bits": File(tiff((GREY.astype(int) - 128).astype(np.int8)), GREY - 128.0),
     "TIFF, signed 16 bits": File(tiff(DEEP.astype(np.int16) - 1000), DEEP - 1000.0),
     "TIFF, 32-bit integers": File(tiff(DEEP.astype(np.uint32)), DEEP),
@@ -330,6 +345,36 @@ FILES: dict[str, File] = {
     "PNM (PPM, PGM)": File(pillow(RGB, "PPM")),
     "JPEG 2000": File(pillow(RGB, "JPEG2000")),
     "AVIF, HEIC": File(pillow(RGB, "AVIF")),
-    "DICOM": File(b"\0" * 128 + b"DICM" + bytes(64)),
+    "DICOM": File(dicom(GREY), GREY),
+    "DICOM, 4 bits": File(dicom(GREY >> 4, bits=4), (GREY >> 4) * 17),
+    "DICOM, RGB": File(dicom(RGB, "RGB"), RGB),
+    "DICOM, YBR": File(dicom(image_array(RGB, "YCbCr"), "YBR_FULL"), RGB, 4),
+    "DICOM, palette": File(dicom_palette(8), np.dstack([GREY] * 3)),
+    "DICOM, palette of 16 bits": File(dicom_palette(16), np.dstack([GREY] * 3)),
+    "DICOM, 0 is white": File(dicom(255 - GREY, "MONOCHROME1")),
+    "DICOM with text in its pixels": File(dicom(GREY, BurnedInAnnotation="YES"), GREY),
+    "DICOM with another profile": File(dicom(RGB, "RGB", ICCProfile=profile("LAB")), RGB),
+    "DICOM, 16 bits": File(dicom(DEEP), DEEP),
+    "DICOM, 16 bits, RGB": File(dicom(DEEP_RGB, "RGB"), DEEP_RGB),
+    "DICOM, 12 bits in 16": File(dicom(DEEP, bits=12)),
+    "DICOM, signed 16 bits": File(dicom(DEEP.astype(np.int16) - 1000), DEEP - 1000.0),
+    "DICOM, rescaled": File(
+        dicom(DEEP, RescaleSlope="2", RescaleIntercept="-1024"), DEEP * 2.0 - 1024
+    ),
+    "DICOM, rescaled by a fraction": File(
+        dicom(DEEP, RescaleSlope="0.5", RescaleIntercept="-400"), DEEP * 0.5 - 400
+    ),
+    "DICOM, 32-bit integers": File(dicom(DEEP.astype(np.uint32)), DEEP),
+    "DICOM, big-endian": File(sample("MR_small_expb")),
+    "DICOM, compressed (RLE)": File(sample("MR_small_RLE")),
+    "DICOM, compressed (JPEG)": File(sample("SC_rgb_jpeg_dcmtk")),
+    "DICOM, compressed (JPEG 2000)": File(sample("SC_rgb_gdcm_KY")),
+    "DICOM, compressed (JPEG without loss)": File(sample("SC_rgb_jpeg_gdcm")),
+    "DICOM, compressed (JPEG of 12 bits)": File(sample("JPEG-lossy")),
+    "DICOM, compressed (JPEG-LS)": File(sample("MR_small_jpeg_ls_lossless")),
+    "DICOM, deflated": File(sample("image_dfl")),
+    "DICOM, several frames": File(dicom(np.stack([GREY, GREY]), frames=2)),
+    "DICOM without an image": File(sample("waveform_ecg")),
+    "NIfTI": File(b"\\\1\0\0".ljust(344, b"\0") + b"n+1\0" + bytes(100)),
     "SVG, PDF and others": File(b"<svg xmlns='http://www.w3.org/2000/svg'/>"),
 }

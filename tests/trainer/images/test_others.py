@@ -27,7 +27,8 @@ def array() -> bytes:
 @pytest.mark.parametrize(
     ("data", "name"),
     [
-        (FILES["DICOM"].data, "DICOM"),
+        (FILES["NIfTI"].data, "NIfTI.*docs/how-to/image-files.md"),
+        (gzip.compress(FILES["NIfTI"].data), "NIfTI.*docs/how-to/image-files.md"),
         (FILES["ICO"].data, "ICO"),
         (FILES["JPEG 2000"].data, "JPEG 2000"),
         (FILES["AVIF, HEIC"].data, "AVIF"),
@@ -43,6 +44,7 @@ def array() -> bytes:
         (b'{"error": {"code": 404}}', "JSON"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00", "Git LFS"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_refusal_names_the_kind_of_file(data, name):
     with pytest.raises(images.ImageError, match=name) as refusal:

@@ -7,13 +7,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from trainer.images import ImageError, Scale
+from trainer.images.scale import Ends
+from trainer.images.tiff import Samples
 
 TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.float32, np.float64]
 
 
-def scaled(values, text, bits=None):
+def scaled(values, text):
     values = np.asarray(values)
-    return Scale.parse(text).apply(values, bits or values.dtype.itemsize * 8)
+    samples = Samples(values.dtype.kind, values.dtype.itemsize * 8, 1)
+    return Scale.parse(text).apply(values, samples.ends)
 
 
 def test_the_levels_of_a_camera_of_12_bits_stay_apart():
@@ -65,6 +68,15 @@ def test_types_whose_full_range_says_nothing_are_refused(kind):
         scaled(np.zeros(3, kind), "full")
 
 
+def test_a_window_is_the_range_that_the_file_itself_has():
+    values = np.arange(-300, 300, dtype=np.int16)
+    window, lost = Scale("window").apply(values, Ends(full=None, window=(-100.5, 200.5)))
+    assert np.array_equal(window, scaled(values, "range:-100.5,200.5")[0])
+    assert lost == ("clipped",)
+    with pytest.raises(ImageError, match="no window in its header"):
+        scaled(values, "window")
+
+
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 def test_values_that_are_no_numbers_are_refused(odd):
     with pytest.raises(ImageError, match="not a number"):
@@ -81,6 +93,7 @@ def test_percentiles_that_leave_nothing_are_refused_and_an_even_image_is_black()
     ("text", "written"),
     [
         ("full", "full"),
+        ("window", "window"),
         ("range:200,3900", "range:200,3900"),
         ("range:-1000.50,3e3", "range:-1000.5,3000"),
         ("percentiles:0.1,99.9", "percentiles:0.1,99.9"),
@@ -91,7 +104,7 @@ def test_a_scale_is_written_in_one_way(text, written):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "max", "full:1,2", "range", "range:1", "range:2,1", "range:1,1"]
+    "text", ["", "max", "full:1,2", "window:40,400", "range", "range:1", "range:2,1", "range:1,1"]
 )
 def test_what_is_no_scale_is_refused(text):
     with pytest.raises(ValueError, match=r".+"):

@@ -84,6 +84,7 @@ class SumModel(tf.Module):
                 "input": ["photo", "scan"],
                 "resize": ["letterbox", "stretch"],
                 "scale": ["", SCALE],
+                "pages": ["", ""],
             },
             "ordinary": {
                 "photo": tf.fill([1, *PHOTO], tf.constant(ORDINARY["photo"], tf.uint8)),

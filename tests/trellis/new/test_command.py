@@ -380,7 +380,7 @@ def test_what_cannot_be_read_is_refused(trellis, dags, google, capsys, data, mes
 def test_the_header_of_a_jpeg_tells_its_shape():
     app = b"\xff\xe0" + struct.pack(">H", 16) + bytes(14)
     frame = b"\xff\xc2" + struct.pack(">HBHHB", 17, 8, 300, 400, 3)
-    assert shape_of(b"\xff\xd8" + app + frame + bytes(20)) == (300, 400, 3, 8)
+    assert shape_of(b"\xff\xd8" + app + frame + bytes(20)) == (300, 400, 3, 8, 1)
     assert shape_of(b"\xff\xd8" + app) is None
     assert shape_of(b"GIF89a") is None
 

@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import struct
 
 import pytest
 from PIL import Image
@@ -12,6 +13,7 @@ from trellis.__main__ import main
 from trellis.new import folders, images
 from trellis.new.described import DataError, lines
 from trellis.new.shapes import HEADER, shape_of
+from trellis.new.text import of_images
 
 
 @pytest.fixture
@@ -34,6 +36,34 @@ def encoded(form, mode="L", size=(12, 9)):
     return file.getvalue()
 
 
+def dicom(size, samples, bits, frames, order):
+    """The start of a DICOM file, with a sequence before its numbers (PS3.5, 7.1; PS3.10, 7.1)."""
+    syntax = {"implicit": "1.2.840.10008.1.2", "big": "1.2.840.10008.1.2.2"}
+    uid = syntax.get(order, "1.2.840.10008.1.2.1").encode()
+    uid += b"\0" * (len(uid) % 2)
+    letter = ">" if order == "big" else "<"
+
+    def element(group, number, vr, value):
+        tag = struct.pack(f"{letter}HH", group, number)
+        if order == "implicit":
+            return tag + struct.pack("<I", len(value)) + value
+        return tag + vr + struct.pack(f"{letter}H", len(value)) + value
+
+    def item(number, size=0):
+        return struct.pack(f"{letter}HHI", 0xFFFE, number, size)
+
+    inner = element(0x0008, 0x1150, b"UI", b"1.2\0")
+    sequence = struct.pack(f"{letter}HH", 0x0008, 0x1140)
+    sequence += b"" if order == "implicit" else b"SQ\0\0"
+    sequence += b"\xff" * 4 + item(0xE000, 0xFFFFFFFF) + inner + item(0xE00D) + item(0xE0DD)
+    numbers = {0x0002: samples, 0x0010: size[0], 0x0011: size[1], 0x0101: bits}
+    found = [element(0x0028, n, b"US", struct.pack(f"{letter}H", v)) for n, v in numbers.items()]
+    if frames > 1:
+        found.insert(1, element(0x0028, 0x0008, b"IS", f"{frames} ".encode()))
+    meta = struct.pack("<HH2sH", 0x0002, 0x0010, b"UI", len(uid)) + uid
+    return bytes(128) + b"DICM" + meta + sequence + b"".join(found)
+
+
 def both(*patterns):
     return [pattern.format(c) for pattern in patterns for c in ("cat", "dog")]
 
@@ -54,12 +84,12 @@ def test_hidden_and_system_files_are_left_out_and_counted(make):
 
 def test_what_is_no_image_is_counted_by_its_type(make):
     folder = make(both("{}/1.png"))
-    make(["cat/notes.txt", "dog/a.dcm", "dog/b.dcm", "dog/README"], b"x")
+    make(["cat/notes.txt", "dog/a.czi", "dog/b.czi", "dog/README"], b"x")
     make(["cat/0.png"], b"")
     (folder / "cat/gone.png").symlink_to("nowhere.png")
     make(["loose.png"])
     said = "\n".join(lines(folders.read(folder).notes))
-    for part in ("1 .txt", "2 .dcm", "1 empty files", "1 links to files", "1 images in no folder"):
+    for part in ("1 .txt", "2 .czi", "1 empty files", "1 links to files", "1 images in no folder"):
         assert part in said
 
 
@@ -96,8 +126,7 @@ def test_folders_of_splits_are_the_split(make, names):
         (["cat/1.png", "cat/2.png"], "images of one class, 'cat'"),
         (both("set/{}/1.png"), "the classes may be in .*set"),
         (["1.png", "2.png"], "2 images and no folders of classes"),
-        (both("{}/1.dcm"), r"2 files of DICOM \(\.dcm\).*PNG"),
-        (both("{}/1.nii.gz"), r"volumes.*\(\.nii\.gz\)"),
+        (both("{}/1.nii.gz"), r"volumes.*\(\.nii\.gz\).*docs/how-to/image-files\.md"),
         (both("{}/1.xyz"), r"2 \.xyz.*read are \.png"),
         (["labels.csv"], "name the table itself"),
     ],
@@ -111,8 +140,8 @@ def test_what_is_refused_and_how(make, names, said):
 @pytest.mark.parametrize("name", ["IM00001", "1.2.840.113619.2.55", "scan.v2"])
 def test_dicom_is_known_without_its_suffix(make, name):
     folder = make([f"cat/{name}", f"dog/{name}"], bytes(128) + b"DICM" + bytes(64))
-    with pytest.raises(DataError, match="2 files of DICOM"):
-        folders.read(folder)
+    make(["DICOMDIR", "cat/notes.txt"], bytes(128) + b"DICM" + bytes(64))
+    assert labels(folder) == [(None, "cat"), (None, "dog")]
 
 
 def test_files_of_which_none_is_an_image_are_refused(make):
@@ -187,7 +216,7 @@ def test_a_file_that_may_not_be_read_is_named(make, monkeypatch):
 )
 def test_shapes_are_those_that_pillow_wrote(form, mode, shape):
     data = encoded(form, mode)
-    assert shape_of(data) == shape
+    assert shape_of(data) == (*shape, 1)
     for length in range(0, min(len(data), 60)):
         shape_of(data[:length])  # a file that was cut off raises nothing
 
@@ -200,6 +229,45 @@ def test_the_shape_of_a_big_tiff(mode):
     assert shape_of(file.getvalue()) == shape_of(encoded("TIFF", mode))
     for length in range(0, len(file.getvalue()), 7):
         shape_of(file.getvalue()[:length])
+
+
+@pytest.mark.parametrize("order", ["little", "big", "implicit"])
+@pytest.mark.parametrize(("samples", "bits", "frames"), [(1, 12, 1), (3, 8, 1), (1, 16, 40)])
+def test_the_shape_of_a_dicom_file(order, samples, bits, frames):
+    data = dicom((9, 12), samples, bits, frames, order)
+    assert shape_of(data) == (9, 12, samples, bits, frames)
+    for length in range(len(data)):
+        shape_of(data[:length])
+
+
+def test_a_dicom_file_that_is_a_tiff_file_too_is_dicom():
+    data = dicom((9, 12), 1, 12, 1, "little")
+    assert shape_of(encoded("TIFF")[:128] + data[128:]) == (9, 12, 1, 12, 1)
+
+
+@pytest.mark.parametrize(
+    ("count", "reduced", "pages"), [(1, 0, 1), (3, 0, 3), (12, 0, 12), (2, 1, 1)]
+)
+def test_the_pages_of_a_tiff_file_are_counted(count, reduced, pages):
+    file = io.BytesIO()
+    first, *others = [Image.new("L", (12, 9)) for _ in range(count)]
+    for other in others:
+        other.encoderinfo = {"tiffinfo": {254: reduced}}
+    first.save(file, "TIFF", save_all=True, append_images=others)
+    assert shape_of(file.getvalue()) == (9, 12, 1, 8, pages)
+
+
+def test_a_folder_of_several_pages_says_so_and_leaves_the_choice(make):
+    content = {name: dicom((64, 80), 1, 12, 30, "little") for name in both("{}/1.dcm")}
+    for name, data in content.items():
+        folder = make([name], data)
+    found = images.of_folder(folder, "gs://b/m.csv")
+    assert (found.size, found.channels, found.bits, found.pages) == (64, 1, 12, 30)
+    assert "several pages or frames: 2 of 2 images have 30" in list(lines(found.notes))
+    text = of_images(found, "binary_classification", "m.csv", "me", "5 USD")
+    assert "up to 30 pages or frames" in text
+    assert "\n  pages: first\n" in text
+    assert "\n  scale: percentiles\n" in text
 
 
 def test_a_tiff_whose_description_is_at_its_end(make):

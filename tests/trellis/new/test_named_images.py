@@ -144,7 +144,7 @@ def test_what_lacks_its_other_half_is_said(join):
         (FLAT, {"id": ("x", "y"), "n": FLAT[:2]}, "nn", "did you mean 'n'"),
         (("1.png", "2.png"), {"a": (1, 2), "b": (2, 1)}, None, "which column names them"),
         (("1.png",), {"id": ("x",), "image": ("y",), "n": (1,)}, "n", "has a column 'image'"),
-        (("a.dcm", "b.dcm"), {"id": ("x",)}, None, "2 files of DICOM"),
+        (("a.nii", "b.nii"), {"id": ("x",)}, None, "2 files of volumes"),
         (("notes.txt",), {"id": ("x",)}, None, "has no images"),
     ],
 )

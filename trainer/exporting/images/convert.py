@@ -19,7 +19,7 @@ def convert(data: bytes, feature: Feature, split: str) -> tuple[bytes, tuple[Los
     file is lost. Raises ImageError.
     """
     scale = None if feature.scale is None else Scale.parse(feature.scale)
-    seen = images.view(data, feature.image_shape, feature.image_resize, scale)
+    seen = images.view(data, feature.image_shape, feature.image_resize, scale, feature.pages)
     encode = _jpeg if feature.encoding_of(split) == "jpeg" else _png
     return encode(seen.pixels), seen.lost
 

@@ -1,4 +1,4 @@
-"""Sizes of images and scales of their values as people write them: `8` or `[28, 32]` pixels."""
+"""Sizes, scales and pages of images as people write them: `8` or `[28, 32]` pixels."""
 
 import json
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer
 
 from trellis.workflow.spec.quantities import Form, number, pair
+from trellis_contracts.dataset_features import MEAN
 
 
 def _pixels(value: Any) -> tuple[int, int]:
@@ -22,11 +23,11 @@ def _pixels_text(size: tuple[int, int]) -> int | list[int]:
 
 
 def _scale(value: Any) -> str:
-    """Parse the value as --scale of trainer.export."""
+    """Parse the value as trainer.images.scale writes it."""
     if value == "percentiles":
         value = {"percentiles": [1, 99]}
-    if value == "full":
-        return "full"
+    if value in ("full", "window"):
+        return str(value)
     if not isinstance(value, Mapping) or len(value) != 1:
         raise ValueError("no scale")
     ((rule, ends),) = value.items()
@@ -45,6 +46,19 @@ def _scale_text(scale: str | None) -> str | dict[str, list[int | float]] | None:
     return {rule: [json.loads(end) for end in ends.split(",")]}
 
 
+def _page(value: Any) -> str:
+    """Parse the value as trainer.images.pages writes it."""
+    if value in ("first", MEAN):
+        return str(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError("no page")
+    return str(value)
+
+
+def _page_text(page: str | None) -> int | str | None:
+    return int(page) if page is not None and page.isdecimal() else page
+
+
 def _plain(number: float) -> int | float:
     return int(number) if number.is_integer() else number
 
@@ -54,10 +68,10 @@ Scale = Annotated[
     BeforeValidator(_scale),
     PlainSerializer(_scale_text),
     Form(
-        "full, percentiles, {range: [200, 3900]} or {percentiles: [0.1, 99.9]}",
+        "full, percentiles, window, {range: [200, 3900]} or {percentiles: [0.1, 99.9]}",
         {
             "anyOf": [
-                {"enum": ["full", "percentiles"]},
+                {"enum": ["full", "percentiles", "window"]},
                 *(
                     {
                         "type": "object",
@@ -78,7 +92,18 @@ Scale = Annotated[
         },
     ),
 ]
-"""Mapping of values of deep images to pixels, in the form of trainer.export's --scale."""
+"""Mapping of values of deep images to pixels, as trainer.images.scale writes it."""
+
+Page = Annotated[
+    str,
+    BeforeValidator(_page),
+    PlainSerializer(_page_text),
+    Form(
+        "a page's number from 1 on, first or mean",
+        {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["first", MEAN]}]},
+    ),
+]
+"""A page of a file of several, as trainer.images.pages writes it."""
 
 Pixels = Annotated[
     tuple[int, int],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
-from trellis.workflow.spec.image_quantities import Pixels, Scale
+from trellis.workflow.spec.image_quantities import Page, Pixels, Scale
 from trellis.workflow.spec.quantities import Label, Object, TableName, TimeToEvent
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.split import KeySplit, Split
@@ -54,8 +54,14 @@ class _ImageForm(Section):
     scale: Scale | None = key(
         "mapping of files of more than 8 bits per channel to pixels, which then have 16: full, the "
         "range of the file's type; range, from the first number (black) to the second (white); "
-        "percentiles, the same with two percentiles of each image, 1 and 99 unless they are given. "
-        "Left out: such files are refused",
+        "percentiles, the same with two percentiles of each image, 1 and 99 unless they are given; "
+        "window, the same with the window in a DICOM file's header. Left out: such files are "
+        "refused",
+        None,
+    )
+    pages: Page | None = key(
+        "page of a TIFF file of several, or frame of a DICOM file, that is the image: its number "
+        "from 1 on, first, or mean, the mean of all. Left out: such files are refused",
         None,
     )
     encoding: Literal["png", "jpeg"] = key(
@@ -78,7 +84,9 @@ class _ImageForm(Section):
     @property
     def form(self) -> ImageForm:
         """The form as the trainer reads it."""
-        return ImageForm(self.size, self.channels, self.encoding, self.resize, self.scale)
+        return ImageForm(
+            self.size, self.channels, self.encoding, self.resize, self.scale, self.pages
+        )
 
 
 class ImageColumn(_ImageForm):

@@ -280,8 +280,8 @@ def _automl(experiment: Experiment, of_images: bool) -> Iterator[Problem]:
     elif baselines.automl is not None and of_images and _scaled(source):
         yield Problem(
             where,
-            "AutoML reads the files itself, with 8 bits per channel, and not by `scale`: leave it "
-            "out",
+            "AutoML reads the files itself, with 8 bits per channel and of the first page, and not "
+            "by `scale` or `pages`: leave it out",
         )
     elif baselines.automl is not None and experiment.task == MULTILABEL:
         yield Problem(where, "is trained on one class of each example, not several: leave it out")
@@ -310,7 +310,7 @@ def _services_of_times(baselines: Baselines) -> Iterator[Problem]:
 
 
 def _scaled(source: Source) -> bool:
-    return any(form.scale for form in source.image_columns.values())
+    return any(form.scale or form.pages for form in source.image_columns.values())
 
 
 def _options(experiment: Experiment) -> Iterator[Problem]:

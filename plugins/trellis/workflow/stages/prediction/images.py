@@ -12,7 +12,7 @@ from trellis.workflow.lookups import storage
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import DATE
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".dcm", ".dicom")
 """File name suffixes of the formats that the model's server reads."""
 
 
