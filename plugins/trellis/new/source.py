@@ -195,8 +195,8 @@ def values_and_pages(images: Images) -> Iterator[str]:
         yield "  # keeps them comparable."
         yield "  scale: percentiles"
     if images.pages > 1:
-        yield f"  # Files have up to {images.pages} pages or frames. Choose the one that is the image,"
-        yield "  # by its number, or the mean of all (mean)."
+        yield f"  # Files have up to {images.pages} pages or frames. Choose the one that is the"
+        yield "  # image, by its number, or the mean of all (mean)."
         yield "  pages: first"
 
 
