@@ -70,7 +70,7 @@ class Structure:
 
 def is_dicom(data: bytes) -> bool:
     """Return whether the file begins as a DICOM file (PS3.10, 7.1)."""
-    return data.startswith(_PREFIX, _PLACE)
+    return data[_PLACE : _PLACE + len(_PREFIX)] == _PREFIX
 
 
 def read(data: bytes) -> Structure:

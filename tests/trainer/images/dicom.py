@@ -1,6 +1,7 @@
 """DICOM files for tests: made of arrays, and pydicom's own samples."""
 
 import io
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -55,3 +56,21 @@ def dicom(
 def sample(name: str) -> bytes:
     """One of pydicom's own files."""
     return (SAMPLES / f"{name}.dcm").read_bytes()
+
+
+def texts(path: Path) -> set[str]:
+    """What a file's header says of people, places and identifiers."""
+    found: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        header = pydicom.dcmread(path, stop_before_pixels=True, force=True)
+        for element in header.iterall():
+            # A number of one repeated digit is found in many others.
+            if element.VR in ("PN", "LO", "SH", "ST", "LT", "UI", "DA", "AE"):
+                values = element.value if element.VM > 1 else [element.value]
+                found |= {
+                    str(value)
+                    for value in values
+                    if len(str(value)) > 5 and len(set(str(value))) > 2
+                }
+    return found

@@ -3,14 +3,13 @@ stays in the file.
 """
 
 import re
-import warnings
 
 import numpy as np
 import pydicom
 import pytest
 from pydicom.pixels import apply_rescale, apply_windowing, pixel_array
 
-from tests.trainer.images.dicom import SAMPLES, dicom, sample
+from tests.trainer.images.dicom import SAMPLES, dicom, sample, texts
 from tests.trainer.images.files import DEEP, GREY, HEIGHT, WIDTH
 from trainer import images
 from trainer.images import ImageError, Scale
@@ -154,24 +153,12 @@ def test_a_file_that_is_not_read_is_refused_by_what_it_is(data, said):
         seen(data, "percentiles:0,100")
 
 
-def texts(data):
-    """What a header says of people, places and identifiers."""
-    found = set()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for element in pydicom.dcmread(SAMPLES / data, stop_before_pixels=True).iterall():
-            if element.VR in ("PN", "LO", "SH", "ST", "LT", "UI", "DA", "AE"):
-                values = element.value if element.VM > 1 else [element.value]
-                found |= {str(value) for value in values if len(str(value)) > 5}
-    return found
-
-
 def test_neither_a_refusal_nor_a_warning_repeats_the_header(capfd, recwarn):
     known, said = 0, []
     for path in sorted(SAMPLES.glob("*.dcm")):
         if not is_dicom(data := path.read_bytes()):
             continue
-        names = texts(path.name)
+        names = texts(path)
         for scale in (None, "full", "percentiles:1,99", "window"):
             for content in (data, data[: len(data) // 2]):
                 try:
