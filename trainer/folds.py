@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from trainer import storage
 from trainer.export import export
 from trainer.exporting import ExportError
+from trainer.exporting.flags import shards
 from trainer.exporting.objects import Objects
 from trainer.exporting.settings import ExportSettings
 from trainer.exporting.tables import columns as table_columns
@@ -27,14 +28,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     flags = _parser().parse_args(sys.argv[1:] if argv is None else argv)
     try:
-        make(flags.dataset, flags.fingerprint, flags.shards)
+        make(flags.dataset, flags.fingerprint, *flags.shards)
     except ExportError as error:
         print(f"folds refused: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def make(dataset: str, fingerprint: str, shards: int) -> None:
+def make(dataset: str, fingerprint: str, shards: int, by_bytes: bool) -> None:
     """Write the datasets that are not there yet. dataset: address of the whole one.
 
     Raises ExportError.
@@ -54,6 +55,7 @@ def make(dataset: str, fingerprint: str, shards: int) -> None:
             output=folds.dataset(dataset, part),
             fingerprint=folds.fingerprint(fingerprint, part),
             shards=shards,
+            by_bytes=by_bytes,
             part=part,
         )
         export(settings)
@@ -68,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dataset", required=True, metavar="ADDRESS", help="the whole dataset")
     parser.add_argument("--fingerprint", required=True, metavar="TEXT", help="its fingerprint")
     parser.add_argument(
-        "--shards", type=int, default=8, metavar="N", help="number of train files of each"
+        "--shards", type=shards, default="8+", metavar="N", help="as of trainer.export"
     )
     return parser
 

@@ -29,6 +29,7 @@ from tests.trainer.exporting.tables.helpers import (
 )
 from trainer import dataset_description
 from trainer.comparison.held_out_split import read_held_out_split
+from trainer.exporting import sharding
 from trainer.exporting.splits import buckets, fingerprints
 from trainer.exporting.tables import layout
 from trellis_contracts.dataset import GROUP_RULE, SPLITS, Split
@@ -254,6 +255,26 @@ def test_no_key_is_ever_in_two_splits(tmp_path):
                 found.setdefault(example["key"][0].decode(), set()).add(split)
     assert set(found) == set(everyone)
     assert all(len(splits) == 1 for splits in found.values())
+
+
+def test_files_by_their_bytes(tmp_path, monkeypatch, capsys):
+    """The same rows, in files of a size that a sample of them tells."""
+    table = small(note=[f"text {i:04}" * 20 for i in range(ROWS)])
+    source = write_table(tmp_path, table, [feature("note", "text", "STRING")])
+    monkeypatch.setattr(sharding, "SHARD_BYTES", 4000)
+    for name in ("once", "again"):
+        assert run(source, tmp_path / name, shards="2+") == 0
+    assert files(tmp_path / "once") == files(tmp_path / "again")
+    train = dataset_description.load(str(tmp_path / "once")).files["train"]
+    assert len(train) > 5
+    assert all(3000 < shard.bytes < 5000 for shard in train)
+    assert f"{len(train)} files of" in capsys.readouterr().out
+    keys = [
+        row["key"][0].decode()
+        for split in SPLITS
+        for row in read_examples(tmp_path / "once", split)
+    ]
+    assert sorted(keys) == sorted(KEYS)
 
 
 def test_the_positive_class_is_the_second(tmp_path):

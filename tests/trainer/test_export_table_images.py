@@ -8,6 +8,7 @@ import pytest
 
 from tests.trainer.exporting.tables.helpers import feature, read_examples, write_table
 from trainer import dataset_description, export
+from trainer.exporting import sharding
 from trainer.exporting.splits import assign
 from trainer.images import view
 from trellis_contracts.dataset import SPLITS
@@ -137,6 +138,17 @@ def test_too_many_rejected_rows_fail_the_export_and_are_named(tmp_path, buckets,
     assert "120 of 120 rows" in error
     assert not (tmp_path / "out" / "dataset.json").exists()
     assert len((tmp_path / "out" / "rejected.jsonl").read_text().splitlines()) == ROWS
+
+
+def test_the_bytes_of_images_decide_how_many_files_there_are(tmp_path, buckets, monkeypatch):
+    """Of rows alone there would be one: they hold addresses."""
+    write_images(buckets, [f"{number}.png" for number in range(ROWS)])
+    source = table(tmp_path / "source", [f"gs://b/{number}.png" for number in range(ROWS)])
+    monkeypatch.setattr(sharding, "SHARD_BYTES", 2000)
+    assert run(source, tmp_path / "dataset", shards="1+") == 0
+    train = dataset_description.load(str(tmp_path / "dataset")).files["train"]
+    assert len(train) > 2
+    assert all(1000 < shard.bytes < 4000 for shard in train)
 
 
 def test_two_columns_of_images_are_two_features(tmp_path, buckets):

@@ -27,7 +27,8 @@ def parse_flags(argv: Sequence[str], description: str) -> tuple[ExportSettings, 
     # Beam's --dry_run, which says nothing of the data, is not taken for ours.
     ours = [f"--{name}" for name in vars(flags) if name != "dry_run"]
     _refuse_misspelt(parser, ours, others)
-    return ExportSettings(**vars(flags)), others
+    shards, by_bytes = flags.shards
+    return ExportSettings(**{**vars(flags), "shards": shards, "by_bytes": by_bytes}), others
 
 
 def _release() -> argparse.ArgumentParser:
@@ -76,11 +77,11 @@ def _parser(description: str, release: argparse.ArgumentParser) -> argparse.Argu
     )
     add(
         "--shards",
-        type=_shards,
-        default=8,
+        type=shards,
+        default="8+",
         metavar="N",
-        help="number of train files; the other splits get fewer, in proportion. Use at least as "
-        "many as workers will train, and about 100 MB each for large datasets "
+        help="number of train files; the other splits get fewer, in proportion. N+: N or more, so "
+        "many that each has about 150 MB. Use at least as many as workers will train "
         "(default: %(default)s)",
     )
     add(
@@ -123,7 +124,11 @@ def _fingerprint(text: str) -> str:
     return text
 
 
-def _shards(text: str) -> int:
-    if not re.fullmatch(r"\d{1,5}", text) or not 1 <= int(text) <= _MAX_SHARDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {_MAX_SHARDS}")
-    return int(text)
+def shards(text: str) -> tuple[int, bool]:
+    """The value of --shards: a number, and whether there may be more, by bytes."""
+    number = text.removesuffix("+")
+    if not re.fullmatch(r"\d{1,5}", number) or not 1 <= int(number) <= _MAX_SHARDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number from 1 to {_MAX_SHARDS}, or one with a + after it"
+        )
+    return int(number), number != text

@@ -88,7 +88,16 @@ class Input:
         self._names = names
         self._records = records.Records(dataset, names)
         self._varied: Augmentation | None = Augmentation(h, dataset.features_of(IMAGE))
-        self._replica_share = divide(dataset.files["train"], len(distribution.cluster)).smallest
+        files, workers = dataset.files["train"], len(distribution.cluster)
+        shares = divide(files, workers)
+        if not shares.whole_files:
+            why = "fewer than" if len(files) < workers else "of uneven shares for"
+            print(
+                f"train: {len(files)} files, {why} {workers} workers: each reads all of them and "
+                "takes its own records. More `shards` let each read its own files",
+                flush=True,
+            )
+        self._replica_share = shares.smallest
         self._replica_share //= distribution.local_replicas
         if not self.steps_per_epoch:
             replicas = distribution.replicas

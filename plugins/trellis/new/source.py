@@ -96,7 +96,6 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
             "Whole numbers with few values; name those that are codes, not amounts, in "
             f"`categorical: [...]`: {', '.join(roles.codes)}"
         )
-    yield f"  shards: {shards(rows.rows)}"
 
 
 def _label(roles: Roles) -> str:
@@ -198,11 +197,6 @@ def values_and_pages(images: Images) -> Iterator[str]:
         yield f"  # Files have up to {images.pages} pages or frames. Choose the one that is the"
         yield "  # image, by its number, or the mean of all (mean)."
         yield "  pages: first"
-
-
-def shards(examples: int) -> int:
-    """Files of the train split."""
-    return max(1, min(64, examples // 5_000 or 2))
 
 
 def _list(key: str, names: Sequence[str]) -> Iterator[str]:

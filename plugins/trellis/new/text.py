@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from trellis.new import source as section
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
-from trellis.new.source import SMALL, WIDTH, because, line, scalar, shards, values_and_pages
+from trellis.new.source import SMALL, WIDTH, because, line, scalar, values_and_pages
 from trellis_contracts import catalog
 from trellis_contracts.tasks import BINARY, MULTILABEL, SURVIVAL, natural_order
 
@@ -84,7 +84,6 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             f"  channels: {images.channels}",
             *values_and_pages(images),
             f"  encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}",
-            f"  shards: {shards(images.count)}",
             *split,
             "",
             "model: convolutional",

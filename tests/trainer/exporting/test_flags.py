@@ -25,7 +25,7 @@ def parse(*others, **changed):
 
 def test_every_flag_is_understood():
     source, output = REQUIRED["source"], REQUIRED["output"]
-    assert parse() == (ExportSettings(source, output, "3f2a", 8), [])
+    assert parse() == (ExportSettings(source, output, "3f2a", 8, by_bytes=True), [])
     assert parse("--dry-run", shards=3)[0] == ExportSettings(source, output, "3f2a", 3, True)
 
 
@@ -122,7 +122,7 @@ def test_the_template_offers_every_flag_and_requires_the_same(template):
         ("source", ["gs://bucket/a/b.json", "gs://bucket/été.json"], ["gs://bucket/", "a.json"]),
         ("output", ["gs://bucket/a/", "gs://bucket/a"], ["bucket/a", "gs://Bucket/a"]),
         ("fingerprint", ["3f2a", "A-b_9"], ["", "a/b", "a b"]),
-        ("shards", ["1", "99999"], ["0", "100000", "1.5", ""]),
+        ("shards", ["1", "99999", "8+"], ["0", "100000", "1.5", "", "+", "8++"]),
     ],
 )
 def test_the_template_and_the_program_agree_on_values(template, name, good, bad):

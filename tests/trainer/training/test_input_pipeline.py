@@ -176,6 +176,14 @@ def test_a_batch_larger_than_the_split_is_refused_with_what_fits(address):
         make(address, 2, batch_size=52)
 
 
+def test_fewer_files_than_workers_are_told(address, capsys):
+    """Their reading does not become faster with workers."""
+    make(address, 4)
+    assert "train: 3 files, fewer than 4 workers" in capsys.readouterr().out
+    make(address, 1)
+    assert "fewer than" not in capsys.readouterr().out
+
+
 def test_whole_files_are_shares_where_they_are_even():
     def shards(*sizes):
         return [Shard(f"{i}", size, 1) for i, size in enumerate(sizes)]

@@ -37,5 +37,5 @@ def write(source: Source, steps: Steps, workers: Workers[Steps]) -> None:
     for number, summary in zip(numbers, summaries, strict=True):
         tree.add(summary, 0, number)
     table = steps.plan(header, surveyed, tree.whole)
-    shards = list(workers.map(Steps.write_shard, surveyed.work, table))
+    shards = list(workers.map(Steps.write_shard, table.survey.work, table))
     steps.commit(table, shards)

@@ -72,7 +72,9 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
         name: Counts(rows[name], {c: int(labels[c][index]) for c in classes})
         for index, name in enumerate(SPLITS)
     }
-    return Survey(layout, classes, counts, tuple(cut(rows, settings.shards)), nans, tuple(rejected))
+    # With their bytes there may be more, see Steps.plan.
+    shards = min(settings.shards, rows["train"]) if settings.by_bytes else settings.shards
+    return Survey(layout, classes, counts, tuple(cut(rows, shards)), nans, tuple(rejected))
 
 
 def _check_classes(

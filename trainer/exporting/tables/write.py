@@ -1,6 +1,5 @@
 """Writes a table's TFRecord files and its dataset.json."""
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
@@ -78,7 +77,6 @@ def write_shard(
     read_object: reads an image's file; pool reads and converts several. paths: whether addresses of
     images may be paths of this machine.
     """
-    start = time.monotonic()
     schema = block_schema(plan.columns)
     layout, split = plan.survey.layout, SPLITS.index(work.split)
     size = examples = 0
@@ -99,13 +97,6 @@ def write_shard(
                 if plan.label.event is not None:
                     found_here = _spans(rows, plan.label)
                     spans = found_here if spans is None else spans + found_here
-    seconds = time.monotonic() - start
-    rejected = f", {len(found.rejected)} rejected" if found.features else ""
-    print(
-        f"shard {work.position}: wrote {work.name}, {examples} examples{rejected}, "
-        f"{seconds:.1f} s, {examples / max(seconds, 1e-9):.0f} rows/s",
-        flush=True,
-    )
     shard = Shard(work.name, examples, size)
     rejected_rows, files = tuple(found.rejected), tuple(found.files)
     return ShardResult(work.split, shard, spans, rejected_rows, files, found.lost)

@@ -12,6 +12,7 @@ from trellis.workflow.spec.changes import Changes
 from trellis.workflow.spec.image_quantities import Page, Pixels, Scale
 from trellis.workflow.spec.quantities import Label, Object, TableName, TimeToEvent
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
+from trellis.workflow.spec.shards import AUTO, LEAST, Shards
 from trellis.workflow.spec.split import KeySplit, Split
 from trellis_contracts.columns import REJECTED, ImageForm
 
@@ -37,7 +38,11 @@ class _Stored(Variant):
     split: Split = key(
         "rule that assigns examples to splits; a manifest's ML_USE column overrides it", KeySplit()
     )
-    shards: int = key("files of the train split; each worker reads its own", 8, ge=1, le=10000)
+    shards: Shards = key(
+        "files of the train split; each worker reads its own. auto: 150 MB each, at least "
+        f"{LEAST} and one for each worker",
+        AUTO,
+    )
     changes: Changes = key("limits of changes from one dataset to the next", Changes())
 
 

@@ -14,6 +14,7 @@ from trellis.workflow.spec import bqml
 from trellis.workflow.spec.decision import KEYS
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, TrainingMachines
+from trellis.workflow.spec.shards import least
 from trellis.workflow.spec.tuning import Choices
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
@@ -87,7 +88,7 @@ def as_float32(number: float | str) -> float:
 
 def _shards(experiment: Experiment, examples: int) -> Iterator[str]:
     shards = experiment.source.shards
-    if shards > examples:
+    if isinstance(shards, int) and shards > examples:
         yield (
             f"source.shards: {shards} files cannot be filled by the {examples} examples of the "
             f"train split: write {examples} or fewer"
@@ -102,7 +103,7 @@ def _batches(experiment: Experiment, examples: int) -> Iterator[str]:
         if one.tune is not None:
             jobs.insert(0, ("tune", one.tune.machines))
         for job, machines in jobs:
-            share = _share(examples, experiment.source.shards, machines)
+            share = _share(examples, least(experiment), machines)
             size, times = _largest(one, "batch_size"), _largest(one, "accumulation")
             if size * times <= share:
                 continue
@@ -123,7 +124,7 @@ def _profile(experiment: Experiment, examples: int) -> Iterator[str]:
     train = experiment.train
     if train.profile is None or experiment.model not in MODELS:
         return
-    share = _share(examples, experiment.source.shards, train.machines)
+    share = _share(examples, least(experiment), train.machines)
     batch = _largest(experiment, "batch_size") * _largest(experiment, "accumulation")
     if batch and train.profile[1] > (steps := train.epochs * (share // batch)):
         yield (

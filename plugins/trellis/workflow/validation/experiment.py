@@ -9,6 +9,7 @@ from trellis.workflow.spec.experiment import Baselines, Experiment
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import GUIDE, Problem, did_you_mean
 from trellis.workflow.spec.problems import Field as Where
+from trellis.workflow.spec.shards import least
 from trellis.workflow.spec.source import RowSource, Source
 from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.validation import (
@@ -74,7 +75,7 @@ def _counts(experiment: Experiment) -> Iterator[Problem]:
         # that were fitted there, beside those of the others before that.
         message = "is selected by models that `calibrate` has fitted to the validation split"
         yield Problem(("train", "ensemble"), f"{message}: leave out one of the two")
-    workers, shards = train.machines.workers, experiment.source.shards
+    workers, shards = train.machines.workers, least(experiment)
     # What a file's own `fit` reads, it divides by itself.
     networks = bool(experiment.networks)
     if networks and workers > shards and train.machines.parameter_servers is None:

@@ -109,7 +109,6 @@ MISTAKES = [
      "leave out one of the two"),
     ("  top: 2", "  ensemble: true", 19, "train.ensemble", "there is one: raise `top` or `seeds`"),
     ("epochs: 10", "epochs: -1", 20, "train.epochs", "from 1 to 10000"),
-    ("epochs: 10", "epochs: 10\n  machines: {workers: 9}", 5, "source.shards", "for 9 workers"),
     ("epochs: 10", "epochs: 10\n  machines: {type: n1-standard-5}", 21, "train.machines.type",
      "did you mean 'n1-standard-"),
     ("epochs: 10", "epochs: 10\n  machines: {gpu: NVIDIA_T4}", 21, "train.machines.gpu",
