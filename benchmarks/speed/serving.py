@@ -2,7 +2,8 @@
 
 The model is called in this process, one example at a time, as an in-process program would; a
 trainer.serve on this machine is asked over HTTP by one client, which sends one example and
-waits for the answer; so is its peer, a FastAPI program that calls the SavedModel.
+waits for the answer; so is its peer, a FastAPI program that calls the SavedModel. Under many
+clients the figure is requests a second, and the limit is ours without batching.
 """
 
 import base64
@@ -21,6 +22,7 @@ import cv2
 import numpy as np
 import tensorflow as tf
 
+from benchmarks.speed import flood
 from testbed.tables import write_table
 from testbed.trainings import write_dataset
 from trainer import dataset_description, models
@@ -120,8 +122,32 @@ def candidates(make, scratch):
         }
 
 
+@contextmanager
+def clients(make, scratch):
+    model, instance = make(scratch)
+    body = json.dumps({"instances": [instance]}).encode()
+    arguments = ("--model", str(model), "--port", "0")
+    ours = Server("trainer.serve", *arguments)
+    alone = Server("benchmarks.speed.unbatched", *arguments)
+    peer = Server("benchmarks.speed.fastapi_server", str(model))
+    with ours as to_ours, peer as to_peer, alone as to_alone:
+        yield {
+            "ours": lambda: flood.rate(to_ours.port, body),
+            "peer": lambda: flood.rate(to_peer.port, body),
+            "limit": lambda: flood.rate(to_alone.port, body),
+        }
+
+
 def rows(scratch):
     return candidates(row_model, scratch)
+
+
+def rows_of_clients(scratch):
+    return clients(row_model, scratch)
+
+
+def images_of_clients(scratch):
+    return clients(image_model, scratch)
 
 
 def images(scratch):

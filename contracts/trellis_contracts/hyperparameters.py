@@ -72,6 +72,12 @@ class Common(Table):
         # Recurrent and transformer are for sequences.
         without=("convolutional", "recurrent", "transformer"),
     )
+    deterministic: bool = _hyperparameter(
+        True,
+        "the same seed gives the same weights, bit for bit, on the same machines; false lets "
+        "TensorFlow take operations whose sums have no fixed order, which are faster on GPUs, and "
+        "jit_compile max pooling",
+    )
     learning_rate_scaling: str = _hyperparameter(
         "by_optimizer",
         "factor of the learning rate on r replicas: r (linear), the square root of r "
@@ -132,6 +138,13 @@ class Common(Table):
         unit="epochs",
         minimum=0,
         maximum=100,
+        idle_with={"schedule": ["one_cycle"]},
+    )
+    warmup_share: float = _hyperparameter(
+        0.0,
+        "the same time as a share of all steps, in place of warmup_epochs; 0: warmup_epochs counts",
+        minimum=0,
+        exclusiveMaximum=1,
         idle_with={"schedule": ["one_cycle"]},
     )
     weight_decay: float = _hyperparameter(
@@ -245,6 +258,13 @@ class Common(Table):
         minimum=0,
         maximum=10_000,
     )
+    min_delta: float = _hyperparameter(
+        0.0,
+        "an epoch is better only if its metric is so by more than this; the weights that are kept "
+        "are those of the last epoch that was better",
+        minimum=0,
+        maximum=1_000_000,
+    )
     plateau_patience: int = _hyperparameter(
         5,
         "multiply the learning rate by plateau_factor after this many epochs in a row without a "
@@ -259,6 +279,13 @@ class Common(Table):
         "factor of the learning rate on a plateau",
         exclusiveMinimum=0,
         exclusiveMaximum=1,
+        idle_with={"schedule": ["cosine", "one_cycle"]},
+    )
+    min_lr: float = _hyperparameter(
+        0.0,
+        "learning rate below which no plateau lowers it, on all replicas together",
+        minimum=0,
+        maximum=1,
         idle_with={"schedule": ["cosine", "one_cycle"]},
     )
 

@@ -110,7 +110,7 @@ def _train(
     else:
         checkpoint = rendezvous.meet(peers, checkpoint)
     with distribution.watching(peers, lambda: "while connecting"):
-        spread = distribution.connect(kind, peers, settings.seed)
+        spread = distribution.connect(kind, peers, settings.seed, settings.common.deterministic)
     progress = Progress(spread.replicas)
     with distribution.watching(peers, lambda: f"after step {progress.step}"):
         _train_together(settings, dataset, spread, checkpoint, progress, finish, at_end)
@@ -247,7 +247,7 @@ def _build(settings: Settings, dataset: DatasetDescription, spread: Distribution
                 "jit_compile: XLA cannot compile steps whose weights are on parameter servers: "
                 "leave jit_compile out"
             )
-        if h.jit_compile and (problem := distribution.not_compiled(model)):
+        if h.jit_compile and (problem := distribution.not_compiled(model, h.deterministic)):
             raise TrainingError(f"jit_compile: {problem}: leave jit_compile out")
         update = optimizer.build(h, spread.replicas)
         update.build(model.trainable_variables)

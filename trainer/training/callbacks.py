@@ -27,15 +27,19 @@ class BestEpoch(EarlyStopping):
     """EarlyStopping that prefers the lower loss among epochs with an equal metric.
 
     On a small validation split many epochs have exactly the same accuracy; the first of them is
-    often far from trained. It loses no patience before from_epoch (from 0). best: how many epochs
+    often far from trained. min_delta: of the metric; with it, an equal metric is never better. It
+    loses no patience before from_epoch (from 0). best: how many epochs
     were the best one when they ended; best_score: (metric, val_loss) of the last such epoch, both
     so that more is better.
     """
 
-    def __init__(self, monitor: str, sign: int, patience: int, from_epoch: int):
+    def __init__(
+        self, monitor: str, sign: int, patience: int, from_epoch: int, min_delta: float = 0.0
+    ):
         super().__init__(monitor=monitor, mode="max", patience=patience, restore_best_weights=True)
         self._sign = sign
         self._from_epoch = from_epoch
+        self._least_gain = min_delta
         self.best_score: list[float] | None = None
 
     def on_epoch_end(self, epoch, logs=None):
@@ -45,8 +49,10 @@ class BestEpoch(EarlyStopping):
 
     def get_monitor_value(self, logs):
         score = [self._sign * logs[self.monitor], -logs["val_loss"]]
-        if self.best_score is not None and score <= self.best_score:
-            return self.best
+        if (best := self.best_score) is not None:
+            gained = score[0] > best[0] + self._least_gain if self._least_gain else score > best
+            if not gained:
+                return self.best
         self.best_score = score
         return (self.best or 0) + 1
 
@@ -81,12 +87,17 @@ def build(
             sign=1 if metrics.METRICS[settings.metric].goal == "maximize" else -1,
             patience=h.early_stopping_patience or settings.epochs,
             from_epoch=last_phase,
+            min_delta=h.min_delta,
         )
     ]
     if h.plateau_patience and h.schedule == "constant":
         callbacks.append(
             ReduceLROnPlateau(
-                monitor="val_loss", mode="min", factor=h.plateau_factor, patience=h.plateau_patience
+                monitor="val_loss",
+                mode="min",
+                factor=h.plateau_factor,
+                patience=h.plateau_patience,
+                min_lr=h.min_lr,
             )
         )
     if is_chief:

@@ -157,11 +157,11 @@ def choose(kind: str, cluster: Cluster) -> str:
     return kind
 
 
-def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
+def connect(kind: str, cluster: Cluster, seed: int, deterministic: bool = True) -> Distribution:
     """Create the strategy, as the process's first use of TensorFlow. All processes must run.
 
-    Every later operation of the process is seeded, and deterministic unless workers race; on TPUs
-    that is not known.
+    Every later operation of the process is seeded, and, if wanted, deterministic unless workers
+    race; on TPUs that is not known.
     """
     # Not 0: tf.data looks at the seeds' values then, and the input pipeline's are tensors.
     keras.utils.set_random_seed(seed + 1)
@@ -173,7 +173,8 @@ def connect(kind: str, cluster: Cluster, seed: int) -> Distribution:
         return Distribution(kind, strategy, ALONE, servers)
     if kind == "tpu":
         return Distribution(kind, tf.distribute.TPUStrategy(_tpus()), ALONE)
-    tf.config.experimental.enable_op_determinism()
+    if deterministic:
+        tf.config.experimental.enable_op_determinism()
     if kind == "single":
         return Distribution(kind, tf.distribute.get_strategy(), ALONE)
     if kind == "mirrored":
@@ -227,7 +228,7 @@ def synchronize_normalization(model: keras.Model) -> None:
             layer.synchronized = True
 
 
-def not_compiled(model: keras.Model) -> str | None:
+def not_compiled(model: keras.Model, deterministic: bool = True) -> str | None:
     """Return why XLA cannot compile a model's forward and backward pass; None if nothing is
     known.
     """
@@ -237,7 +238,7 @@ def not_compiled(model: keras.Model) -> str | None:
                 f"{layer.name} takes its statistics over all replicas within a pass, and XLA "
                 "compiles the pass of one"
             )
-        if isinstance(layer, _MAX_POOLING):
+        if deterministic and isinstance(layer, _MAX_POOLING):
             # "GPU MaxPool gradient ops do not yet have a deterministic XLA implementation."
             return f"XLA has no deterministic gradient of {layer.name}, a maximum"
     return None

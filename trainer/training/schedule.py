@@ -1,6 +1,7 @@
 """The learning rate of every step, as a pure function of the step: a restart needs no state of it.
 
-constant: rises for warmup_epochs, then stays; only a plateau of the validation loss lowers it.
+constant: rises for warmup_epochs, or warmup_share of the phase's steps, then stays; only a plateau
+of the validation loss lowers it.
 cosine: rises for warmup_epochs, then falls to 0 at the last epoch's end along half a cosine
 (Loshchilov & Hutter 2017, https://arxiv.org/abs/1608.03983, without restarts).
 one_cycle: rises for three tenths of the steps, then falls nearly to 0, both along half a cosine
@@ -28,16 +29,17 @@ def build(h: Common, peak: float, steps_per_epoch: int, epochs: int) -> Schedule
     if h.schedule == "one_cycle":
         return _one_cycle(peak, steps)
     # At least one step: the first one of a phase sets the rate.
-    warmup = max(1.0, h.warmup_epochs * steps_per_epoch)
+    rising = h.warmup_share * steps if h.warmup_share else h.warmup_epochs * steps_per_epoch
+    warmup = max(1.0, rising)
 
     def rate_of(step, rate):
-        rising = peak * (step + 1.0) / warmup
+        rate_now = peak * (step + 1.0) / warmup
         if h.schedule == "cosine":
             after = _between(peak, 0.0, (step - warmup) / max(1.0, steps - warmup))
         else:
             # Only the callbacks change it.
             after = rate
-        return tf.where(step < warmup, tf.minimum(rising, peak), after)
+        return tf.where(step < warmup, tf.minimum(rate_now, peak), after)
 
     return rate_of
 

@@ -50,7 +50,7 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
         own.build(dataset, h)
     begun = time.monotonic()
     model = own.build(dataset, h)
-    if h.jit_compile and (problem := distribution.not_compiled(model)):
+    if h.jit_compile and (problem := distribution.not_compiled(model, h.deterministic)):
         raise ModelError(f"{own.name}: jit_compile: {problem}: leave jit_compile out")
     seconds = time.monotonic() - begun
     parameters = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)

@@ -10,9 +10,9 @@ from trainer.training.callbacks import BestEpoch
 def follow():
     """A function: rows of (accuracy, loss), patience -> (best epoch from 1, epochs run)."""
 
-    def follow(rows, sign=1, monitor="val_accuracy", patience=3):
+    def follow(rows, sign=1, monitor="val_accuracy", patience=3, min_delta=0.0):
         inputs = keras.Input((1,))
-        best = BestEpoch(monitor, sign, patience, from_epoch=0)
+        best = BestEpoch(monitor, sign, patience, 0, min_delta)
         best.set_model(keras.Model(inputs, keras.layers.Dense(1)(inputs)))
         best.model.stop_training = False
         best.on_train_begin()
@@ -35,6 +35,12 @@ def test_of_equal_accuracies_the_lower_loss_wins(follow):
 
 def test_an_equal_epoch_with_the_same_loss_is_no_better(follow):
     assert follow([(0.9, 0.5), (0.9, 0.5), (0.9, 0.5), (0.9, 0.5), (0.9, 0.4)]) == (1, 4)
+
+
+def test_gains_within_min_delta_cost_patience(follow):
+    rows = [(0.5, 1), (0.7, 1), (0.75, 1), (0.79, 1), (0.8, 1), (0.95, 1)]
+    assert follow(rows) == (6, 6)
+    assert follow(rows, min_delta=0.15) == (2, 5)
 
 
 def test_a_metric_to_minimize(follow):

@@ -111,6 +111,7 @@ def test_what_xla_cannot_compile_is_refused(train, few_rows):
     image = keras.Input([8, 8, 1])
     pooled = keras.Model(image, keras.layers.MaxPooling2D()(image))
     assert "no deterministic gradient of max_pooling2d" in distribution.not_compiled(pooled)
+    assert distribution.not_compiled(pooled, deterministic=False) is None
     normalized = keras.Model(image, keras.layers.BatchNormalization()(image))
     assert distribution.not_compiled(normalized) is None
     distribution.synchronize_normalization(normalized)

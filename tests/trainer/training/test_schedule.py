@@ -31,6 +31,13 @@ def test_a_constant_rate_rises_in_the_warm_up():
     assert rates(warmup_epochs=2)[[0, 9, 19, 20, 99]] == pytest.approx([0.005, 0.05, 0.1, 0.1, 0.1])
 
 
+def test_a_warm_up_may_be_a_share_of_the_steps():
+    given = [{"warmup_share": 0.2}, {"warmup_epochs": 2}, {"warmup_share": 0.2, "warmup_epochs": 9}]
+    by_share, by_epochs, both = (rates(schedule="cosine", **one) for one in given)
+    assert by_share == pytest.approx(by_epochs)
+    assert both == pytest.approx(by_share)
+
+
 def test_a_cosine_falls_to_nothing_at_the_end():
     found = rates(schedule="cosine", warmup_epochs=2)
     assert found[[9, 19, 20]] == pytest.approx([0.05, 0.1, 0.1])

@@ -1,0 +1,53 @@
+"""Requests a second of a server under many clients, each of which waits for its answer.
+
+The clients are sockets of one thread that sends the same bytes again: an HTTP library's client
+would take longer than the servers that it measures.
+"""
+
+import selectors
+import socket
+import time
+
+CLIENTS, SECONDS = 32, 3
+
+
+class _Client:
+    def __init__(self, port, body):
+        head = f"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+        self._request = f"{head}Content-Type: application/json\r\n\r\n".encode() + body
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self._received, self._wanted = b"", None
+
+    def send(self):
+        self._received, self._wanted = b"", None
+        self.socket.sendall(self._request)
+
+    def answered(self):
+        """Read what has come; return whether the answer is whole. Raises SystemExit for errors."""
+        self._received += self.socket.recv(1 << 16)
+        if self._wanted is None and b"\r\n\r\n" in self._received:
+            head, _, _ = self._received.partition(b"\r\n\r\n")
+            if b" 200 " not in head.partition(b"\r\n")[0]:
+                raise SystemExit(f"answered {self._received[:300]!r}")
+            length = head.lower().partition(b"content-length:")[2].split()[0]
+            self._wanted = len(head) + 4 + int(length)
+        return self._wanted is not None and len(self._received) >= self._wanted
+
+
+def rate(port, body):
+    """Requests a second."""
+    clients = [_Client(port, body) for _ in range(CLIENTS)]
+    with selectors.DefaultSelector() as ready:
+        for client in clients:
+            ready.register(client.socket, selectors.EVENT_READ, client)
+            client.send()
+        done, start = 0, time.perf_counter()
+        while time.perf_counter() - start < SECONDS:
+            for key, _ in ready.select(1):
+                if key.data.answered():
+                    done += 1
+                    key.data.send()
+        seconds = time.perf_counter() - start
+    for client in clients:
+        client.socket.close()
+    return done / seconds
