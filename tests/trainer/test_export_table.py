@@ -258,7 +258,7 @@ def test_no_key_is_ever_in_two_splits(tmp_path):
 
 
 def test_files_by_their_bytes(tmp_path, monkeypatch, capsys):
-    """The same rows, in files of a size that a sample of them tells."""
+    """A sample of the rows tells how many files there are; the rows stay the same."""
     table = small(note=[f"text {i:04}" * 20 for i in range(ROWS)])
     source = write_table(tmp_path, table, [feature("note", "text", "STRING")])
     monkeypatch.setattr(sharding, "SHARD_BYTES", 4000)

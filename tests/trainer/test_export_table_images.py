@@ -141,7 +141,7 @@ def test_too_many_rejected_rows_fail_the_export_and_are_named(tmp_path, buckets,
 
 
 def test_the_bytes_of_images_decide_how_many_files_there_are(tmp_path, buckets, monkeypatch):
-    """Of rows alone there would be one: they hold addresses."""
+    """Rows alone would be one file: they hold addresses."""
     write_images(buckets, [f"{number}.png" for number in range(ROWS)])
     source = table(tmp_path / "source", [f"gs://b/{number}.png" for number in range(ROWS)])
     monkeypatch.setattr(sharding, "SHARD_BYTES", 2000)
