@@ -14,7 +14,7 @@ from trellis.workflow.lookups import own_dataset, table_state
 from trellis.workflow.lookups.forms import FORMS
 from trellis.workflow.lookups.source import Source
 from trellis.workflow.pricing import queries
-from trellis.workflow.spec import shards
+from trellis.workflow.spec import sharding
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import GroupSplit, StratifiedSplit, recorded
@@ -151,7 +151,7 @@ def fingerprint(
         "split": recorded(wanted.split),
         "vocabulary": wanted.vocabulary,
         # A number is a number here, as in the names of older datasets.
-        "shards": wanted.shards if isinstance(wanted.shards, int) else shards.flag(experiment),
+        "shards": wanted.shards if isinstance(wanted.shards, int) else sharding.flag(experiment),
         **({"image_rule": IMAGE_RULE, "max_rejected": wanted.most_rejected} if images else {}),
         # Records of rows once had image/image where they now have image, as a manifest's had.
         **({"image": "image"} if _named_as_a_manifests(described) else {}),

@@ -1,13 +1,10 @@
 """The number of a dataset's files."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
 from trellis.workflow.spec.quantities import Form
-
-if TYPE_CHECKING:
-    from trellis.workflow.spec.experiment import Experiment
 
 AUTO = "auto"
 
@@ -36,16 +33,3 @@ Shards = Annotated[
     ),
 ]
 """Files of the train split; `auto`: by their bytes."""
-
-
-def least(experiment: "Experiment") -> int:
-    """Files of the train split; with `shards: auto` the fewest that there can be."""
-    shards = experiment.source.shards
-    if isinstance(shards, int):
-        return shards
-    return max(LEAST, *(one.train.machines.workers for one in experiment.by_model.values()))
-
-
-def flag(experiment: "Experiment") -> str:
-    """The export's flag `--shards`: `8`, or `8+` for 8 or more by bytes."""
-    return f"{least(experiment)}{'+' if experiment.source.shards == AUTO else ''}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost, machines, services
-from trellis.workflow.spec import job_images, shards
+from trellis.workflow.spec import job_images, sharding
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform
@@ -71,7 +71,7 @@ def body(plan: Plan, platform: Platform) -> dict[str, Any]:
         "source": layout.dataset_columns(plan.dataset.uri),
         "output": plan.dataset.uri,
         "fingerprint": plan.dataset.fingerprint,
-        "shards": shards.flag(plan.experiment),
+        "shards": sharding.flag(plan.experiment),
     }
     labels = job_messages.labels(plan.experiment, platform)
     return launch(platform, job_prefix(plan.experiment), labels, flags)

@@ -10,7 +10,7 @@ from typing import Any
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
-from trellis.workflow.spec import job_images, shards
+from trellis.workflow.spec import job_images, sharding
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import compare
@@ -50,7 +50,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     arguments = [
         f"--dataset={plan.dataset.uri}",
         f"--fingerprint={plan.dataset.fingerprint}",
-        f"--shards={shards.flag(plan.experiment)}",
+        f"--shards={sharding.flag(plan.experiment)}",
     ]
     described = compare.job_of(plan, platform, "folds", "folds", arguments)
     (pool,) = described["job_spec"]["worker_pool_specs"]

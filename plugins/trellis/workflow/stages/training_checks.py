@@ -14,7 +14,7 @@ from trellis.workflow.spec import bqml
 from trellis.workflow.spec.decision import KEYS
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, TrainingMachines
-from trellis.workflow.spec.shards import least
+from trellis.workflow.spec.sharding import least
 from trellis.workflow.spec.tuning import Choices
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS

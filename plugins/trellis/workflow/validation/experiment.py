@@ -9,7 +9,7 @@ from trellis.workflow.spec.experiment import Baselines, Experiment
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import GUIDE, Problem, did_you_mean
 from trellis.workflow.spec.problems import Field as Where
-from trellis.workflow.spec.shards import least
+from trellis.workflow.spec.sharding import least
 from trellis.workflow.spec.source import RowSource, Source
 from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.validation import (

@@ -7,7 +7,7 @@ from trellis.workflow.contracts import table
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Column
 from trellis.workflow.lookups import bigquery_source
-from trellis.workflow.spec.shards import flag, least
+from trellis.workflow.spec.sharding import flag, least
 from trellis.workflow.stages import export
 from trellis.workflow.stages.training_checks import Counts, judge
 from trellis.workflow.validation.file import with_changes
