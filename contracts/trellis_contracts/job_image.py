@@ -35,6 +35,9 @@ COMMANDS = {
         "trainer.outputs", "files that a program not ours has left -> are they whole?"
     ),
     "compare": Command("trainer.compare", "all contenders' predictions -> leaderboard and report"),
+    "performance": Command(
+        "trainer.performance", "predictions with labels that came later -> scores of what is served"
+    ),
     "serve": Command("trainer.serve", "a trained model -> predictions over HTTP"),
 }
 

@@ -184,7 +184,7 @@ def _check_with(profile: Profile | None, file: Path, folder: Path | None) -> int
     name = named(file, profile)
     print(f"{name}: good; one run costs {chain.at_most(experiment, group)}{after}")
     if experiment.predict is not None:
-        print(f"{name}: one prediction costs {prediction_cost.at_most(experiment, group.region)}")
+        print(f"{name}: one prediction costs {prediction_cost.at_most(experiment, group)}")
     return 0
 
 

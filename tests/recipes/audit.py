@@ -44,7 +44,7 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         "labels": job_messages.labels(plan.experiment, platform),
         "job_spec": {
             "worker_pool_specs": [
-                job_messages.pool(plan, platform, "compare", arguments, _MACHINES)
+                job_messages.pool(plan.experiment, platform, "compare", arguments, _MACHINES)
             ],
             "scheduling": job_messages.scheduling(_TIMEOUT, _MACHINES),
             **job_messages.identity(platform),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trellis.results.index import Index
-from trellis.workflow.contracts.record import Result, RunRecord, Scored
+from trellis.workflow.contracts.record import PredictionRecord, Result, RunRecord, Scored
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,24 @@ class Change:
     def score(self) -> Scored | None:
         """Score of the version in the run that trained it; None if it is not known."""
         return self.result.selected if self.result else None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A batch prediction. promoted: score of its model in the run that trained it, on that run's
+    test split, by the metric of the later labels; None if it is not known. title, decimals: of that
+    metric.
+    """
+
+    record: PredictionRecord
+    promoted: Scored | None
+    title: str
+    decimals: int
+
+    @property
+    def later(self) -> Scored | None:
+        """Score by the labels that have arrived since; None if there are none, or too few."""
+        return self.record.performance.score if self.record.performance else None
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,26 @@ def served(index: Index) -> list[Change]:
             )
         )
     return sorted(changes, key=lambda change: change.at, reverse=True)
+
+
+def predicted(index: Index) -> list[Predicted]:
+    """All batch predictions, newest first, each beside the score of its model at promotion."""
+    trained = {run.uri: run.result for run in index.runs if run.result}
+    found = []
+    for record in index.predictions:
+        result = trained.get(record.trained)
+        later = record.performance.score if record.performance else None
+        metric = later.name if later else None
+        same = result if result is not None and metric in (None, result.metric) else None
+        found.append(
+            Predicted(
+                record,
+                same.selected if same else None,
+                same.title if same else metric or "",
+                same.decimals if same else 6,
+            )
+        )
+    return found
 
 
 def _deployments(runs: Iterable[RunRecord]) -> Iterable[Change]:

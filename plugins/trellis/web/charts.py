@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from trellis.results.curves import Curves
+from trellis.results.history import Predicted
 from trellis.results.live import Learner
 from trellis.results.scores import score
 from trellis.workflow.contracts.record import Result, RunRecord, Scored
@@ -107,6 +108,43 @@ def _history(
     if changes:
         layers.insert(0, layer("rule", {"x": x}, changes, **GUIDE))
     return chart(layers, description, width=WIDTH, height=HEIGHT, rows=rows)
+
+
+def performance(predictions: Sequence[Predicted]) -> dict[str, Any] | None:
+    """Chart of what is served on labels that came later, filled, beside its score at promotion.
+
+    predictions: newest first. Those of another metric than the newest's are left out. None if no
+    labels have come.
+    """
+    known = [(one, one.later) for one in reversed(predictions) if one.later is not None]
+    if not known:
+        return None
+    metric = known[-1][1].name
+    shown = [(one, later) for one, later in known if later.name == metric][-MOST:]
+    rows = []
+    for place, (one, later) in enumerate(shown, start=1):
+        ends = [(later, True), *([(one.promoted, False)] if one.promoted else [])]
+        for score_, served in ends:
+            what = "later labels" if served else "promotion"
+            # Side by side: intervals of equal scores would hide each other.
+            at = place + (0.12 if served else -0.12)
+            rows.append(
+                {
+                    "place": at,
+                    "run": one.record.run_id,
+                    "value": score_.value,
+                    "low": score_.low,
+                    "high": score_.high,
+                    "served": served,
+                    "label": f"{one.record.run_id}: {score(score_, one.decimals)}, {what}",
+                }
+            )
+    first, last = (one.record.at[:10] for one, _ in (shown[0], shown[-1]))
+    described = (
+        f"{shown[-1][0].title} of {len(shown)} batch predictions on labels that came later, and of "
+        f"their models at promotion, from {first} to {last}; the table has the numbers"
+    )
+    return _history(rows, [], len(shown), f"predictions, {first} to {last}", described)
 
 
 def learning(curves: Curves) -> dict[str, Any]:

@@ -5,7 +5,13 @@ import json
 
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.contracts.record import ChampionRecord, RunRecord
+from trellis.workflow.contracts.record import (
+    ChampionRecord,
+    LaterScore,
+    PredictionRecord,
+    RunRecord,
+    Scored,
+)
 from trellis_contracts.approval import Approval
 from trellis_contracts.charts import GUIDE, chart, layer, number
 from trellis_contracts.deployment import Deployment
@@ -294,3 +300,26 @@ def roc():
     return chart(
         [guide, layer("line", encoding)], "ROC of a & b", width=300, height=200, rows=CURVE
     )
+
+
+def a_prediction(name="daily", run="r", bucket="b", score=None, **changed):
+    """A PredictionRecord of digits. score: value and interval on later labels."""
+    later = score and LaterScore(
+        at="2026-01-09T00:00:00+00:00",
+        examples=200,
+        groups=None,
+        score=Scored(name="accuracy", value=score[0], low=score[1], high=score[2]),
+    )
+    record = PredictionRecord(
+        experiment="digits",
+        run_id=name,
+        uri=f"gs://{bucket}/digits/predictions/{name}/",
+        at="2026-01-02T03:00:00+00:00",
+        version="projects/p/locations/r/models/digits@3",
+        trained=f"gs://{bucket}/digits/runs/{run}/",
+        predicted=1200,
+        output="p.d.predictions",
+        warnings=(),
+        performance=later,
+    )
+    return record.model_copy(update=changed)

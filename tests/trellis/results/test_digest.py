@@ -8,6 +8,7 @@ from tests.airflow_side import run_dag
 from tests.trellis.results.made import (
     a_board,
     a_deployment,
+    a_prediction,
     a_rollback,
     a_run,
     an_approval,
@@ -15,7 +16,7 @@ from tests.trellis.results.made import (
 )
 from trellis.results import Index, digest, digest_dag
 from trellis.results.digest import lines
-from trellis.workflow.contracts.record import Failure, PredictionRecord
+from trellis.workflow.contracts.record import Failure
 from trellis.workflow.spec.platform import Digest, Limits
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
@@ -69,14 +70,8 @@ def test_a_training_that_was_rejected_changes_no_champion(digits):
 
 
 def test_predictions_beyond_their_limits_are_told(digits):
-    record = PredictionRecord(
-        experiment="digits",
-        run_id="daily",
-        uri="gs://b/digits/predictions/daily/",
-        at="2026-01-02T03:00:00+00:00",
-        version="projects/p/locations/r/models/digits@3",
-        predicted=1200,
-        warnings=("feature 'x' has a mean 2.00 standard deviations above that of before",),
+    record = a_prediction(
+        warnings=("feature 'x' has a mean 2.00 standard deviations above that of before",)
     )
     refused = record.model_copy(update={"predicted": None, "at": "2026-01-01T03:00:00+00:00"})
     good = record.model_copy(update={"warnings": ()})

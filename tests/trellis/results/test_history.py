@@ -5,13 +5,14 @@ import pytest
 from tests.trellis.results.made import (
     a_board,
     a_deployment,
+    a_prediction,
     a_rollback,
     a_run,
     an_approval,
     with_cost,
 )
 from trellis.results import Index
-from trellis.results.history import months, served
+from trellis.results.history import months, predicted, served
 from trellis_contracts.approval import Approval
 
 
@@ -88,3 +89,15 @@ def test_months(digits):
     february, first = months([*runs, told])
     assert (february.runs, february.spent_usd) == (2, 1.75)
     assert (told.spent_usd, told.usd, runs[2].spent_usd, runs[2].usd) == (1.5, 1.5, None, 1.92)
+
+
+def test_a_prediction_is_beside_the_score_of_its_model_at_promotion(digits):
+    run = a_run(digits, "r", a_board(), a_deployment(), bucket="b")
+    scored = a_prediction(score=(0.9, 0.85, 0.94))
+    unscored = a_prediction("next", at="2026-01-03T00:00:00+00:00")
+    of_another = a_prediction("other", run="gone", at="2026-01-01T00:00:00+00:00")
+    found = predicted(Index.of((run,), (), (), "", (scored, unscored, of_another)))
+    assert [one.record.run_id for one in found] == ["next", "daily", "other"]
+    assert [one.promoted for one in found] == [run.result.selected, run.result.selected, None]
+    assert (found[1].later.value, found[0].later) == (0.9, None)
+    assert found[1].title == run.result.title

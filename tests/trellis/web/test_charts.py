@@ -6,9 +6,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.trellis.results.made import a_board, a_contender, a_deployment, a_run
+from tests.trellis.results.made import a_board, a_contender, a_deployment, a_prediction, a_run
+from trellis.results import Index
 from trellis.results.curves import Curve, Curves
-from trellis.web.charts import HEIGHT, MOST, drawn, history, learning
+from trellis.results.history import predicted
+from trellis.web.charts import HEIGHT, MOST, drawn, history, learning, performance
 from trellis_contracts.charts import PALETTE
 
 
@@ -110,3 +112,21 @@ def test_without_the_program_that_draws_the_page_says_what_it_lacks(monkeypatch)
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     figure = learning(Curves("loss", (Curve("training/1", ((1, 0.5),), best=1),)))
     assert "vl-convert-python" in drawn(figure)
+
+
+def test_the_score_on_later_labels_is_drawn_beside_that_at_promotion(digits):
+    run = a_run(digits, "r", a_board(), a_deployment(), bucket="b")
+    older = a_prediction(score=(0.95, 0.9, 0.98))
+    newer = a_prediction("next", score=(0.8, 0.75, 0.85), at="2026-01-03T00:00:00+00:00")
+    index = Index.of((run,), (), (), "", (older, newer, a_prediction("unlabelled")))
+    figure = performance(predicted(index))
+    points = [(round(row["place"]), row["served"], row["value"]) for row in rows(figure)]
+    at_promotion = run.result.selected.value
+    assert points == [
+        (1, True, 0.95),
+        (1, False, at_promotion),
+        (2, True, 0.8),
+        (2, False, at_promotion),
+    ]
+    assert "<svg" in drawn(figure)
+    assert performance(predicted(Index())) is None

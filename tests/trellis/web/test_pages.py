@@ -13,6 +13,7 @@ from tests.trellis.results.made import (
     a_contender,
     a_deployment,
     a_plan_of,
+    a_prediction,
     a_progress,
     a_rollback,
     a_run,
@@ -72,6 +73,19 @@ def test_the_page_of_a_run_has_its_slices(google, digits, add, bucket, page):
     text = page("/trellis/experiments/digits/runs/r")
     assert "site = b 20 0.5000 [0.3000, 0.7000] -0.4500 [-0.7000, -0.2000]" in text
     assert "site = c 5 – not judged" in text  # noqa: RUF001 (an en dash in a table's cell)
+
+
+def test_the_page_of_an_experiment_has_its_predictions(digits, add, bucket, page):
+    add(a_run(digits, "r", a_board(), a_deployment(), bucket=bucket))
+    warned = "feature 'x' has a mean 2.00 standard deviations above that of before"
+    scored = a_prediction(bucket=bucket, score=(0.9, 0.85, 0.94), warnings=(warned,))
+    add(scored, "predictions")
+    refused = {"predicted": None, "at": "2026-01-01T00:00:00+00:00"}
+    add(a_prediction("bad", bucket=bucket, **refused), "predictions")
+    text = page("/trellis/experiments/digits")
+    assert "2026-01-02 03:00 3 1,200 200 accuracy 0.9000 [0.8500, 0.9400] 0.9700" in text
+    assert warned in text
+    assert "2026-01-01 00:00 3 refused" in text
 
 
 def test_on_google_cloud_tensorboard_reads_the_bucket(

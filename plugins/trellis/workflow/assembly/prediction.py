@@ -14,12 +14,23 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.schedule import MANUAL
-from trellis.workflow.stages.prediction import changes, plan, predict, publish, result, snapshot
+from trellis.workflow.stages.prediction import (
+    changes,
+    plan,
+    predict,
+    publish,
+    result,
+    snapshot,
+    truth,
+)
 from trellis.workflow.validation.file import PREDICTIONS
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
-    """plan -> snapshot -> changes (both of a table) -> predict -> publish (of a table) -> result"""
+    """plan -> snapshot -> changes (both of a table) -> predict -> publish (of a table) -> result
+
+    truth -> score -> performance, beside them, if labels arrive later (`predict.truth`).
+    """
     schedule = experiment.prediction.schedule
     with group_dag(
         platform,
@@ -44,6 +55,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             frozen = snapshot.task(experiment, platform)
             compared = changes.task(experiment, platform)
             published = publish.task(experiment, platform)
+            if experiment.row_prediction.truth is not None:
+                truth.tasks(experiment, platform)
             planned >> frozen >> compared >> predicted >> published >> resulted
     # After the tasks, as in training.py: a copy in each of them costs time.
     dag.params = ParamsDict(run_params(experiment))

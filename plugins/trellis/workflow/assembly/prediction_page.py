@@ -16,6 +16,10 @@ ADVICE = {
     "predict": "The job's log names the cause. Clear this task once it is fixed; if the model is "
     "at fault, trigger a new run with an earlier version.",
     "publish": "The predictions are safe in the job's own table. Clear this task to publish them.",
+    "truth": "No prediction is touched. Correct the query `predict.truth`, then clear this task.",
+    "score": "No prediction is touched. The job's log says which labels cannot be scored; correct "
+    "them, then clear `truth`.",
+    "performance": "No prediction is touched. Clear this task.",
     "result": "The message says where the predictions are. If the input is at fault, fix it and "
     "trigger a new run; predict.max_failed is the share of instances that may fail.",
 }
@@ -30,7 +34,7 @@ Batch prediction: the champion of `{name}` predicts {what}.
 | plan | finds the champion; checks columns, instances and cost before anything is spent |
 {rows}| predict | runs on {replicas} machine(s) (Vertex AI); stopped after {timeout} |
 {publish}| result | checks completeness; fails if more than {max_failed:.1%} have no prediction |
-
+{truth}
 **Results** {output}. Each run has its own; the task `result` and
 `gs://{bucket}/{name}/predictions/RUN/predictions.json` name it. No run overwrites another's.
 
@@ -50,6 +54,9 @@ _ROWS = """\
 | snapshot | freezes key and features of the run's rows in BigQuery for two weeks |
 | changes | compares them with those that the model learned from; {does} what is beyond a limit |
 """
+_TRUTH = """\
+| truth, score, performance | score earlier predictions whose labels have arrived since |
+"""
 _PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
 
 
@@ -64,8 +71,9 @@ def page(experiment: Experiment, platform: Platform) -> str:
         owner=experiment.owner,
         schedule=predict.schedule,
         budget=usd_text(experiment.budget),
-        cost=prediction.at_most(experiment, platform.region),
+        cost=prediction.at_most(experiment, platform),
         rows=_rows(predict),
+        truth=_TRUTH if rows and experiment.row_prediction.truth is not None else "",
         publish=_PUBLISH if rows else "",
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),

@@ -134,6 +134,11 @@ def run_records(bucket: str, experiment: str) -> str:
     return f"gs://{bucket}/{INDEX}{experiment}/runs/"
 
 
+def prediction_records(bucket: str, experiment: str) -> str:
+    """Folder of the records of an experiment's batch predictions."""
+    return f"gs://{bucket}/{INDEX}{experiment}/predictions/"
+
+
 def rollback_record(bucket: str, experiment: str, run_id: str) -> str:
     """Address of the index's record of a run of the DAG rollback."""
     return f"gs://{bucket}/{INDEX}{experiment}/rollbacks/{run_folder(run_id)}.json"

@@ -5,6 +5,8 @@ gs://BUCKET/EXPERIMENT/predictions/RUN/
     instances.jsonl     of images: {"image": "gs://..."} a line
     changes.json        of rows: how they differ from those that the model learned from
     predictions.json    the result, and where the predictions are
+    labelled/           earlier predictions whose label has arrived, as Parquet files
+    performance.json    their scores
     examples/TASK.txt   keys and values of rows that a task's messages leave out
 
 Predictions of images are files below the same folder, or below the experiment file's `output`;
@@ -15,7 +17,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from trellis.workflow.contracts.layout import INDEX, run_folder
+from trellis.workflow.contracts.layout import prediction_records, run_folder
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.layout import examples
@@ -58,9 +60,18 @@ class Prediction:
         return f"{self.uri}predictions.json"
 
     @property
+    def labelled(self) -> str:
+        """Folder of the earlier predictions that this run scores."""
+        return f"{self.uri}labelled/"
+
+    @property
+    def performance(self) -> str:
+        return f"{self.uri}performance.json"
+
+    @property
     def indexed(self) -> str:
         """Address of the record in the index of all runs."""
-        return f"gs://{self.platform.bucket}/{INDEX}{self.experiment.name}/predictions/{self.folder}.json"
+        return f"{prediction_records(self.platform.bucket, self.experiment.name)}{self.folder}.json"
 
     def examples_of(self, task: str) -> str:
         """Keys and values of rows that a task's messages leave out."""

@@ -339,12 +339,26 @@ class ChampionRecord(_Document):
     image: str | None = None
 
 
+class LaterScore(_Document):
+    """How good a batch prediction was, by the labels that have arrived since. at: when it was
+    scored, ISO 8601. examples: with a label. groups: of them, where intervals count groups. score:
+    by the experiment's metric, named; None where that is not defined.
+    """
+
+    at: str
+    examples: int
+    groups: int | None
+    score: Scored | None
+
+
 class PredictionRecord(_Document):
     """A batch prediction, or one that was refused by `predict.changes`.
 
-    at: when it ended, ISO 8601. version: resource name of the model that predicted. predicted: rows
-    or images with a prediction; None: it was refused. warnings: what is beyond the limits of
-    `predict.changes`, in sentences without a value of a row.
+    at: when it ended, ISO 8601. version: resource name of the model that predicted; trained: folder
+    of the run that trained it. predicted: rows or images with a prediction; None: it was refused.
+    output: table of the predictions; None of images and of a refusal. warnings: what is beyond the
+    limits of `predict.changes`, in sentences without a value of a row. performance: None until
+    labels arrive.
     """
 
     format: Literal[1] = 1
@@ -353,8 +367,16 @@ class PredictionRecord(_Document):
     uri: str
     at: str
     version: str
+    trained: str
     predicted: int | None
+    output: str | None
     warnings: tuple[str, ...]
+    performance: LaterScore | None = None
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder: unique within the experiment."""
+        return self.uri.rstrip("/").rpartition("/")[2]
 
 
 def _scored(contender: Contender | None, metric: str) -> Scored | None:

@@ -57,6 +57,7 @@ _WRITERS = {
     "deployment": "deploy.endpoint",
     "leaderboard": "compare",
     "plan": "plan",
+    "performance": "score",
     "prediction_plan": "plan",
     "reserve": "resolve",
     "rollback": "resolve",

@@ -21,6 +21,11 @@ from trellis.workflow.spec.source import FilesSource, ImageSource, QuerySource, 
 _END = re.compile(r";\s*(?:(?:--|#)[^\n]*\s*)*\Z")
 
 
+def embeddable(query: str) -> str:
+    """A query as it can stand within another one: without what ends a statement."""
+    return _END.sub("", query.strip())
+
+
 class QueryForm(Form):
     """A query."""
 
@@ -32,8 +37,8 @@ class QueryForm(Form):
         given: QuerySource | QueryPredict,
         task: str,
     ) -> Source:
-        text = _END.sub("", given.query.strip())
-        columns = table.columns(dry_run(client, section, text, text).schema)
+        text = embeddable(given.query)
+        columns = table.columns(dry_run(client, f"{section}.query", text, text).schema)
         name, rows = f"The query ({section}.query)", f"(\n{text}\n)"
         return Source(client, section, name, rows, columns, query=given.query)
 

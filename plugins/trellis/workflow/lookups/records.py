@@ -12,16 +12,20 @@ from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.record import (
     ChampionRecord,
     Failure,
+    LaterScore,
     PredictionRecord,
     RunRecord,
+    Scored,
     short,
     text_of,
 )
 from trellis.workflow.lookups import documents, storage
+from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.approval import Approval
 from trellis_contracts.deployment import Deployment
 from trellis_contracts.leaderboard import Leaderboard
+from trellis_contracts.performance import Performance
 from trellis_contracts.plan import PlanFile
 
 
@@ -113,10 +117,42 @@ def add_prediction(
         uri=plan.run.uri,
         at=now(),
         version=plan.model,
+        trained=plan.model_run,
         predicted=predicted,
+        output=None if plan.rows is None or predicted is None else plan.output,
         warnings=tuple(short(text) for text in warnings),
     )
     record.upload(storage.blob(platform, plan.run.indexed))
+
+
+def predictions(platform: Platform, experiment: str) -> list[PredictionRecord]:
+    """The readable records of an experiment's batch predictions, newest first."""
+    found = []
+    for blob in storage.each_blob(platform, layout.prediction_records(platform.bucket, experiment)):
+        with contextlib.suppress(ValidationError):
+            found.append(PredictionRecord.model_validate_json(text_of(blob)))
+    return sorted(found, key=lambda record: record.at, reverse=True)
+
+
+def add_performance(
+    platform: Platform, experiment: Experiment, folder: str, found: Performance
+) -> None:
+    """Complete the record of a batch prediction by its scores. folder: its name."""
+    where = f"{layout.prediction_records(platform.bucket, experiment.name)}{folder}.json"
+    score = found.metrics.get(experiment.metric)
+    named = (
+        Scored(name=experiment.metric, value=score.value, low=score.low, high=score.high)
+        if score
+        else None
+    )
+    later = LaterScore(
+        at=now(),
+        examples=found.examples,
+        groups=found.groups,
+        score=named,
+    )
+    record = PredictionRecord.model_validate(storage.read_json(platform, where))
+    record.model_copy(update={"performance": later}).upload(storage.blob(platform, where))
 
 
 def _find(platform: Platform, run: layout.Run) -> RunRecord | None:

@@ -74,7 +74,7 @@ class Source:
 
     def dry_run(self, statement: str) -> Any:
         """The job of a dry run of a statement on it. Raises SourceError if BigQuery refuses it."""
-        return dry_run(self.client, self.section, statement, self.query)
+        return dry_run(self.client, f"{self.section}.query", statement, self.query)
 
     def partitions(self, partition: Partition | None) -> list[dict] | None:
         """Return the partitions that a run reads; see `table_state.partitions`. Raises
@@ -94,23 +94,23 @@ class Source:
         return examples
 
 
-def dry_run(client: Any, section: str, statement: str, written: str | None) -> Any:
+def dry_run(client: Any, where: str, statement: str, written: str | None) -> Any:
     """The job of a dry run. Raises SourceError if BigQuery refuses it.
 
-    written: the researcher's part of the statement, for messages.
+    where: the key of the file that has the query. written: the researcher's part of the statement,
+    for messages.
     """
     try:
         job = client.query(statement, QueryJobConfig(dry_run=True, use_query_cache=False))
     except exceptions.GoogleAPICallError as error:
         if may_pass(error):
             raise
-        what = "the source" if written is None else f"the query ({section}.query)"
+        what = "the source" if written is None else f"the query ({where})"
         own = statement if statement == written else None
         raise SourceError(_refusal(what, message_of(error), own)) from None
     if job.statement_type not in (None, "SELECT"):
         raise SourceError(
-            f"{section}.query is a {job.statement_type}; a source is one SELECT, and changes "
-            "nothing"
+            f"{where} is a {job.statement_type}; a source is one SELECT, and changes nothing"
         )
     return job
 

@@ -1,8 +1,10 @@
 """Limit of a prediction's cost: machines times the time after which it is stopped."""
 
 from trellis.workflow.pricing import machines, queries
-from trellis.workflow.pricing.cost import Cost, check_budget, scan
+from trellis.workflow.pricing.cost import Cost, check_budget, hours, per_hour, scan
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machine
+from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import ImagePredict
 
 ASSUMPTIONS = (
@@ -14,17 +16,19 @@ ASSUMPTIONS = (
 _READS = 2 + queries.CHECK
 
 
-def at_most(experiment: Experiment, region: str, source_bytes: int = 0) -> Cost:
+def at_most(experiment: Experiment, platform: Platform, source_bytes: int = 0) -> Cost:
     """The most that one run of the experiment's prediction may cost.
 
     source_bytes: what the table or query reads; until that is known, the limit does not include it.
     """
-    predict = experiment.prediction
-    hours = predict.timeout.total_seconds() / 3600
+    predict, region = experiment.prediction, platform.region
     replica = machines.table(region).usd(predict.machines, "serving")
-    stages = {"predict": predict.machines.replicas * replica * hours}
+    stages = {"predict": predict.machines.replicas * replica * hours(predict.timeout)}
     if not isinstance(predict, ImagePredict):
         stages = {"snapshot": _READS * scan(source_bytes, region), **stages}
+        if predict.truth is not None:
+            machine = Machine(type=platform.compare.machine_type)
+            stages["score"] = per_hour([(machine, 1)], region) * hours(platform.compare.timeout)
     return Cost(stages, ASSUMPTIONS)
 
 

@@ -69,6 +69,12 @@ class RowPredict(_Predict):
     output: TableName | None = key(
         "table for predictions; each run writes one of its own, with the run's name appended", None
     )
+    truth: str | None = key(
+        "one SELECT of the key and the label, named as in training, of rows whose label is known "
+        "by now: earlier predictions of them are scored; of groups also the group",
+        None,
+        min_length=1,
+    )
     changes: PredictionChanges = key(
         "limits of the difference between a run's rows and what the model learned from",
         PredictionChanges(),

@@ -86,16 +86,7 @@ def job_of(
 ) -> dict[str, Any]:
     """A CustomJob on the comparison's machine. title: in its name. command: the trainer's."""
     machines = Machines(type=platform.compare.machine_type)
-    return {
-        "display_name": f"{plan.experiment.name} {title}",
-        "labels": job_messages.labels(plan.experiment, platform),
-        "job_spec": {
-            "worker_pool_specs": [job_messages.pool(plan, platform, command, arguments, machines)],
-            "scheduling": job_messages.scheduling(platform.compare.timeout, machines),
-            **job_messages.identity(platform),
-        },
-        **job_messages.encryption(platform),
-    }
+    return job_messages.custom_job(plan.experiment, platform, title, command, arguments, machines)
 
 
 def fleet(platform: Platform) -> Fleet:

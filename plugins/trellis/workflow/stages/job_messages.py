@@ -116,7 +116,7 @@ def dataset_mark(plan: Plan, platform: Platform) -> str:
 
 
 def pool(
-    plan: Plan,
+    experiment: Experiment,
     platform: Platform,
     command: str,
     arguments: list[str],
@@ -124,9 +124,8 @@ def pool(
     replicas: int = 1,
 ) -> dict[str, Any]:
     """A worker pool that runs one of the trainer's commands on the given number of machines, in the
-    image of the plan's experiment; if that is not ours, with its own command for `train`.
+    image of the experiment; if that is not ours, with its own command for `train`.
     """
-    experiment = plan.experiment
     gpu = machines.gpu is not None
     image = job_images.of_jobs(experiment, platform, gpu=gpu, command=command)
     argv = job_image.COMMANDS[command].argv
@@ -146,6 +145,29 @@ def pool(
             "args": arguments,
             "env": job_image.variables(),
         },
+    }
+
+
+def custom_job(
+    experiment: Experiment,
+    platform: Platform,
+    title: str,
+    command: str,
+    arguments: list[str],
+    machines: Machines,
+) -> dict[str, Any]:
+    """A CustomJob of one of the trainer's commands on a machine, which may take as long as a
+    comparison. title: in its name.
+    """
+    return {
+        "display_name": f"{experiment.name} {title}",
+        "labels": labels(experiment, platform),
+        "job_spec": {
+            "worker_pool_specs": [pool(experiment, platform, command, arguments, machines)],
+            "scheduling": scheduling(platform.compare.timeout, machines),
+            **identity(platform),
+        },
+        **encryption(platform),
     }
 
 

@@ -82,7 +82,7 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
     if train.profile and chosen["rank"] == 1 and part is None and "seed" not in chosen:
         arguments.append("--profile={}-{}".format(*train.profile))
     pools = [
-        job_messages.pool(plan, platform, "train", arguments, machine, count)
+        job_messages.pool(plan.experiment, platform, "train", arguments, machine, count)
         for machine, count in train.machines.pools
     ]
     if train.machines.reduction_servers is not None:

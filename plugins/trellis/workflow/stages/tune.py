@@ -85,7 +85,7 @@ def job(plan: Plan, platform: Platform, of: Searched = (None, None)) -> dict[str
         "study_spec": study(plan.experiment),
         "trial_job_spec": {
             "worker_pool_specs": [
-                job_messages.pool(plan, platform, "train", arguments, tune.machines)
+                job_messages.pool(plan.experiment, platform, "train", arguments, tune.machines)
             ],
             "base_output_directory": {"output_uri_prefix": plan.run.tuning_of(model)},
             "scheduling": job_messages.scheduling(tune.timeout, tune.machines),

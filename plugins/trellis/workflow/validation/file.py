@@ -183,7 +183,7 @@ def _on(
     try:
         cost.within_budget(experiment, at_most(experiment, platform))
         if experiment.predict is not None:
-            limit = prediction_cost.at_most(experiment, platform.region)
+            limit = prediction_cost.at_most(experiment, platform)
             prediction_cost.within_budget(experiment, limit)
     except cost.BudgetError as error:
         yield Problem(("budget",), str(error))

@@ -2,14 +2,17 @@
 
 import pytest
 
+from tests.airflow_side import ROOT
 from tests.trellis.workflow.prices import hourly
 from tests.wording import says
 from trellis.workflow.assembly import prediction
 from trellis.workflow.contracts.prediction_params import apply, run_params
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.validation.file import with_changes
+from trellis.workflow.stages import compare
+from trellis.workflow.validation.file import load, with_changes
 
+TRUTH = {"truth": "SELECT sample, diagnosis FROM research.followup"}
 TABLE = {"bigquery": "research.new_cells", "partition": "measured_on", "schedule": "@daily"}
 
 
@@ -76,12 +79,25 @@ def test_a_run_changes_what_it_says(of_rows):
         apply(of_rows(), {"source": "a.b", "replicas": 3, "replica": 2})
 
 
-def test_the_limit_is_machines_times_time(of_images):
-    one = prediction_cost.at_most(of_images(timeout="2 hours"), "us-central1")
+def test_the_limit_is_machines_times_time(of_images, group):
+    one = prediction_cost.at_most(of_images(timeout="2 hours"), group)
     assert one.usd == pytest.approx(2 * hourly("n1-standard-4"))
     four = of_images(timeout="2 hours", machines={"replicas": 4})
-    four = prediction_cost.at_most(four, "us-central1")
+    four = prediction_cost.at_most(four, group)
     assert four.usd == pytest.approx(4 * one.usd)
+
+
+def test_scoring_on_later_labels_costs_a_comparison(of_rows, group):
+    without, beside = (prediction_cost.at_most(of_rows(**more), group) for more in ({}, TRUTH))
+    hours = group.compare.timeout.total_seconds() / 3600
+    assert beside.stages["score"] == pytest.approx(compare.per_hour(group) * hours)
+    assert beside.usd == pytest.approx(without.usd + beside.stages["score"])
+
+
+def test_a_time_to_an_event_is_not_scored_on_later_labels():
+    survival = load(ROOT / "dags/experiments/survival.yaml")
+    with pytest.raises(FileError, match=r"predict.truth: a time to an event is not scored"):
+        with_changes(survival, {("predict",): TABLE | TRUTH})
 
 
 def chain(dag):
@@ -94,6 +110,9 @@ def test_the_chains(of_rows, of_images, group):
     assert chain(rows) == ["plan", "snapshot", "changes", "predict", "publish", "result"]
     images = prediction.build(of_images(), group)
     assert chain(images) == ["plan", "predict", "result"]
+    beside = prediction.build(of_rows(**TRUTH), group)
+    assert {"truth", "score", "performance"} == set(beside.task_ids) - set(rows.task_ids)
+    assert not beside.get_task("truth").upstream_task_ids
     for task in [*rows.tasks, *images.tasks]:
         assert task.retries == 3
         assert task.on_failure_callback

@@ -106,14 +106,14 @@ def make(
     experiment = prediction_params.apply(experiment, values)
     run = Prediction(experiment, platform, run_id)
     group.require(experiment, platform)
-    prediction.within_budget(experiment, prediction.at_most(experiment, platform.region))
+    prediction.within_budget(experiment, prediction.at_most(experiment, platform))
     storage.check_bucket(platform)
     champion = _champion(run, values["model"])
     if isinstance(experiment.prediction, ImagePredict):
         found = _images(run, champion.table, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
-    limit = prediction.at_most(experiment, platform.region, found.bytes)
+    limit = prediction.at_most(experiment, platform, found.bytes)
     prediction.within_budget(experiment, limit)
     start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = PredictionPlan(

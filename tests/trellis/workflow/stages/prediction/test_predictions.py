@@ -60,7 +60,7 @@ def test_rows_of_a_day(client, rows, states):
     assert found["1"]["label"] == "true"
     assert found["2"]["label"] == "false"
     assert found["3"]["label"] == "unknown"  # NaN is as NULL, as in training
-    assert json.loads(found["1"]["prediction"])["probabilities"] == {"true": 1.0}
+    assert json.loads(found["1"]["prediction"])["probabilities"] == {"false": 0.0, "true": 1.0}
     # Another champion meanwhile, and all of it cleared: nothing is done again, by nobody else.
     rows.promote("champion", table=LEARNED)
     assert clear_and_run(rows.dag, run) == dict.fromkeys(tasks, "success")

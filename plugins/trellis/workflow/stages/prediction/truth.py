@@ -1,0 +1,176 @@
+"""truth, score, performance: score earlier predictions on the labels that have arrived since.
+
+They run beside the prediction in every run of EXPERIMENT-predict whose file has `predict.truth`,
+also in one with nothing to predict: truth joins the labels with the tables of predictions (one
+query), score computes metrics with intervals (a custom job on the comparison's machine),
+performance writes them into the index.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowFailException
+
+from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.vertex.operators import CustomJobOperator
+from trellis.workflow import sql
+from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.contracts.record import PredictionRecord
+from trellis.workflow.lookups import documents, forms, own_dataset, records, table_state
+from trellis.workflow.lookups.source import dry_run
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.machines import Machines
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.problems import did_you_mean
+from trellis.workflow.spec.split import GroupSplit
+from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.pools import slots
+from trellis.workflow.stages.prediction.changes import LEAST
+from trellis_contracts.performance import PerformanceFile
+from trellis_contracts.tasks import REGRESSION
+
+NEWEST = 50
+"""Predictions that are looked at: labels of older ones are not expected any more."""
+
+
+def tasks(experiment: Experiment, platform: Platform) -> None:
+    """The Airflow tasks."""
+    place: dict[str, Any] = {
+        "project_id": platform.project,
+        "gcp_conn_id": platform.connection,
+        "generation": experiment.generation,
+        "poll_interval": platform.poll_seconds,
+    }
+
+    def joined(context: Any, jinja_env: Any) -> dict[str, Any] | None:
+        return join(experiment, platform, context["run_id"])
+
+    def scored(context: Any, jinja_env: Any) -> dict[str, Any]:
+        return job(experiment, platform, context["run_id"])
+
+    joins = BigQueryJobOperator(
+        task_id="truth", configuration=joined, location=platform.location, **place
+    )
+    scores = CustomJobOperator(
+        task_id="score",
+        custom_job=scored,
+        region=platform.region,
+        **place,
+        **slots(platform.pools.vertex, 1),
+    )
+
+    @airflow_task(task_id="performance")
+    def performance(run_id=None):
+        return conclude(experiment, platform, run_id)
+
+    joins >> scores >> performance()
+
+
+def join(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, Any] | None:
+    """The query job that writes predictions with their labels; None if no run of predictions has
+    enough new ones.
+
+    Raises AirflowFailException if BigQuery refuses `predict.truth`.
+    """
+    known = [
+        one
+        for one in records.predictions(platform, experiment.name)[:NEWEST]
+        if one.output is not None and own_dataset.is_there(platform, one.output)
+    ]
+    if not known:
+        print("There are no predictions yet, or their tables are gone.")
+        return None
+    client = own_dataset.client(platform)
+    try:
+        check(experiment, client)
+        counted = {
+            row["run"]: row["examples"]
+            for row in table_state.answer(client, _statement(experiment, known, None))
+        }
+    except SourceError as error:
+        raise AirflowFailException(str(error)) from None
+    due = [one for one in known if _is_due(one, counted)]
+    print(f"{len(due)} of {len(known)} runs of predictions have new labels, {LEAST} or more.")
+    if not due:
+        return None
+    rows = Prediction(experiment, platform, run_id).labelled
+    statement = _statement(experiment, due, f"{rows}*.parquet")
+    return job_messages.query(experiment, platform, statement)
+
+
+def check(experiment: Experiment, client: Any) -> None:
+    """Raise SourceError if BigQuery refuses the query, or it lacks a column."""
+    text = forms.embeddable(_truth(experiment))
+    there = [field.name for field in dry_run(client, "predict.truth", text, text).schema]
+    known = {name.lower() for name in there}
+    needed = [experiment.source.key_, experiment.source.label, _unit(experiment)]
+    if missing := [name for name in needed if name and name.lower() not in known]:
+        raise SourceError(
+            "\n  ".join(
+                [
+                    "The query (predict.truth) lacks columns, named as in training:",
+                    *(f"'{name}'; {did_you_mean(name, there)}" for name in missing),
+                ]
+            )
+        )
+
+
+def _truth(experiment: Experiment) -> str:
+    query = experiment.row_prediction.truth
+    assert query is not None
+    return query
+
+
+def _unit(experiment: Experiment) -> str | None:
+    """The column of the groups, if they decide the split: intervals count groups."""
+    split = experiment.source.split
+    return split.decided_by if isinstance(split, GroupSplit) else None
+
+
+def _is_due(one: PredictionRecord, counted: Mapping[str, int]) -> bool:
+    before = one.performance.examples if one.performance else 0
+    return counted.get(one.folder, 0) >= max(LEAST, before + 1)
+
+
+def _statement(
+    experiment: Experiment, predictions: list[PredictionRecord], export: str | None
+) -> str:
+    source = experiment.source
+    return sql.render(
+        "predict_truth",
+        query=forms.embeddable(_truth(experiment)),
+        key=source.key_,
+        label=source.label,
+        label_type="FLOAT64" if experiment.task == REGRESSION else "STRING",
+        unit=_unit(experiment),
+        predictions=predictions,
+        export=export,
+    )
+
+
+def job(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, Any]:
+    """The CustomJob that scores."""
+    run = Prediction(experiment, platform, run_id)
+    arguments = [f"--rows={run.labelled}", f"--output={run.performance}"]
+    machines = Machines(type=platform.compare.machine_type)
+    return job_messages.custom_job(
+        experiment, platform, "performance", "performance", arguments, machines
+    )
+
+
+def conclude(experiment: Experiment, platform: Platform, run_id: str) -> int:
+    """Write the scores into the index; returns how many runs of predictions have new ones."""
+    run = Prediction(experiment, platform, run_id)
+    found = documents.read_file(platform, PerformanceFile, run.performance)
+    for folder, scores in found.runs.items():
+        records.add_performance(platform, experiment, folder, scores)
+        metric = scores.metrics.get(experiment.metric)
+        said = (
+            f"{experiment.metric} {metric.value:g} [{metric.low:g}, {metric.high:g}]"
+            if metric
+            else f"{experiment.metric} is not defined on them"
+        )
+        print(f"{folder}: {scores.examples:,} labels, {said}")
+    return len(found.runs)

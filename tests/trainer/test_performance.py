@@ -1,0 +1,117 @@
+"""Predictions scored on labels that came later: the metrics are those of scikit-learn."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+from trainer import performance
+from trellis_contracts.performance import PerformanceFile
+
+CLASSES = ["healthy", "ill"]
+
+
+@pytest.fixture
+def labelled(run_folder, classifier, tmp_path):
+    """Writes the rows of two runs of predictions by one model: the folder, and what it says."""
+
+    def make(change=None, by=None, threshold=None):
+        random = np.random.default_rng(1)
+        labels = random.integers(0, 2, 120)
+        shares = classifier(labels, 2, 1.5, seed=2)
+        run = run_folder(np.repeat([0, 1], 20), CLASSES)
+        challenger = {
+            "schema": 1,
+            "contender": "training/1",
+            "model": f"{run.uri}training/1/model/",
+            "examples": [
+                {"key": "1", "instance": {"x": 1}, "prediction": {"value": 2.0}},
+            ],
+            **({"threshold": threshold} if threshold else {}),
+            "hyperparameters": {},
+            "provenance": {
+                "run": run.uri,
+                "dataset": "f00d",
+                "versions": {},
+                "code_sha256": "0" * 64,
+            },
+        }
+        run._write("leaderboard/challenger.json", challenger)
+        if by is not None:
+            file = run.dataset / "dataset.json"
+            dataset = json.loads(file.read_text())
+            dataset["split"] |= {"rule": "FARM_FINGERPRINT(group) mod 100", "by": by}
+            file.write_text(json.dumps(dataset))
+        rows = {
+            "run": ["monday"] * 60 + ["tuesday"] * 60,
+            "trained": [run.uri] * 120,
+            "key": [str(n) for n in range(60)] * 2,
+            "label": [CLASSES[label] for label in labels],
+            "prediction": [
+                json.dumps({"label": "?", "probabilities": dict(zip(CLASSES, row, strict=True))})
+                for row in shares.tolist()
+            ],
+            "unit": [str(n // 10) if by else None for n in range(120)],
+        }
+        folder = tmp_path / "labelled"
+        folder.mkdir()
+        table = pa.table({**rows, **(change or {})})
+        # BigQuery writes as many files as it likes.
+        pq.write_table(table.slice(0, 50), folder / "000000000000.parquet")
+        pq.write_table(table.slice(50), folder / "000000000001.parquet")
+        return folder, labels, shares
+
+    return make
+
+
+def test_each_run_has_the_scores_of_scikit_learn(labelled, tmp_path):
+    folder, labels, shares = labelled()
+    output = tmp_path / "performance.json"
+    assert performance.main(["--rows", str(folder), "--output", str(output)]) == 0
+    found = PerformanceFile.parse(output.read_text(), "performance.json").runs
+    assert list(found) == ["monday", "tuesday"]
+    for run, rows in {"monday": slice(0, 60), "tuesday": slice(60, 120)}.items():
+        expected = {
+            "accuracy": accuracy_score(labels[rows], shares[rows].argmax(1)),
+            "auc": roc_auc_score(labels[rows], shares[rows, 1]),
+            "log_loss": log_loss(labels[rows], shares[rows]),
+        }
+        assert (found[run].examples, found[run].groups) == (60, None)
+        for name, value in expected.items():
+            score = found[run].metrics[name]
+            assert score.value == pytest.approx(value, abs=2e-6)
+            assert score.low < value < score.high
+    assert found["monday"].metrics["auc"] != found["tuesday"].metrics["auc"]
+
+
+def test_decisions_are_by_the_model_s_threshold(labelled):
+    folder, labels, shares = labelled(threshold={"class": "ill", "above": 0.9})
+    found = performance.score(str(folder))["monday"].metrics["accuracy"].value
+    assert found == pytest.approx(accuracy_score(labels[:60], shares[:60, 1] > 0.9), abs=2e-6)
+    assert found != pytest.approx(accuracy_score(labels[:60], shares[:60].argmax(1)))
+
+
+def test_of_groups_the_intervals_count_groups(labelled):
+    folder, _, _ = labelled(by="patient")
+    assert performance.score(str(folder))["monday"].groups == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "by", "said"),
+    [
+        ({"label": ["ill"] * 119 + ["dead"]}, None, "labels that the model does not know: 1 class"),
+        ({"key": ["one"] * 120}, None, "key"),
+        ({"unit": pa.array([None] * 120, pa.string())}, "patient", "no value of 'patient'"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(labelled, tmp_path, capsys, change, by, said):
+    folder, _, _ = labelled(change, by)
+    output = tmp_path / "performance.json"
+    assert performance.main(["--rows", str(folder), "--output", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert "dead" not in error
+    assert not output.exists()
