@@ -6,7 +6,7 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import json_format, struct_pb2
 
 from tests.airflow_side import run_dag
-from tests.trellis.workflow.whole_runs import said
+from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import rollback, training
 from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import endpoint
@@ -22,13 +22,13 @@ def follow(google, platform, first, second):
     folders = []
     for number, experiment in (("1", first), ("2", second)):
         run = run_dag(training.build(experiment, platform))
-        assert run.state == "success", said(run)
+        assert run.state == "success", states(run)
         folders.append(newest_run(google, platform, experiment.name))
         check_served(platform, experiment.name, number, folders[-1])
     back = rollback.build({second.name: second}, platform)
     for number, folder in zip("12", folders, strict=True):
         run = run_dag(back, experiment=second.name, version="previous")
-        assert run.state == "success"
+        assert run.state == "success", states(run)
         check_served(platform, second.name, number, folder)
     return folders
 

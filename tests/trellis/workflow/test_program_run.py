@@ -11,7 +11,7 @@ from google.cloud import bigquery
 from tests.airflow_side import ROOT, run_dag
 from tests.trellis.workflow import succession
 from tests.trellis.workflow.succession import read
-from tests.trellis.workflow.whole_runs import said, states
+from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import prediction, training
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load, with_changes
@@ -115,7 +115,7 @@ def trees(tmp_path):
 def test_xgboost_is_served_by_a_server_of_its_own(google, platform, trees):
     experiment = an_experiment("xgboosts-own", trees)
     run = run_dag(training.build(experiment, platform))
-    assert run.state == "success", said(run)
+    assert run.state == "success", states(run)
     folder = succession.newest_run(google, platform, experiment.name)
     assert [file.name for file in (folder / "training/1/model").iterdir()] == ["trees.ubj"]
     succession.check_served(platform, experiment.name, "1", folder)
@@ -128,7 +128,7 @@ def test_the_next_run_compares_with_the_served_program(google, platform):
     dag = training.build(an_experiment("again", **ALONE), platform)
     for _ in range(2):
         run = run_dag(dag)
-        assert run.state == "success", said(run)
+        assert run.state == "success", states(run)
     folder = succession.newest_run(google, platform, "again")
     contenders = read(folder / "leaderboard/leaderboard.json")["contenders"]
     assert {c["kind"]: c["status"] for c in contenders}["served"] == "ok"
