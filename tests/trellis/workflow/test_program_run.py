@@ -18,6 +18,8 @@ from trellis.workflow.validation.file import load, with_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
+PYTHON = ROOT / ".venv/trainer/bin/python"
+
 # A line tells some of it, a network nearly all.
 ROWS = """
     SELECT CONCAT('s', CAST(n AS STRING)) AS sample_id,
@@ -121,11 +123,18 @@ def test_xgboost_is_served_by_a_server_of_its_own(google, platform, trees):
     succession.check_served(platform, experiment.name, "1", folder)
 
 
+SHIPPED = {
+    "source__query": None,
+    "source__bigquery": "research.breast_cancer",
+    "source__partition": "measured_on",
+}
 ALONE = {"tune": None, "train__maximize": "auc", "predict": None}
 
 
-def test_the_next_run_compares_with_the_served_program(google, platform):
-    dag = training.build(an_experiment("again", **ALONE), platform)
+def test_the_next_run_of_the_examples_own_data_compares_with_the_served_program(google, platform):
+    load_data = [PYTHON, "-m", "demo.breast_cancer_data", "local-gcp.research.breast_cancer"]
+    subprocess.run(load_data, cwd=ROOT, check=True)
+    dag = training.build(an_experiment("again", **SHIPPED, **ALONE), platform)
     for _ in range(2):
         run = run_dag(dag)
         assert run.state == "success", states(run)
