@@ -13,7 +13,7 @@ from PIL import ExifTags, Image, ImageOps
 from trainer.images import dicom, tiff
 from trainer.images import pages as pages_
 from trainer.images.errors import DeepImageError, ImageError
-from trainer.images.header import Header
+from trainer.images.header import MOST_PIXELS, Header
 from trainer.images.losses import Loss
 from trainer.images.scale import EIGHT_BITS, WHITE, Scale
 from trainer.images.tiff import Samples
@@ -64,6 +64,12 @@ def decode(
             "source.pages is first, or left out"
         )
     indexes: Sequence[int] = pages_.chosen(pages, header.pages, header.format)
+    size = header.size[0] * header.size[1]
+    if size * len(indexes) > MOST_PIXELS:
+        # Read one after the other, they take no more memory than one, but the time of all.
+        raise ImageError(
+            f"too large for a mean: {len(indexes)} times {size:,} pixels; at most {MOST_PIXELS:,}"
+        )
     if header.pages > len(indexes):
         lost.append("frames")
     if header.format == "DICOM":

@@ -29,7 +29,7 @@ _GREY = {"1", "L", "LA"}
 _PNG_DEPTH, _PNG_TYPE, _PNG_GREY, _PNG_ALPHA = 24, 25, (0, 4), (4, 6)
 
 # Pillow's limit: https://pillow.readthedocs.io/en/stable/reference/Image.html
-_MOST_PIXELS = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+MOST_PIXELS = 2 * (Image.MAX_IMAGE_PIXELS or 0)
 
 # Values of sRGB, which PNG files may spell out: https://www.w3.org/TR/png-3/#11cHRM
 _GAMMA = 1 / 2.2
@@ -103,7 +103,7 @@ def _of_dicom(data: bytes) -> Header:
 
 
 def _refuse_large(size: tuple[int, int]) -> None:
-    if size[0] * size[1] > _MOST_PIXELS:
+    if size[0] * size[1] > MOST_PIXELS:
         raise ImageError(f"too large: {size[0]} x {size[1]} pixels")
 
 

@@ -135,6 +135,17 @@ def test_of_an_animation_the_first_frame_is_read_and_no_other(kind):
             view(data, pages)
 
 
+def test_a_mean_of_too_many_pixels_is_refused_before_any_is_read():
+    frame = np.zeros((64, 64), np.uint8)
+    data = dicom(np.stack([frame]), frames=1)
+    # The header alone says it: there are no such frames.
+    many = data.replace(b"\x28\0\x08\0IS\x02\x001 ", b"\x28\0\x08\0IS\x06\x0099999 ")
+    assert many != data
+    with pytest.raises(ImageError, match=r"too large for a mean: 99999 times 4,096 pixels"):
+        view(many, "mean")
+    assert np.array_equal(view(data, "mean").pixels, view(data).pixels)
+
+
 def test_transparent_pages_have_a_mean():
     transparent = np.dstack([GREY, GREY, GREY, np.full_like(GREY, 128)])
     pages = {"photometric": "rgb", "extrasamples": ["unassalpha"]}
