@@ -19,7 +19,7 @@ Request    {"instances": [INSTANCE, ...]}, up to 256 instances and 10 MB. An ins
              {"image": {"b64": "..."}}           the image file in base64
              {"image": "gs://..."}               readable by the server's service account, below
                                                  one of --image-uri
-           JPEG, PNG, BMP, GIF, WEBP or TIFF up to 33.6 megapixels, never null
+           JPEG, PNG, BMP, GIF, WEBP, TIFF or DICOM up to 33.6 megapixels, never null
 Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    for a regression, in the label's unit

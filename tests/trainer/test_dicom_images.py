@@ -2,6 +2,10 @@
 
 import base64
 import json
+import re
+import subprocess
+import sys
+from http.client import HTTPConnection
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +21,6 @@ from trainer import compare, dataset_description, export, predictions
 from trainer.comparison import originals
 from trainer.estimators import run
 from trainer.serving.model import Model
-from trainer.serving.parameters import Explain
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
@@ -78,24 +81,52 @@ def test_what_is_not_read_is_rejected_by_its_reason(trained):
     assert any("further frames or pages" in warning for warning in trained.dataset.warnings)
 
 
-def test_a_file_is_answered_as_it_was_scored(trained):
+@pytest.fixture(scope="module")
+def ask(trained):
+    """Asks the server's process for files; returns the status and the answer."""
+    model = str(trained.output / "model")
+    with (trained.folder / "runs/server.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trainer", "serve", "--port", "0", "--model", model],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        try:
+            port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
+            assert "ready" in process.stdout.readline()
+            connection = HTTPConnection("127.0.0.1", port, timeout=60)
+
+            def ask(data, **parameters):
+                instances = [{"image": {"b64": base64.b64encode(data).decode()}}]
+                body = {"instances": instances, "parameters": parameters}
+                connection.request("POST", "/predict", json.dumps(body))
+                response = connection.getresponse()
+                return response.status, json.load(response)
+
+            yield ask
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def test_a_file_is_answered_as_it_was_scored(trained, ask):
     offline = predictions.read(trained.output / "predictions.parquet")
     scored = dict(zip(offline.keys, offline.probabilities, strict=True))
     asked = list(originals.of_test_split(trained.address, trained.dataset))
     assert len(asked) > 30
     for example in asked:
         (image,) = example.images.values()
-        body = {"instances": [{"image": {"b64": base64.b64encode(image.original()).decode()}}]}
-        (row,) = trained.model.rows.read(json.dumps(body).encode()).instances
-        (encoded,) = row.values
-        pixels = image_input(trained.model).pixels(encoded.data)
-        assert np.array_equal(pixels, image_input(trained.model).stored(image.stored))
-        (served,) = trained.model.predict([type(row)((pixels,))])
+        seen = image_input(trained.model)
+        assert np.array_equal(seen.pixels(image.original()), seen.stored(image.stored))
+        status, answer = ask(image.original())
+        assert status == 200
+        (served,) = answer["predictions"]
         found = [served["probabilities"][name] for name in offline.classes]
         np.testing.assert_allclose(found, scored[example.key], atol=1e-6)
 
 
-def test_who_the_patients_are_is_nowhere(trained, capfd, caplog):
+def test_who_the_patients_are_is_nowhere(trained, ask, capfd, caplog):
     """In no file of the dataset and of the run, report and logs included, and in no answer."""
     plan = RunFolder(trained.folder / "other", [0, 1], ["a", "b"])
     plan.path = trained.folder / "runs/r"
@@ -111,21 +142,17 @@ def test_who_the_patients_are_is_nowhere(trained, capfd, caplog):
     export.main(flags)
     example = next(originals.of_test_split(trained.address, trained.dataset))
     (image,) = example.images.values()
-    body = {"instances": [{"image": {"b64": base64.b64encode(image.original()).decode()}}]}
-    (row,) = trained.model.rows.read(json.dumps(body).encode()).instances
-    pixels = type(row)((image_input(trained.model).pixels(row.values[0].data),))
-    answers = [
-        trained.model.predict([pixels]),
-        trained.model.explainer.explain(row, 1, Explain()),
-    ]
-    said = [*capfd.readouterr(), caplog.text, json.dumps(answers, default=str)]
+    answers = [ask(image.original()), ask(image.original(), explain={})]
+    answers += [ask(path.read_bytes()) for path in sorted(SAMPLES.glob("*.dcm"))]
+    assert {status for status, _ in answers} == {200, 400}
+    said = [*capfd.readouterr(), caplog.text, json.dumps(answers)]
     places = [
         path
         for name in ("dataset", "dataset-source", "again", "runs")
         for path in (trained.folder / name).rglob("*")
         if path.is_file()
     ]
-    assert {"report.html", "leaderboard.json", "rejected.jsonl"} <= {path.name for path in places}
+    assert {"report.html", "server.log", "rejected.jsonl"} <= {path.name for path in places}
     contents = {path: path.read_bytes() for path in places}
     contents |= {f"said {number}": text.encode() for number, text in enumerate(said)}
     known = {name for path in SAMPLES.glob("*.dcm") for name in texts(path)}

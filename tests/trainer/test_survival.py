@@ -1,5 +1,6 @@
 """A time to an event, from BigQuery's files to the answers of a server."""
 
+import base64
 import json
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 from testbed.trainings import arguments
 from tests.trainer.conftest import RunFolder
 from tests.trainer.exporting.tables.helpers import feature, run, write_table
+from tests.trainer.images.dicom import dicom
 from trainer import compare, dataset_description, predictions
 from trainer.comparison import held_out_split, scoring
 from trainer.estimators import run as estimator
@@ -157,3 +159,52 @@ def test_a_risk_is_explained_by_the_column_that_makes_it(trained):
     (row,) = model.rows.read(body).instances
     found = model.explainer.explain(row, None, Explain())
     assert found["attributions"]["age"] > 10 * abs(found["attributions"]["dose"])
+
+
+SCAN = {"size": [8, 8], "channels": 1, "encoding": "png", "resize": "stretch"}
+SCAN |= {"scale": "range:0,4095", "pages": "2"}
+
+
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory):
+    """A training on DICOM files, the second of whose frames tells who dies first, and a column."""
+    root = tmp_path_factory.mktemp("gcs")
+    (root / "scans").mkdir()
+    columns = patients()
+    random = np.random.default_rng(7)
+    columns["scan"] = [f"gs://scans/{row}.dcm" for row in range(ROWS)]
+    for row, age in enumerate(columns.pop("age")):
+        bright = np.clip(2000 + 600 * age + random.normal(0, 100, (9, 11)), 0, 4095)
+        frames = np.stack([random.integers(0, 4096, (9, 11)), bright]).astype(np.uint16)
+        (root / f"scans/{row}.dcm").write_bytes(dicom(frames, bits=12, frames=2))
+    features = [feature("dose"), feature("scan", "image", "STRING") | {"image": SCAN}]
+    with pytest.MonkeyPatch.context() as patch:
+        objects = "trainer.exporting.objects.Objects"
+        patch.setattr(
+            f"{objects}.read", lambda _, uri: (root / uri.removeprefix("gs://")).read_bytes()
+        )
+        patch.setattr(f"{objects}.require_bucket", lambda _, uri: None)
+        source = write_table(root / "dataset/source", columns, features, **TASK)
+        assert run(source, root / "dataset", "--shards", "2") == 0
+    output = root / "training"
+    flags = {name: value for name, value in FLAGS.items() if name != "units"}
+    flags |= {"model": "convolutional", "blocks": 1, "filters": 4, "epochs": 12}
+    metrics = train(str(root / "dataset"), output, **flags)
+    return SimpleNamespace(root=root, output=output, metrics=metrics)
+
+
+def test_an_image_beside_a_column_tells_who_dies_first(scanned):
+    assert scanned.metrics["test"]["concordance"] > 0.65
+
+
+def test_a_file_is_answered_with_the_curve_that_was_scored(scanned):
+    offline = predictions.read(scanned.output / "predictions.parquet")
+    dose = dict(zip(*(patients()[name] for name in ("key", "dose")), strict=True))
+    model = Model.load(scanned.output / "model")
+    for key, curve in zip(offline.keys[:10], offline.curves, strict=False):
+        data = (scanned.root / f"scans/{key.split()[1]}.dcm").read_bytes()
+        instance = {"dose": dose[key], "scan": {"b64": base64.b64encode(data).decode()}}
+        (row,) = model.rows.read(json.dumps({"instances": [instance]}).encode()).instances
+        (answer,) = model.predict([model.rows.decoded(row)])
+        places = [offline.times.index(horizon) for horizon in HORIZONS]
+        assert [*answer["survival"].values()] == pytest.approx(curve[places].tolist(), abs=1e-5)

@@ -22,14 +22,14 @@ NUMBERS = QUERY.replace("MOD(n, 3) > 0", "IF(n > 298, NULL, IF(n > 297, 2, MOD(n
 )
 
 
-def frozen(client, group, breast_cancer, query):
+def frozen(client, group, breast_cancer, query, split=None):
     """The plan of a run on the rows of a query, and the result of the checks' query."""
     source = {
         "bigquery": None,
         "partition": None,
         "query": query,
         "label": {"time": "days", "event": "died", "horizons": [100]},
-        "split": {"stratify": "died"},
+        "split": split or {"stratify": "died"},
     }
     changed = {("source", name): value for name, value in source.items()}
     changed |= {("task",): "time_to_event", ("baselines",): None, ("deploy",): None}
@@ -62,3 +62,32 @@ def test_times_and_events_that_are_none_are_counted(client, group, breast_cancer
     assert says(problem, ("'died'", "NULL in 2 rows", "neither 0 nor 1 in 1 row", "'298'"))
     (label,) = map(shown, check._labels(row, planned.table, "time_to_event"))
     assert says(label, ("'days'", "negative", "4 rows"))
+
+
+def test_times_may_be_split_by_a_day(client, group, breast_cancer):
+    """The past learns, what came later judges; the day itself is no feature."""
+    query = QUERY.replace("SIN(n)", "DATE_ADD(DATE '2020-01-01', INTERVAL n DAY) AS seen, SIN(n)")
+    split = {"time": "seen", "validation": "2020-07-01", "test": "2020-09-01"}
+    planned, row = frozen(client, group, breast_cancer, query, split)
+    assert check.evaluate(row, planned, group)[0] == []
+    table = job_messages.snapshot(planned, group)
+    statement = (
+        f"SELECT split, COUNT(*) AS n, SUM(label_event) AS events FROM `{table}` GROUP BY split"
+    )
+    found = {row["split"]: (row["n"], row["events"]) for row in client.query_and_wait(statement)}
+    days = {"train": range(1, 182), "validation": range(182, 244), "test": range(244, 301)}
+    assert found == {
+        name: (len(numbers), sum(n % 3 > 0 for n in numbers)) for name, numbers in days.items()
+    }
+    assert [one["name"] for one in check.columns_json(planned, group, 300)["features"]] == ["noise"]
+
+
+def test_a_split_without_an_event_is_refused(client, group, breast_cancer):
+    query = QUERY.replace("MOD(n, 3) > 0", "n < 200").replace(
+        "SIN(n)", "DATE_ADD(DATE '2020-01-01', INTERVAL n DAY) AS seen, SIN(n)"
+    )
+    split = {"time": "seen", "validation": "2020-05-01", "test": "2020-09-01"}
+    planned, row = frozen(client, group, breast_cancer, query, split)
+    event = planned.experiment.source.event
+    (problem,) = map(shown, event_checks.judge(row, planned.table, event))
+    assert says(problem, ("'died'", "test"))
