@@ -2,7 +2,7 @@
 # Uploads, for each image that this release built, what is in it (sbom.spdx.json, SPDX), what it was built of
 # (provenance.json: an in-toto statement with a predicate of SLSA 1) and the digest of each source (sources.sha256, as
 # `sha256sum --check` reads it). A version of them cannot be written over. They are not signed: whoever trusts them
-# trusts that nobody but the builds' account may write into their repository.
+# trusts all who may delete and write in the repository, as Airflow's account may by roles/composer.worker.
 set -euo pipefail
 . infra/release/versions.sh
 
