@@ -29,6 +29,13 @@ def test_of_several_files_the_first_match_counts(own, tmp_path, monkeypatch):
     assert find_image("us/other:1").bin == "/usr"
 
 
+def test_an_image_that_is_named_by_its_digest_is_one_of_its_name(own, tmp_path):
+    own(f'- {{image: "r/trainer:*", bin: {tmp_path}}}\n- {{image: "r/serve:1", bin: {tmp_path}}}')
+    assert find_image(f"r/serve@sha256:{'0' * 64}").image == "r/serve:1"
+    with pytest.raises(ImageError, match="no local environment for the image r/other@sha256"):
+        find_image(f"r/other@sha256:{'0' * 64}")
+
+
 def test_the_program_that_serves_saved_models_has_a_name(own):
     own("- {image: 'tf', bin: /bin, entrypoint: [python, '${SAVEDMODEL_SERVER}']}")
     assert Path(find_image("tf").entrypoint[1]).is_file()

@@ -6,7 +6,8 @@
 The files are those of `local-gcp up --images FILE` or $LOCAL_GCP_IMAGES (several, with ":" between
 them). The first entry whose pattern matches the image's URI counts. Keys:
 
-image       pattern of the image's URI (shell wildcards; the tag belongs to the URI)
+image       pattern of the image's URI (shell wildcards; the tag belongs to the URI, and a digest
+            stands for any tag)
 bin         folder with the image's programs, first in PATH
 entrypoint  the image's ENTRYPOINT (default: none)
 cmd         its CMD, used when a job gives no arguments (default: none)
@@ -102,8 +103,13 @@ def find_image(uri: str) -> Image:
     The files are read each time: an edit takes effect with the next job, without a restart.
     """
     images = [image for file in image_files() for image in read_images(file)]
+    # A digest names an image that had a tag, which is not known here: any of that name is it.
+    name, by_digest, _ = uri.partition("@sha256:")
     for image in images:
-        if fnmatch.fnmatchcase(uri, image.image):
+        untagged = image.image.rpartition(":")[0]
+        if fnmatch.fnmatchcase(uri, image.image) or (
+            by_digest and fnmatch.fnmatchcase(name, untagged)
+        ):
             if not Path(image.bin).is_dir():
                 raise ImageError(f"{image.bin}, the environment for {uri}, does not exist.")
             return _unpacked(image) if image.memory else image

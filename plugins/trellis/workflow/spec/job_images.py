@@ -1,6 +1,6 @@
 """The images of an experiment's jobs and of its server: which one, and its address."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trellis.workflow.spec import own_image
 from trellis.workflow.spec.experiment import Experiment
@@ -58,6 +58,18 @@ def of_experiment(experiment: Experiment, platform: Platform) -> Iterator[str]:
     for section in (experiment.deploy, experiment.predict):
         if section is not None:
             yield of_server(experiment, platform, gpu=section.machines.gpu is not None)
+
+
+def by_digest(address: str, digests: Mapping[str, str]) -> str:
+    """Name an image by its digest, which no moved tag changes; by its tag if that is not known.
+
+    digests: sha256:... by address with tag.
+    """
+    digest = digests.get(address)
+    if digest is None:
+        return address
+    folder, slash, name = address.partition("@")[0].rpartition("/")
+    return f"{folder}{slash}{name.partition(':')[0]}@{digest}"
 
 
 def _address(experiment: Experiment, platform: Platform, name: str, gpu: bool) -> str:

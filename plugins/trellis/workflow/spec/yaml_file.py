@@ -31,6 +31,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _MAX_BYTES = 1 << 20
 _MAX_DEPTH = 32
+_TOO_DEEP = f"more than {_MAX_DEPTH} sections in one another"
 _MAX_VALUES = 20_000
 
 # Neither control characters, nor line breaks of YAML 1.1 alone, nor marks of a byte order.
@@ -121,7 +122,10 @@ def parse(name: str, text: str) -> Document:
         message = " ".join(str(part) for part in (error.context, error.problem) if part)
         place = f" at column {mark.column + 1}" if mark else ""
         hint = _quotes(text, mark) or _spaces(text, line)
-        reader.problems.append(Problem((), f"not YAML: {message}{place}{hint}", line))
+        # From PyYAML 6.0.4 on its scanner, which reads ahead of us, has a limit of its own.
+        deep = "nesting depth" in message
+        said = _TOO_DEEP if deep else f"not YAML: {message}{place}{hint}"
+        reader.problems.append(Problem((), said, line))
     if reader.problems:
         raise FileError(name, reader.problems)
     document.lines = reader.lines
@@ -186,7 +190,7 @@ class _Reader:
                 raise _Refused((), message, line)
             return found
         if depth > _MAX_DEPTH:
-            raise _Refused((), f"more than {_MAX_DEPTH} sections in one another", line)
+            raise _Refused((), _TOO_DEEP, line)
         tag = getattr(event, "tag", None)
         if tag is not None and not (tag == "!" and isinstance(event, yaml.ScalarEvent)):
             written = tag.replace("tag:yaml.org,2002:", "!!")
@@ -219,7 +223,7 @@ class _Reader:
 
     def _value(self, node: _Node, where: Field) -> Any:
         if len(where) > _MAX_DEPTH:
-            raise _Refused(where[:3], f"more than {_MAX_DEPTH} sections in one another", node.line)
+            raise _Refused(where[:3], _TOO_DEEP, node.line)
         if isinstance(node.content, str):
             return self._scalar(node, where)
         if not node.mapping:

@@ -146,3 +146,17 @@ def test_a_tag_says_version_requirements_and_accelerator(sha256, gpu):
     assert own.startswith(job_image.TAG)
     assert own.endswith("-gpu") is gpu
     assert (sha256 is None) or f"-{sha256[:12]}" in own
+
+
+@pytest.mark.parametrize(
+    ("address", "named"),
+    [
+        ("eu-docker.pkg.dev/lab/x/serve:1", "eu-docker.pkg.dev/lab/x/serve@sha256:ab"),
+        ("eu-docker.pkg.dev/lab/x/serve", "eu-docker.pkg.dev/lab/x/serve@sha256:ab"),
+        ("host:5000/x/serve:1", "host:5000/x/serve@sha256:ab"),
+        ("x/serve@sha256:ab", "x/serve@sha256:ab"),
+    ],
+)
+def test_an_image_is_named_by_its_digest_where_that_is_known(address, named):
+    assert job_images.by_digest(address, {address: "sha256:ab"}) == named
+    assert job_images.by_digest(address, {"another:1": "sha256:ab"}) == address

@@ -6,6 +6,7 @@ https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.end
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from trellis.identity import EXPERIMENT_LABEL, label_value
@@ -32,6 +33,10 @@ class Deployable(Protocol):
     @property
     def run(self) -> Run: ...
 
+    @property
+    def images(self) -> Mapping[str, str]:
+        """sha256:... of images by address with tag, as the run's plan has looked them up."""
+
 
 def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[str, Any]:
     """The Model to register: the challenger's saved model in the image that serves it. Of a
@@ -54,8 +59,13 @@ def model(plan: Deployable, platform: Platform, challenger: Challenger) -> dict[
         **common,
         "artifact_uri": challenger.model.rstrip("/"),
         "container_spec": {
-            "image_uri": job_images.of_server(
-                plan.experiment, platform, gpu=plan.experiment.deployment.machines.gpu is not None
+            "image_uri": job_images.by_digest(
+                job_images.of_server(
+                    plan.experiment,
+                    platform,
+                    gpu=plan.experiment.deployment.machines.gpu is not None,
+                ),
+                plan.images,
             ),
             **_server(plan.experiment, platform),
             "ports": [{"container_port": _PORT}],

@@ -74,11 +74,12 @@ def make(experiment: Experiment, platform: Platform, run_id: str) -> Reserve:
             f"Nothing to do: version {champion}, is a model of {champion.service}, which Google's "
             "own server serves."
         )
-    if model.container_spec.image_uri == image:
+    known = images.require(experiment.name, platform, [image])
+    pinned = job_images.by_digest(image, known.digests)
+    if model.container_spec.image_uri in (image, pinned):
         raise AirflowSkipException(
             f"Nothing to do: version {champion}, is served by {image} already, today's image."
         )
-    images.require(experiment.name, platform, [image])
     run = subject.addresses(run_id, _trained(experiment, platform, champion))
     _require_files(platform, run, champion, model.artifact_uri)
     _require_undivided(platform, run)
@@ -87,7 +88,7 @@ def make(experiment: Experiment, platform: Platform, run_id: str) -> Reserve:
         version=champion.name,
         first=champion.first,
         trained=run.trained,
-        image=image,
+        image=pinned,
     )
     documents.write_file(platform, address, decided)
     return decided

@@ -1,5 +1,6 @@
 """The champion that is registered once more, for another image to serve it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,11 @@ class Reserved:
     experiment: Experiment
     run: ReserveRun
     decided: Reserve
+
+    @property
+    def images(self) -> Mapping[str, str]:
+        """None: the decision has named its image by digest already."""
+        return {}
 
 
 class ReservedSubject(Subject):

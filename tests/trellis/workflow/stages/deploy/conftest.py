@@ -206,7 +206,7 @@ def deployments(google, digits, group, request):
     (google.buckets / BUCKET).mkdir(exist_ok=True)
     values = group.model_dump(mode="json", exclude_none=True)
     platform = Platform.model_validate(
-        values | {"bucket": BUCKET, "registry": "example.com/stand-in"}
+        values | {"bucket": BUCKET, "registry": "us-central1-docker.pkg.dev/stand-in/trellis"}
     ).model_copy(update={"poll_seconds": 0.1})
     letters = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))
     # The end tells parameters apart.

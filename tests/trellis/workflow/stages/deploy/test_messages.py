@@ -56,6 +56,14 @@ def test_a_model_is_served_by_the_job_image(plan, group):
     assert "encryption_spec" not in model
 
 
+def test_its_image_is_the_one_that_the_plan_has_looked_up(plan, group):
+    """Whoever moves the tag afterwards changes nothing that is served."""
+    address = f"{group.registry}/serve:0.1.0"
+    known = replace(plan, images={address: f"sha256:{'0' * 64}"})
+    image = messages.model(known, group, CHALLENGER)["container_spec"]["image_uri"]
+    assert image == f"{group.registry}/serve@sha256:{'0' * 64}"
+
+
 def test_model_and_endpoint_have_the_experiments_description(plan, group):
     read = from_file(plan.file(), RUN)
     about = "Handwritten digits: 1,797 grey images"

@@ -1,6 +1,7 @@
 """Champions that today's image serves, with real serving processes."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -20,7 +21,9 @@ def test_the_champion_is_served_by_todays_image_untrained(reserves, states):
     assert these.deployed.traffic == {"2": 100}
     assert these.deployed.aliases == {"champion": "2", "previous": "1"}
     model = these.model(2)
-    assert model.container_spec.image_uri.endswith("/serve:9.9.9")
+    # By digest: whoever moves the tag now changes nothing that is served.
+    assert re.search(r"/serve@sha256:[0-9a-f]{64}$", model.container_spec.image_uri)
+    assert model.container_spec.image_uri != trained.container_spec.image_uri
     assert model.container_spec.command == trained.container_spec.command
     for field in ("artifact_uri", "version_description", "display_name"):
         assert getattr(model, field) == getattr(trained, field)
