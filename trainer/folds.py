@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def make(dataset: str, fingerprint: str, shards: int, by_bytes: bool) -> None:
+def make(dataset: str, fingerprint: str, shards: int, by_bytes: bool = False) -> None:
     """Write the datasets that are not there yet. dataset: address of the whole one.
 
     Raises ExportError.
