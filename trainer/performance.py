@@ -133,8 +133,9 @@ def _model(trained: str) -> tuple[DatasetDescription, Threshold | None]:
     dataset = DatasetDescription.from_json(storage.local_path(where).read_text(), where)
     if dataset.family == SURVIVAL:
         raise PerformanceError("predictions of a time to an event are not scored on later labels")
-    named = challenger.threshold
-    return dataset, named and Threshold.of(named.to_document(), dataset.classes)
+    if (named := challenger.threshold) is None:
+        return dataset, None
+    return dataset, Threshold.of(named.to_document(), dataset.classes)
 
 
 def _answers(texts: np.ndarray, dataset: DatasetDescription) -> np.ndarray:

@@ -23,13 +23,16 @@ class Rows:
 
     statement: the SELECT of key and features. expires: when the frozen rows are deleted.
     answer: column of the predictions that has the model's answer: label, value, or risk.
-    images: number of a row's images.
+    images: number of a row's images. abstained: whether the model hands examples back. conformal:
+    what its answers have for `coverage`, "set" or "interval"; None: nothing.
     """
 
     statement: str
     expires: datetime
     answer: str
     images: int = 0
+    abstained: bool = False
+    conformal: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class PredictionPlan:
                 "expires": rows.expires.isoformat(timespec="seconds"),
                 "answer": rows.answer,
                 "images": rows.images,
+                "abstained": rows.abstained,
+                "conformal": rows.conformal,
             },
             "instances": self.instances,
             "left_out": self.left_out,

@@ -16,6 +16,15 @@ SELECT
   -- Of a multi-label task the classes with | between them, as in the rows that it learned from.
   IFNULL(JSON_VALUE(prediction, '$.label'), ARRAY_TO_STRING(JSON_VALUE_ARRAY(prediction, '$.labels'), '|')) AS label,
 {% endif %}
+{% if abstained %}
+  CAST(JSON_VALUE(prediction, '$.abstained') AS BOOL) AS abstained,
+{% endif %}
+{% if conformal == "set" %}
+  JSON_VALUE_ARRAY(prediction, '$.set') AS prediction_set,
+{% elif conformal == "interval" %}
+  CAST(JSON_VALUE(prediction, '$.interval[0]') AS FLOAT64) AS interval_low,
+  CAST(JSON_VALUE(prediction, '$.interval[1]') AS FLOAT64) AS interval_high,
+{% endif %}
   -- The server has answered each instance by itself: with an error, if it refuses it.
   IF(JSON_VALUE(prediction, '$.error') IS NULL, prediction, NULL) AS prediction,
   JSON_VALUE(prediction, '$.error') AS error
@@ -28,6 +37,15 @@ UNION ALL
 SELECT
   key,
   CAST(NULL AS {{ "STRING" if answer == "label" else "FLOAT64" }}) AS {{ answer }},
+{% if abstained %}
+  CAST(NULL AS BOOL) AS abstained,
+{% endif %}
+{% if conformal == "set" %}
+  CAST(NULL AS ARRAY<STRING>) AS prediction_set,
+{% elif conformal == "interval" %}
+  CAST(NULL AS FLOAT64) AS interval_low,
+  CAST(NULL AS FLOAT64) AS interval_high,
+{% endif %}
   CAST(NULL AS STRING) AS prediction,
   prediction_error AS error
 FROM {{ errors | identifier }}

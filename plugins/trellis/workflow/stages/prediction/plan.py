@@ -43,12 +43,15 @@ class NoModelError(ValueError):
 
 @dataclass(frozen=True)
 class Champion:
-    """The version that predicts. table: its training columns. dataset: folder of its dataset."""
+    """The version that predicts. table: its training columns. dataset: folder of its dataset.
+    configuration: of the run that trained it.
+    """
 
     name: str
     run: str
     table: Table
     dataset: str
+    configuration: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,7 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             f"{version.name} learned from {learned}, and `predict` is of another kind: choose "
             "another version, or let a run promote one of today's file."
         )
-    return Champion(version.name, version.run, table, file.dataset.uri)
+    return Champion(version.name, version.run, table, file.dataset.uri, file.configuration)
 
 
 def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, values: Any) -> Found:
@@ -198,13 +201,24 @@ def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, va
         source=found.name,
         partition=found.partition.to_json() if found.partition else None,
         rows=Rows(
-            found.statement, datetime.now(UTC) + EXPIRES, learned.answer, len(learned.images)
+            found.statement,
+            datetime.now(UTC) + EXPIRES,
+            learned.answer,
+            len(learned.images),
+            abstained=champion.configuration.get("abstain") is not None,
+            conformal=_conformal(champion),
         ),
         instances=found.rows,
         left_out=found.left_out,
         output=run.output_table,
         bytes=found.bytes,
     )
+
+
+def _conformal(champion: Champion) -> str | None:
+    if champion.configuration.get("coverage") is None:
+        return None
+    return "interval" if champion.table.regression else "set"
 
 
 def _images(run: Prediction, learned: Table, interval: Any, day: Any) -> Found:

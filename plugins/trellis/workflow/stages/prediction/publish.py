@@ -3,7 +3,9 @@
 Vertex AI names its tables by time, and writes rows with and without a prediction to two tables,
 predictions as JSON text. Without any failed row, or any other, one of the two may be missing. An
 answer of our server may also be an error. The run's table has a row for each instance: key, label
-value or risk, prediction, error; the curve of survival is in the prediction.
+value or risk, prediction, error; the curve of survival is in the prediction. Of a model that hands
+examples back it has `abstained`; of one with a coverage `prediction_set`, or `interval_low` and
+`interval_high`.
 """
 
 from typing import Any
@@ -49,6 +51,8 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str) -> dict[str, A
         "predict_publish",
         output=plan.output,
         answer=plan.rows.answer,
+        abstained=plan.rows.abstained,
+        conformal=plan.rows.conformal,
         **{kind: name if there[kind] else None for kind, name in written.items()},
         **table_options(plan, platform, "Predictions"),
     )

@@ -4,9 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from google.cloud import bigquery
 
 from tests.trellis.workflow.stages.prediction.conftest import LEARNED
 from trellis.workflow.stages.prediction import answers
+from trellis.workflow.validation.file import with_changes
 from trellis_contracts.withheld import shown, withheld
 
 QUERY = (
@@ -20,6 +22,7 @@ QUERY = (
 def made(predictions):
     """A model that answered 300 times true and 300 times false on its test split."""
     made = predictions("answering", query=QUERY)
+    made.experiment = with_changes(made.experiment, {("abstain",): 0.1})
     made.promote("champion", table=LEARNED, answered={"true": 300, "false": 300})
     return made
 
@@ -80,6 +83,9 @@ def test_a_whole_prediction_tells_people(made, states, monkeypatch):
     assert states(made.run())["result"] == "success"
     (finding,) = made.record["findings"]
     assert finding["text"].startswith("the prediction: the share of class")
+    # The run that trained the model asked for `abstain`.
+    columns = bigquery.Client(project="local-gcp").get_table(made.record["output"]).schema
+    assert [one.name for one in columns] == ["key", "label", "abstained", "prediction", "error"]
     (text,) = told
     assert text.startswith("TRELLIS WARNING: answering-predict is beyond the limits")
     assert "the share of one value was 50.0%, and is 100.0%" in text
