@@ -12,6 +12,7 @@ from google.cloud import bigquery
 from pyarrow import parquet
 
 from tests.airflow_side import ROOT
+from tests.trellis.new.test_folders import dicom
 from tests.trellis.workflow.plans import plan_run
 from tests.wording import says
 from trellis.__main__ import main
@@ -305,6 +306,20 @@ def test_images_of_more_than_8_bits_have_a_scale(trellis, dags, google, planned,
     assert trellis("new", "experiment", "gs://new-tests/slides/manifest.csv", "--name", "m") == 0
     assert "deeper than 8 bits: 20 of 20 images have 16 bits" in capsys.readouterr().out
     assert planned("m").experiment.source.scale == source.scale
+
+
+def test_dicom_files_of_several_frames_have_a_scale_and_a_page(
+    trellis, dags, google, planned, capsys
+):
+    (google.buckets / "new-tests").mkdir(exist_ok=True)
+    for n in range(20):
+        path = dags.parent / "Lungs" / ("ill" if n % 2 else "well") / f"{n}.dcm"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(dicom((64, 80), 1, 12, 30, "little") + bytes(n))
+    assert trellis("new", "experiment", "Lungs", "--upload") == 0
+    assert "several pages or frames: 20 of 20 images have 30" in capsys.readouterr().out
+    source = planned("lungs").experiment.source
+    assert (source.scale, source.pages, source.channels) == ("percentiles:1,99", "first", 1)
 
 
 @pytest.mark.parametrize("there", [0, 5])
