@@ -18,25 +18,58 @@ SEPARATOR = "|"
 _DIGITS = re.compile(r"([0-9]+)")
 
 
+CLASS_TYPES = ("STRING", "INT64", "BOOL")
+NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
+"""BigQuery's types of columns that hold classes, or numbers."""
+
+
 @dataclass(frozen=True)
 class Task:
-    """min_classes, max_classes: of a dataset for this task, 0 where the label is a number; None: no
-    limit.
+    """What is peculiar to a task, for those that know tasks by this entry alone.
+
+    min_classes, max_classes: of a dataset for this task, 0 where the label is a number; None: no
+    limit. types: BigQuery's, of the label's column. why: these, for messages. metric: to tune for,
+    and bound: of a first gate, as `trellis new` proposes them.
     """
 
     description: str
     min_classes: int
     max_classes: int | None
+    types: tuple[str, ...]
+    why: str
+    metric: str
+    bound: float
+
+
+_OF_A_CLASS = CLASS_TYPES, "a class is text, a whole number or a BOOL"
 
 
 # In all classifications a model predicts one probability per class, so that all that comes after
 # training (serving, comparison) knows one form of prediction.
 TASKS = {
-    MULTICLASS: Task("one of several classes", 2, None),
-    BINARY: Task("one of two classes", 2, 2),
-    MULTILABEL: Task("any number of several classes", 2, MULTILABEL_MAX_CLASSES),
-    REGRESSION: Task("a number", 0, 0),
-    SURVIVAL: Task("the time to an event, which may not have happened yet", 0, 0),
+    MULTICLASS: Task("one of several classes", 2, None, *_OF_A_CLASS, "accuracy", 0.8),
+    BINARY: Task("one of two classes", 2, 2, *_OF_A_CLASS, "auc", 0.8),
+    MULTILABEL: Task(
+        "any number of several classes",
+        2,
+        MULTILABEL_MAX_CLASSES,
+        ("STRING",),
+        "several classes are one text, with | between their names",
+        "auc",
+        0.8,
+    ),
+    REGRESSION: Task(
+        "a number", 0, 0, NUMBER_TYPES, "what a regression learns is a number", "rmse", 1.0
+    ),
+    SURVIVAL: Task(
+        "the time to an event, which may not have happened yet",
+        0,
+        0,
+        NUMBER_TYPES,
+        "a time is a number, such as of days",
+        "concordance",
+        0.6,
+    ),
 }
 
 ALL = tuple(TASKS)

@@ -23,7 +23,7 @@ from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation import class_names, platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import ALL, MULTILABEL, REGRESSION
 from trellis_contracts.withheld import shown
 
 DATASET = "data"
@@ -31,7 +31,6 @@ DATASET = "data"
 
 _LARGEST = "1000000 USD"
 _LEAST = 10
-_TASKS = ("binary_classification", "multiclass_classification", MULTILABEL, "regression", SURVIVAL)
 
 
 def add(commands: Any) -> None:
@@ -51,7 +50,7 @@ def add(commands: Any) -> None:
     )
     experiment.add_argument("--name", help="of the experiment (default: the data's)")
     experiment.add_argument("--label", metavar="COLUMN", help="what to predict")
-    experiment.add_argument("--task", choices=_TASKS, help="(default: what the label's values say)")
+    experiment.add_argument("--task", choices=ALL, help="(default: what the label's values say)")
     experiment.add_argument("--owner", default=None, help="(default: your user name)")
     experiment.add_argument(
         "--to",

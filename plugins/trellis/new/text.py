@@ -8,7 +8,8 @@ from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
 from trellis.new.source import SMALL, WIDTH, because, line, scalar, values_and_pages
 from trellis_contracts import catalog
-from trellis_contracts.tasks import BINARY, MULTILABEL, SURVIVAL, natural_order
+from trellis_contracts.metrics import METRICS
+from trellis_contracts.tasks import BINARY, MULTILABEL, SURVIVAL, TASKS, natural_order
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
 
@@ -40,7 +41,7 @@ def of_rows(
             *_batch(rows.rows),
             "",
             *_training(
-                _METRICS[roles.task],
+                _goal(roles.task),
                 rows.rows,
                 _IMAGE_SEARCH if pictures else _ROW_SEARCH,
                 *_machine(heavy),
@@ -93,7 +94,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             *_batch(images.count),
             "",
             *_training(
-                _METRICS[task],
+                _goal(task),
                 images.count,
                 _IMAGE_SEARCH,
                 *_machine(heavy),
@@ -110,17 +111,15 @@ def _heavy(examples: int, of_each: Iterable[Images]) -> bool:
     return examples * sum(images.size**2 for images in of_each) > 20_000 * 96**2
 
 
+def _goal(task: str) -> str:
+    metric = TASKS[task].metric
+    return f"{METRICS[metric].goal}: {metric}"
+
+
 def _machine(heavy: bool) -> tuple[str, str | None]:
     return ("n1-standard-8", "NVIDIA_TESLA_T4") if heavy else ("n1-standard-4", None)
 
 
-_METRICS = {
-    "binary_classification": "maximize: auc",
-    "multiclass_classification": "maximize: accuracy",
-    MULTILABEL: "maximize: auc",
-    "regression": "minimize: rmse",
-    SURVIVAL: "maximize: concordance",
-}
 _ROW_SEARCH = (
     "    learning_rate: {from: 3e-4, to: 3e-2, scale: log}",
     "    units:         {choose: [16, 64, 256]}",
@@ -226,17 +225,11 @@ def _row_baselines(roles: Roles, alone: bool) -> list[str]:
 
 
 def _deploy(task: str) -> Iterator[str]:
-    bound = {
-        "binary_classification": "auc: 0.8",
-        "multiclass_classification": "accuracy: 0.8",
-        MULTILABEL: "auc: 0.8",
-        "regression": "rmse: 1.0",
-        SURVIVAL: "concordance: 0.6",
-    }[task]
+    known = TASKS[task]
     yield "# To serve the selected training, remove the # below and choose its conditions."
     yield "# A deployed model costs money every day; `trellis check` says how much."
     yield "# deploy:"
-    yield f"#   gate: {{require: {{{bound}}}}}"
+    yield f"#   gate: {{require: {{{known.metric}: {known.bound}}}}}"
     yield "#   machines: {type: n1-standard-2}"
 
 

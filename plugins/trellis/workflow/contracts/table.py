@@ -19,7 +19,7 @@ from trellis.workflow.sql import identifier
 from trellis_contracts.columns import EVENT, SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.files import Part, optional
-from trellis_contracts.tasks import MULTILABEL, NUMBERS, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import CLASS_TYPES, NUMBER_TYPES, NUMBERS, TASKS
 
 MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:
@@ -59,15 +59,6 @@ KINDS = {
     "ARRAY<FLOAT64>": "sequence",
 }
 _KEY_TYPES = ("STRING", "INT64")
-_CLASS_TYPES = ("STRING", "INT64", "BOOL")
-_NUMBER_TYPES = ("INT64", "FLOAT64", "NUMERIC", "BIGNUMERIC")
-# Types of a label, by the task, and why.
-_ONE_CLASS = (_CLASS_TYPES, "a class is text, a whole number or a BOOL")
-_LABELS: dict[str, tuple[Sequence[str], str]] = {
-    REGRESSION: (_NUMBER_TYPES, "what a regression learns is a number"),
-    SURVIVAL: (_NUMBER_TYPES, "a time is a number, such as of days"),
-    MULTILABEL: (("STRING",), "several classes are one text, with | between their names"),
-}
 EVENT_TYPES = ("INT64", "BOOL")
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
@@ -75,8 +66,8 @@ PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 _DECIDING: dict[type, tuple[Sequence[str], str]] = {
     GroupSplit: (_KEY_TYPES, "a group is text or a whole number"),
     TimeSplit: (PARTITION_TYPES, "a day or a moment"),
-    ColumnSplit: (_CLASS_TYPES, "a split's name is text, a whole number or a BOOL"),
-    StratifiedSplit: (_CLASS_TYPES, "what is divided is text, a whole number or a BOOL"),
+    ColumnSplit: (CLASS_TYPES, "a split's name is text, a whole number or a BOOL"),
+    StratifiedSplit: (CLASS_TYPES, "what is divided is text, a whole number or a BOOL"),
 }
 
 # Records hold float32, in which this and whatever is larger is infinite: it is halfway between
@@ -265,7 +256,8 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     regression = experiment.task in NUMBERS
     key = find("source.key", wanted.key_, _KEY_TYPES, "a key is text or a whole number")
     role = "source.label" if wanted.event is None else "source.label.time"
-    label = find(role, wanted.label_column, *_LABELS.get(experiment.task, _ONE_CLASS))
+    task = TASKS[experiment.task]
+    label = find(role, wanted.label_column, task.types, task.why)
     event = None
     if wanted.event is not None:
         why = "an event is BOOL, or 0 or 1"
@@ -281,7 +273,7 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
         split_by = find(role, wanted.split.decided_by, types, why)
     weight = None
     if wanted.weight is not None:
-        weight = find("source.weight", wanted.weight, _NUMBER_TYPES, "a weight is a number")
+        weight = find("source.weight", wanted.weight, NUMBER_TYPES, "a weight is a number")
     roles = (key, label, event, partition, weight, split_by)
     features = _features(experiment, known, by_name, roles, problems)
     texts = {feature.name.lower(): feature.kind == "categorical" for feature in features}
