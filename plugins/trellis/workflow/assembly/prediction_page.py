@@ -18,7 +18,7 @@ ADVICE = {
     "publish": "The predictions are safe in the job's own table. Clear this task to publish them.",
     "truth": "No prediction is touched. Correct the query `predict.truth`, then clear this task.",
     "score": "No prediction is touched. The job's log says which labels cannot be scored; correct "
-    "them, then clear `truth`.",
+    "them, then clear the tasks from `truth` on.",
     "performance": "No prediction is touched. Clear this task.",
     "result": "The message says where the predictions are. If the input is at fault, fix it and "
     "trigger a new run; predict.max_failed is the share of instances that may fail.",
