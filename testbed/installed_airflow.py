@@ -45,7 +45,7 @@ class InstalledAirflow:
         self._environment = self._variables(google, parallelism)
 
     def install(self) -> None:
-        """Make the environment, with the two wheels, and copy the group's DAG folder."""
+        """Make the environment with the two wheels; copy the DAG folder and its list of images."""
         wheels = self.home / "wheels"
         for folder in ("contracts", "plugins"):
             _run(UV, "build", "--quiet", "--offline", "--wheel", "--out-dir", wheels, ROOT / folder)
@@ -56,6 +56,9 @@ class InstalledAirflow:
         # Offline: all that the wheels require is there already.
         _run(UV, "pip", "install", "--quiet", "--offline", *wheels.glob("*.whl"), env=venv)
         shutil.copytree(ROOT / "dags", self.dags, ignore=shutil.ignore_patterns("__pycache__"))
+        # platform.yaml names it.
+        (self.dags.parent / "demo").mkdir()
+        shutil.copy(ROOT / "demo/images.yaml", self.dags.parent / "demo")
 
     def start(self, settings: str = "") -> None:
         """Start the four processes, and wait until Airflow calls itself healthy.
