@@ -24,12 +24,17 @@ resource "google_project_iam_custom_role" "release" {
   ]
 }
 
+# What a scan has found in an image that was pushed.
+resource "google_project_iam_member" "build_reads_scans" {
+  project = local.images_project
+  role    = "roles/containeranalysis.occurrences.viewer"
+  member  = local.build
+}
+
 resource "google_project_iam_member" "build" {
   for_each = {
     # A build's log.
     log = "roles/logging.logWriter"
-    # What a scan has found in an image that was pushed.
-    scan = "roles/containeranalysis.occurrences.viewer"
     # The environment's packages.
     release = google_project_iam_custom_role.release.name
   }
@@ -41,13 +46,14 @@ resource "google_project_iam_member" "build" {
 
 resource "google_artifact_registry_repository_iam_member" "build_pushes" {
   for_each = {
-    documents = google_artifact_registry_repository.documents.name
-    images    = google_artifact_registry_repository.images.name
-    wheels    = google_artifact_registry_repository.wheels.name
+    documents = { project = local.images_project, name = google_artifact_registry_repository.documents.name }
+    images    = { project = local.images_project, name = google_artifact_registry_repository.images.name }
+    wheels    = { project = var.project, name = google_artifact_registry_repository.wheels.name }
   }
 
+  project    = each.value.project
   location   = var.region
-  repository = each.value
+  repository = each.value.name
   role       = "roles/artifactregistry.writer"
   member     = local.build
 }

@@ -4,10 +4,17 @@ data "google_project" "this" {
   project_id = var.project
 }
 
+data "google_project" "images" {
+  project_id = local.images_project
+}
+
 locals {
   number   = data.google_project.this.number
   bucket   = coalesce(var.bucket, "${var.project}-${var.name}")
   location = coalesce(var.location, var.region)
+
+  images_project   = coalesce(var.images_project, var.project)
+  images_elsewhere = local.images_project != var.project
 
   # Identities by which Google's services act in this project. `gcloud beta services identity
   # create` makes those that are not there yet (README.md).
@@ -47,6 +54,14 @@ locals {
     var.private_endpoints ? ["networkconnectivity"] : [],
     var.budget != null ? ["billingbudgets"] : [],
   )
+}
+
+resource "google_project_service" "images" {
+  for_each = toset(local.images_elsewhere ? ["artifactregistry", "containeranalysis", "containerscanning"] : [])
+
+  project            = local.images_project
+  service            = "${each.value}.googleapis.com"
+  disable_on_destroy = false
 }
 
 resource "google_project_service" "api" {

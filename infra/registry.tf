@@ -1,6 +1,7 @@
 # Images of the jobs, and the Python package of Airflow's side.
 
 resource "google_artifact_registry_repository" "images" {
+  project       = local.images_project
   location      = var.region
   repository_id = var.name
   description   = "Job images: trainer, export"
@@ -14,18 +15,19 @@ resource "google_artifact_registry_repository" "images" {
     immutable_tags = true
   }
 
-  depends_on = [google_project_service.api, google_kms_crypto_key_iam_member.agent]
+  depends_on = [google_project_service.api, google_project_service.images, google_kms_crypto_key_iam_member.agent]
 }
 
 # Of each image that a release built: what is in it, and what it was built of. A file there cannot be written over.
 resource "google_artifact_registry_repository" "documents" {
+  project       = local.images_project
   location      = var.region
   repository_id = "${var.name}-documents"
   description   = "SBOM and provenance of the job images"
   format        = "GENERIC"
   kms_key_name  = local.key
   labels        = var.labels
-  depends_on    = [google_project_service.api, google_kms_crypto_key_iam_member.agent]
+  depends_on    = [google_project_service.api, google_project_service.images, google_kms_crypto_key_iam_member.agent]
 }
 
 resource "google_artifact_registry_repository" "wheels" {
@@ -80,16 +82,29 @@ resource "google_artifact_registry_repository" "python" {
   }
 }
 
-# Dataflow pulls as the job account. Vertex AI pulls as its own service agent, which may.
+# Dataflow pulls as the job account.
 resource "google_artifact_registry_repository_iam_member" "job_pulls" {
+  project    = local.images_project
   location   = var.region
   repository = google_artifact_registry_repository.images.name
   role       = "roles/artifactregistry.reader"
   member     = local.job
 }
 
+# Vertex AI pulls as its own service agent, which may in its own project.
+resource "google_artifact_registry_repository_iam_member" "vertex_pulls" {
+  count = local.images_elsewhere ? 1 : 0
+
+  project    = local.images_project
+  location   = var.region
+  repository = google_artifact_registry_repository.images.name
+  role       = "roles/artifactregistry.reader"
+  member     = "serviceAccount:${local.agents.aiplatform}"
+}
+
 # The task plan asks for the images' digests, by which later runs know what they may reuse.
 resource "google_artifact_registry_repository_iam_member" "composer_looks_up" {
+  project    = local.images_project
   location   = var.region
   repository = google_artifact_registry_repository.images.name
   role       = "roles/artifactregistry.reader"

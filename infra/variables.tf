@@ -8,6 +8,17 @@ variable "project" {
   }
 }
 
+variable "images_project" {
+  description = "ID of a second project for the images and their documents, in which Airflow's account only reads: its role lets it delete images of its own project. null: project."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.images_project == null || can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.images_project))
+    error_message = "images_project is a project's ID: 6 to 30 lower-case letters, digits and dashes."
+  }
+}
+
 variable "region" {
   description = "Region of Composer, all jobs, the bucket and the images. It needs Vertex AI."
   type        = string

@@ -1,8 +1,7 @@
 """Refuse a release whose images have a critical vulnerability that a newer package repairs.
 
 Waits until Artifact Analysis has looked at each image of .release/images (images.sh writes it).
-accepted.txt names the vulnerabilities that the group accepts, each with its reason. PROJECT is in
-the environment.
+accepted.txt names the vulnerabilities that the group accepts, each with its reason.
 """
 
 import json
@@ -28,7 +27,8 @@ ACCEPTED = Path(__file__).with_name("accepted.txt")
 def look(image: str) -> dict:
     """Return what the registry and Artifact Analysis know of an image."""
     command = ["gcloud", "artifacts", "docker", "images", "describe", image]
-    options = ["--show-package-vulnerability", "--project", os.environ["PROJECT"], "--format=json"]
+    project = image.split("/")[1]
+    options = ["--show-package-vulnerability", "--project", project, "--format=json"]
     done = subprocess.run([*command, *options], stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 

@@ -278,3 +278,53 @@ run "sources" {
     error_message = "The dataset is where the tables are that experiments read."
   }
 }
+
+run "images_elsewhere" {
+  command = plan
+
+  variables {
+    images_project = "our-images"
+    encryption     = true
+  }
+
+  assert {
+    condition = alltrue([
+      for repository in [google_artifact_registry_repository.images, google_artifact_registry_repository.documents] :
+      repository.project == "our-images"
+    ])
+    error_message = "Airflow's account, a worker of Composer in this project, may delete images in it."
+  }
+
+  assert {
+    condition = alltrue([
+      for grant in [
+        google_artifact_registry_repository_iam_member.job_pulls,
+        google_artifact_registry_repository_iam_member.composer_looks_up,
+        google_artifact_registry_repository_iam_member.vertex_pulls[0],
+      ] : grant.project == "our-images" && grant.role == "roles/artifactregistry.reader"
+    ])
+    error_message = "Who runs images reads them there, and writes none."
+  }
+
+  assert {
+    condition = (
+      google_artifact_registry_repository_iam_member.build_pushes["images"].project == "our-images" &&
+      google_artifact_registry_repository_iam_member.build_pushes["wheels"].project == "our-lab" &&
+      google_project_iam_member.build_reads_scans.project == "our-images"
+    )
+    error_message = "A release pushes images there, and reads what scans of them have found."
+  }
+
+  assert {
+    condition = (
+      strcontains(output.platform_yaml, "registry: us-central1-docker.pkg.dev/our-images/trellis") &&
+      endswith(output.release, "_IMAGES_PROJECT=our-images")
+    )
+    error_message = "The platform file and a release name the images' project."
+  }
+
+  assert {
+    condition     = toset(keys(google_project_service.images)) == toset(["artifactregistry", "containeranalysis", "containerscanning"])
+    error_message = "The images' project keeps them and scans them."
+  }
+}

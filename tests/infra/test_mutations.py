@@ -55,6 +55,12 @@ CHANGES = {
         "immutable_tags = false",
         "defaults",
     ),
+    "images that Airflow may delete": (
+        "registry.tf",
+        "  project       = local.images_project\n  location      = var.region\n  repository_id = var.name\n",
+        "  location      = var.region\n  repository_id = var.name\n",
+        "images_elsewhere",
+    ),
     "PyPI first": ("registry.tf", "priority   = 200", "priority   = 50", "defaults"),
     "key elsewhere": ("encryption.tf", "location   = var.region", 'location   = "us"', "encrypted"),
     "no access to Google's APIs": (
