@@ -153,12 +153,13 @@ def _stretch(pixels: tf.Tensor, size: Size) -> tf.Tensor:
 
 
 def _shift(images: tf.Tensor, axis: int, seed: tf.Tensor) -> tf.Tensor:
-    """Move each image along an axis by its own number of pixels."""
+    """Move each image along an axis by its own number of pixels; the edge is mirrored."""
     size = images.shape[axis]
     most = max(1, size // 8)
-    paddings = [[0, 0]] * 4
-    paddings[axis] = [most, most]
-    padded = tf.pad(images, paddings, "SYMMETRIC")
     count = tf.shape(images)[0]
     first = tf.random.stateless_uniform([count, 1], seed, 0, 2 * most + 1, dtype=tf.int32)
-    return tf.gather(padded, first + tf.range(size), axis=axis, batch_dims=1)
+    places = first + tf.range(size) - most
+    # Mirrored places, not mirrored pixels: tf.pad would take three quarters of the time.
+    places = tf.where(places < 0, -1 - places, places)
+    places = tf.where(places < size, places, 2 * size - 1 - places)
+    return tf.gather(images, places, axis=axis, batch_dims=1)
