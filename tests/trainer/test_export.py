@@ -233,7 +233,7 @@ def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothin
         check=False,
     )
     assert ended.returncode == 1
-    reason = "not an image; expected one of JPEG, PNG, BMP, GIF, WEBP, TIFF"
+    reason = "not an image; expected one of JPEG, PNG, BMP, GIF, WEBP, TIFF, DICOM"
     examples, limit = folder / "dataset/examples/export.txt", "(33.3%; the limit is 5.0%)"
     images = [f"images/{n:03d}.png" for n in (0, 3, 6, 9, 12)]
     assert examples.read_text().splitlines()[:-1] == [
