@@ -57,8 +57,8 @@ CHANGES = {
     ),
     "images that Airflow may delete": (
         "registry.tf",
-        "  project       = local.images_project\n  location ",
-        "  location ",
+        '"images" {\n  project       = local.images_project\n',
+        '"images" {\n',
         "images_elsewhere",
     ),
     "PyPI first": ("registry.tf", "priority   = 200", "priority   = 50", "defaults"),
