@@ -109,9 +109,16 @@ def _shallow(
 
     decoded = pages_.mean(indexes, page)
     if scale is None:
-        return np.rint(decoded).astype(np.uint8, copy=False), tuple(lost)
+        return _in_bytes(decoded), tuple(lost)
     scaled, more = scale.apply(decoded, EIGHT_BITS)
     return scaled, (*lost, *more)
+
+
+def _in_bytes(values: np.ndarray) -> np.ndarray:
+    """Values as uint8; those of one page mostly are, and rounding them would take as long as
+    decoding.
+    """
+    return values if values.dtype == np.uint8 else np.rint(values).astype(np.uint8)
 
 
 def _page(data: bytes, header: Header, shape: tuple[int, int, int], index: int) -> Decoded:
@@ -153,7 +160,7 @@ def _of_dicom(data: bytes, header: Header, scale: Scale | None, indexes: Sequenc
     )
     lost = first.lost
     if scale is None:
-        pixels = np.rint(found).astype(np.uint8, copy=False)
+        pixels = _in_bytes(found)
     else:
         # The window of a mean is its first frame's.
         pixels, more = scale.apply(found, first.ends)
