@@ -70,9 +70,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any] | None:
     """The query job of the rows' statistics; None if there is nothing to compare them with."""
-    if _without(plan, platform):
-        return None
     compared = list(enumerate(_compared(_learned_from(plan, platform))))
+    if not compared:
+        return None
     statement = sql.render(
         "predict_statistics",
         snapshot=plan.run.snapshot,
