@@ -12,6 +12,8 @@ columns.schema.json describes every field:
                                                  of folds.py; `by` only where groups have the folds
      "key": {"name": "sample_id"}, "label": {"name": "malignant"},   names in the source
      "event": {"name": "died", "horizons": [365, 1825]},   only of a time to an event
+     "masks": [{"name": "background", "value": 0},         only of a segmentation: the value of
+               {"name": "cell", "value": "#ff0000"}, ...], each class, or its colour
      "positive": "ill",             only where the experiment names the positive class
      "weight": {"name": "sampling_weight"},      only where rows have weights
      "features": [{"name": "radius mean", "column": "radius_mean", "type": "FLOAT64",
@@ -30,8 +32,9 @@ validation or test), `label` (STRING, of a multi-label task as tasks.classes_in 
 for a number), one column per feature, and `split_by` (STRING), the group of each row, if groups
 decide the split, `example_weight` (FLOAT64), if rows have weights, and `label_event` (INT64), 1 or
 0, of a time to an event. The column of an image feature holds the images' addresses,
-gs://BUCKET/OBJECT. The lines of a manifest of images are such rows, with one feature, and have the
-column `rejected` (STRING): why a line is no example.
+gs://BUCKET/OBJECT, and `label` of a segmentation those of the masks. The lines of a manifest of
+images are such rows, with one feature, and have the column `rejected` (STRING): why a line is no
+example.
 """
 
 from collections.abc import Mapping
@@ -123,13 +126,24 @@ class EventColumn(Part):
     horizons: tuple[float, ...] = optional(())
 
 
+@dataclass(frozen=True)
+class MaskClass(Part):
+    """A class of the pixels of masks. value: in the files, of a grey one or the index of one with a
+    palette, 0 to 255; or its colour, as in #ff0000.
+    """
+
+    name: str
+    value: int | str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """columns.json; the module's docstring explains the fields. weight: None where all rows count
     the same. findings: of the data checks, none of which refused the rows. positive: the positive
     class; None: the second in natural order. max_rejected: share of rows, 0 to 1, whose images may
     be unusable. folds: of cross-validation. part: the one to make a dataset of (folds.py); no part
-    of the file. event: only of a time to an event.
+    of the file. event: only of a time to an event. masks: only of a segmentation, the background
+    first.
     """
 
     task: str
@@ -146,6 +160,7 @@ class Columns:
     folds: Folds | None = None
     part: str | None = None
     event: EventColumn | None = None
+    masks: tuple[MaskClass, ...] = ()
 
     def of(self, *kinds: str) -> list[TableFeature]:
         """The features of these kinds, in order."""
@@ -219,6 +234,7 @@ class Columns:
             "key": {"name": self.key},
             "label": {"name": self.label},
             **({} if self.event is None else {"event": self.event.to_document()}),
+            **({"masks": [one.to_document() for one in self.masks]} if self.masks else {}),
             **({} if self.positive is None else {"positive": self.positive}),
             **({"weight": {"name": self.weight}} if self.weight is not None else {}),
             "features": [feature.to_document() for feature in self.features],
@@ -242,6 +258,7 @@ class Columns:
             weight=document["weight"]["name"] if "weight" in document else None,
             positive=document.get("positive"),
             event=EventColumn.from_document(document["event"]) if "event" in document else None,
+            masks=tuple(map(MaskClass.from_document, document.get("masks", ()))),
             max_rejected=document.get("max_rejected", 0.0),
             folds=Folds.from_document(document["split"]["folds"])
             if "folds" in document["split"]

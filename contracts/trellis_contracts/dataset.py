@@ -40,6 +40,7 @@ dataset_features.py describes the records. dataset.json, schema 2 (the values ar
                    "column": "pulse",
                    "statistics": {..., "min_length": 0, "max_length": 80, "mean_length": 42.5}}],
      "label":    {"name": "label", "dtype": "int64",                 or "float32": a number
+                  "shape": [64, 64, 1], "encoding": "png",    of masks, with the dtype uint8
                   "column": "malignant",      the name in the source; absent: images
                   "statistics": {...},        numeric's; absent: classification
                   "event": {"column": "died", "events": {"train": [9, ...], ...},
@@ -52,6 +53,7 @@ dataset_features.py describes the records. dataset.json, schema 2 (the values ar
      "classes":  ["0", "1", ...],             class i is the i-th name; [] for regression
                                               (of a multi-label task, see trainer.label_sets)
      "counts":   {"train": {"examples": 1434, "classes": {"0": 142, ...}}, "validation": ...},
+                                              of masks: images in which each class occurs
      "files":    {"train": [{"name": "train-00000-of-00004.tfrecord", "examples": 359,
                              "bytes": 60312}, ...], "validation": ...},
      "bytes":    301200,                                             all TFRecord files together
@@ -72,7 +74,14 @@ from trellis_contracts import documents
 from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE, Feature, Label, Weight
 from trellis_contracts.documents import ContractError
 from trellis_contracts.files import File, Part, optional
-from trellis_contracts.tasks import MULTILABEL, NUMBERS, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import (
+    MULTILABEL,
+    ONE_CLASS,
+    REGRESSION,
+    SEGMENTATION,
+    SURVIVAL,
+    TASKS,
+)
 
 FILE_NAME = "dataset.json"
 REJECTED_FILE_NAME = "rejected.jsonl"
@@ -82,10 +91,9 @@ SPLITS = ("train", "validation", "test")
 HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
 GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
 
-# Families of tasks: an example's label is one class, any number of classes, a number, or a time and
-# whether an event happened then.
 CLASSIFICATION = "classification"
-FAMILIES = (CLASSIFICATION, MULTILABEL, REGRESSION, SURVIVAL)
+FAMILIES = (CLASSIFICATION, *(task for task in TASKS if task not in ONE_CLASS))
+"""Families of tasks: those in which an example has one class are one family, each other its own."""
 
 
 class DatasetError(ValueError):
@@ -135,7 +143,8 @@ def by_hash(shares: Iterable[int], by: str | None = None) -> Split:
 class Counts(Part):
     """Examples of one split, in all and by class name (every class, 0 included; {}: regression).
 
-    Of a multi-label task an example counts for each of its classes.
+    Of a multi-label task an example counts for each of its classes, of a segmentation for each that
+    its mask has.
     """
 
     examples: int
@@ -184,7 +193,7 @@ class DatasetDescription(File):
     @property
     def family(self) -> str:
         """One of FAMILIES."""
-        return self.task if self.task in (MULTILABEL, *NUMBERS) else CLASSIFICATION
+        return CLASSIFICATION if self.task is None or self.task in ONE_CLASS else self.task
 
     @property
     def positive(self) -> str | None:
@@ -204,14 +213,19 @@ class DatasetDescription(File):
         return self.task == SURVIVAL
 
     @property
+    def is_segmentation(self) -> bool:
+        """True if the label is a mask, with a class for each pixel."""
+        return self.task == SEGMENTATION
+
+    @property
     def is_multilabel(self) -> bool:
         """True if an example has any number of the classes (trainer.label_sets)."""
         return self.task == MULTILABEL
 
     @property
     def outputs(self) -> int:
-        """Number of a model's outputs: a logit for each class, the one value of a regression, or
-        those of a time to an event, as `trained_by` has set them.
+        """Number of a model's outputs: a logit for each class (of a segmentation at each pixel),
+        the one value of a regression, or those of a time to an event, as `trained_by` has set them.
 
         Of a multi-label task each is the logit of one class, whatever the others are.
         """

@@ -21,7 +21,10 @@ Each record is a tf.train.Example with the features
     crc32c/COLUMN  int64, 1 value     likewise: checksum of that file
     label        int64, 1 value       index into `classes`, or a set of them (trainer.label_sets);
                                       regression: float32, 1 value; time to an event: float32, 2
-                                      values, the time, and 1 if the event happened then, else 0
+                                      values, the time, and 1 if the event happened then, else 0;
+                                      segmentation: bytes, 1 value, a mask: a grey PNG of 8 bits,
+                                      whose pixels are indices into `classes`, of the size of the
+                                      first image feature, the border of a letterbox 0
     weight       float32, 1 value    if rows have weights: as in the source, 0 or more
     group        int64, 1 value    of validation and test, if groups decide the split:
                                    FARM_FINGERPRINT of the example's group
@@ -275,16 +278,18 @@ class Event(Part):
 
 @dataclass(frozen=True)
 class Label(Part):
-    """The feature that holds the class index or the set of classes (int64), or the value to predict
-    (float32).
+    """The feature that holds the class index or the set of classes (int64), the value to predict
+    (float32), or a mask (uint8).
 
-    column: its name in a table's source. statistics: of a number's values. event: of a time to an
-    event. outputs: of a time to an event, those of a model, which its objective decides; never in
-    dataset.json.
+    shape: (height, width, 1) of masks, else (). encoding: of masks, png. column: its name in a
+    table's source. statistics: of a number's values. event: of a time to an event. outputs: of a
+    time to an event, those of a model, which its objective decides; never in dataset.json.
     """
 
     name: str = "label"
     dtype: str = "int64"
+    shape: tuple[int, ...] = optional(())
+    encoding: str | None = optional()
     column: str | None = optional()
     statistics: Statistics | None = optional()
     event: Event | None = optional()
@@ -308,6 +313,20 @@ class Label(Part):
     def values(self) -> int:
         """How many values a record's label has."""
         return 1 if self.event is None else 2
+
+    @classmethod
+    def of_masks(cls, images: Feature, column: str | None = None) -> "Label":
+        """The label of masks, which have the size of these images."""
+        height, width, _ = images.image_shape
+        return cls("label", "uint8", (height, width, 1), "png", column)
+
+    @property
+    def mask_shape(self) -> tuple[int, int]:
+        """(height, width) of masks. Raises TypeError for another label."""
+        if self.encoding is None:
+            raise TypeError("the label is no mask")
+        height, width, _ = self.shape
+        return height, width
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
     trials.json                   all trials, and those chosen
     training/RANK/                model/, checkpoints/, logs/, progress.json, metrics.json,
                                   predictions.parquet;
+                                  masks/, of a segmentation;
                                   uncalibrated.parquet, if it is calibrated
         seeds/SEED/               the same of this training with another seed
     training/ensemble/            model/, metrics.json, predictions.parquet of the trainings' mean
@@ -27,6 +28,7 @@ RUN/                              gs://BUCKET/EXPERIMENT/runs/NAME/
 Addresses of folders end with a slash.
 """
 
+import hashlib
 from dataclasses import dataclass
 
 ROWS = "rows-*.parquet"
@@ -59,6 +61,13 @@ def progress(folder: str) -> str:
 def predictions(folder: str) -> str:
     """predictions.parquet of a contender's folder."""
     return f"{folder}predictions.parquet"
+
+
+def mask(folder: str, key: str) -> str:
+    """The mask that a contender predicts for an example: a grey PNG of 8 bits, whose pixels are
+    indices of classes. key: the example's, any text, of which the name has a hash.
+    """
+    return f"{folder}masks/{hashlib.sha256(key.encode()).hexdigest()[:32]}.png"
 
 
 def uncalibrated(training: str) -> str:

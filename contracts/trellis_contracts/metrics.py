@@ -7,11 +7,17 @@ a metric reads this table.
 from dataclasses import dataclass
 from typing import Literal
 
-from trellis_contracts.tasks import BINARY, MULTILABEL, ONE_CLASS, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import (
+    BINARY,
+    MULTILABEL,
+    NAMED,
+    ONE_CLASS,
+    REGRESSION,
+    SEGMENTATION,
+    SURVIVAL,
+)
 
 Goal = Literal["maximize", "minimize"]
-
-_CLASSES_AND_SETS = (*ONE_CLASS, MULTILABEL)
 
 
 @dataclass(frozen=True)
@@ -31,35 +37,35 @@ class Metric:
 METRICS = {
     "accuracy": Metric(
         "maximize",
-        _CLASSES_AND_SETS,
+        NAMED,
         "share of examples whose predicted class is the true one; multi-label: share of right "
         "decisions, over all examples and classes",
         by_decision=True,
     ),
     "balanced_accuracy": Metric(
         "maximize",
-        _CLASSES_AND_SETS,
+        NAMED,
         "macro recall: averaged over the classes, rare classes count as much as frequent ones; "
         "multi-label: over each class and its absence",
         by_decision=True,
     ),
     "f1": Metric(
         "maximize",
-        _CLASSES_AND_SETS,
+        NAMED,
         "macro F1: harmonic mean of precision and recall, averaged over the classes, also if there "
         "are only two; multi-label: not of their absence",
         by_decision=True,
     ),
     "auc": Metric(
         "maximize",
-        _CLASSES_AND_SETS,
+        NAMED,
         "area under the ROC curve: chance that an example of a class is given a higher probability "
         "of it than one of another class, ties counting half; the same for both of two classes, "
         "macro (averaged over the classes) of more and multi-label; chance is 0.5",
     ),
     "average_precision": Metric(
         "maximize",
-        _CLASSES_AND_SETS,
+        NAMED,
         "area under the precision-recall curve by steps: of two classes that of the positive one, "
         "the second; of more and multi-label macro: one class against the rest, averaged over the "
         "classes; chance is the share of the class",
@@ -115,17 +121,53 @@ METRICS = {
         "cumulative/dynamic AUC at each horizon, of events until then against what survives it, "
         "averaged over the horizons; chance is 0.5",
     ),
+    "dice": Metric(
+        "maximize",
+        (SEGMENTATION,),
+        "Dice coefficient of an image, 2 |P and T| / (|P| + |T|) over the pixels P that have a "
+        "class in the prediction and T in the mask: averaged over the foreground classes that "
+        "either of both has, then over the images",
+    ),
+    "iou": Metric(
+        "maximize",
+        (SEGMENTATION,),
+        "intersection over union of an image, |P and T| / |P or T|, averaged as `dice` is",
+    ),
+    "pooled_dice": Metric(
+        "maximize",
+        (SEGMENTATION,),
+        "Dice coefficient of all pixels of the split as one image, averaged over the foreground "
+        "classes: large objects count more than in `dice`",
+    ),
+    "pooled_iou": Metric(
+        "maximize",
+        (SEGMENTATION,),
+        "intersection over union of all pixels of the split as one image, averaged over the "
+        "foreground classes",
+    ),
+    "mask_precision": Metric(
+        "maximize",
+        (SEGMENTATION,),
+        "share of the pixels predicted as a class that have it, over all images, averaged over the "
+        "foreground classes",
+    ),
+    "mask_recall": Metric(
+        "maximize",
+        (SEGMENTATION,),
+        "share of the pixels of a class that are predicted as it, over all images, averaged over "
+        "the foreground classes",
+    ),
     "loss": Metric(
         "minimize",
-        (*_CLASSES_AND_SETS, REGRESSION),
+        (*NAMED, REGRESSION, SEGMENTATION),
         "classification: mean cross-entropy of the predicted probabilities, in nats, multi-label: "
         "of a class and its absence, averaged over the classes; regression: "
         "mean squared error in units of the label's variance on the train split, so that 1 is "
-        "what predicting its mean costs",
+        "what predicting its mean costs; segmentation: the loss that is trained",
     ),
     "brier": Metric(
         "minimize",
-        _CLASSES_AND_SETS,
+        NAMED,
         "mean squared distance of the predicted probabilities from the truth, 0 to 2; of two "
         "classes half of it; multi-label: of each class, averaged over them",
     ),
@@ -171,6 +213,14 @@ METRICS = {
         "calibration error at the horizons: gap between the mean predicted probability of survival "
         "and that of Kaplan and Meier, averaged over the horizons; only for the gate, as a model "
         "that always predicts the latter has none",
+        gate_only=True,
+    ),
+    "boundary_distance": Metric(
+        "minimize",
+        (SEGMENTATION,),
+        "95th percentile of the distances, in pixels, between the boundaries of prediction and "
+        "mask, in both directions: the mean over the foreground classes that both have, then over "
+        "the images; only for the gate, as a class that is never predicted has none",
         gate_only=True,
     ),
 }

@@ -42,6 +42,20 @@ Time to an event:
                      b"task"     b"time_to_event"
                      b"times"    JSON list of rising numbers
 
+Segmentation: what each metric needs of an image, by class, in the order of the classes; the masks
+themselves are files beside it (layout.mask).
+
+    key            string          as above
+    truth          list<int64>     pixels that have the class in the mask
+    predicted      list<int64>     pixels that have it in the prediction
+    both           list<int64>     pixels that have it in both
+    distance       list<double>    95th percentile of the distances between the boundaries of both,
+                                   in both directions, in pixels; NaN where either has no such pixel
+
+    schema metadata  b"schema"   b"1"
+                     b"task"     b"segmentation"
+                     b"classes"  as above; the first is the background
+
 The metadata may also have b"origin", a JSON object that identifies the model and its input. What
 is here needs no pyarrow: columns are names with Arrow's names of their types.
 """
@@ -53,20 +67,34 @@ from typing import Any, Self
 
 from trellis_contracts import documents
 from trellis_contracts.decision import NamedThreshold
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
 
 SCHEMA = 1
 
 DECIDED_ABOVE = 0.5
 """Of a multi-label task, a class is decided if its probability is greater."""
 
+_COLUMNS = {
+    None: {"label": "int32", "probabilities": "list<float>"},
+    MULTILABEL: {"label": "int64", "probabilities": "list<float>"},
+    REGRESSION: {"label": "double", "value": "double"},
+    SURVIVAL: {"label": "double", "event": "bool", "risk": "double", "survival": "list<double>"},
+    SEGMENTATION: {
+        "truth": "list<int64>",
+        "predicted": "list<int64>",
+        "both": "list<int64>",
+        "distance": "list<double>",
+    },
+}
+"""Arrow's types of the columns beside the key, by task."""
+
 _JSON = ("classes", "threshold", "times", "origin")
 
 
 @dataclass(frozen=True)
 class PredictionsHeader:
-    """The metadata of a predictions.parquet. task: MULTILABEL, REGRESSION or SURVIVAL; None: one
-    class for each example. classes: empty of numbers. threshold: None: the most probable class.
+    """The metadata of a predictions.parquet. task: of one class for each example None, else one
+    of TASKS. classes: empty of numbers. threshold: None: the most probable class.
     times: of a time to an event.
     """
 
@@ -79,13 +107,7 @@ class PredictionsHeader:
     @property
     def columns(self) -> dict[str, str]:
         """Arrow's type of each column."""
-        if self.task == REGRESSION:
-            return {"key": "string", "label": "double", "value": "double"}
-        if self.task == SURVIVAL:
-            answer = {"event": "bool", "risk": "double", "survival": "list<double>"}
-            return {"key": "string", "label": "double", **answer}
-        label = "int64" if self.task == MULTILABEL else "int32"
-        return {"key": "string", "label": label, "probabilities": "list<float>"}
+        return {"key": "string", **_COLUMNS[self.task]}
 
     @property
     def metadata(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ MULTICLASS = "multiclass_classification"
 MULTILABEL = "multilabel_classification"
 REGRESSION = "regression"
 SURVIVAL = "time_to_event"
+SEGMENTATION = "segmentation"
 
 MULTILABEL_MAX_CLASSES = 63
 """Classes of a multi-label task: a set of them is one int64, of which one bit is the sign."""
@@ -70,6 +71,15 @@ TASKS = {
         "concordance",
         0.6,
     ),
+    SEGMENTATION: Task(
+        "a class for each pixel of an image",
+        2,
+        255,
+        ("STRING",),
+        "a mask is named by its address, gs://BUCKET/OBJECT",
+        "dice",
+        0.8,
+    ),
 }
 
 ALL = tuple(TASKS)
@@ -78,6 +88,9 @@ NUMBERS = (REGRESSION, SURVIVAL)
 
 ONE_CLASS = (MULTICLASS, BINARY)
 """Tasks in which each example has one class."""
+
+NAMED = (*ONE_CLASS, MULTILABEL)
+"""Tasks whose label is text: the names of an example's classes."""
 
 
 def classes_in(label: str, task: str | None) -> list[str]:

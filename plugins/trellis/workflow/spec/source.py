@@ -10,6 +10,7 @@ from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
 from trellis.workflow.spec.image_quantities import Page, Pixels, Scale
+from trellis.workflow.spec.masks import Masks
 from trellis.workflow.spec.quantities import Label, Object, TableName, TimeToEvent
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.shards import AUTO, LEAST, Shards
@@ -44,6 +45,11 @@ class _Stored(Variant):
         AUTO,
     )
     changes: Changes = key("limits of changes from one dataset to the next", Changes())
+    masks: Masks | None = key(
+        "of a segmentation, whose label is the address of a mask: the classes of its pixels. A "
+        "mask has the size of its image, and no other values; it is resized with the image",
+        None,
+    )
 
 
 class _ImageForm(Section):
@@ -108,7 +114,7 @@ class ImageSource(_Stored, _ImageForm):
     images: Object = key(
         "manifest in Vertex AI's image import format, lines of [ML_USE,]gs://image,label, ML_USE "
         "being TRAIN, VALIDATION or TEST, on every line or on none; of a "
-        "regression with a number as label"
+        "regression with a number as label, of a segmentation with the address of a mask"
     )
     max_rejected: float = key(
         "share of unusable images (missing, corrupt, unlabelled) above which the export fails",
