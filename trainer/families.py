@@ -56,6 +56,10 @@ class Family(abc.ABC):
     def metrics(self, classes: Sequence[str] = ()) -> dict[str, Metric]:
         """The metrics of the leaderboard, by name. classes: of the dataset."""
 
+    def part_of(self, metric: Metric, part: str) -> Metric | None:
+        """A metric in one of the parts over which it is averaged; None if there are none."""
+        return None
+
     @abc.abstractmethod
     def named(self, label: Any, classes: Sequence[str]) -> str:
         """A label for a message."""
@@ -248,6 +252,9 @@ class Survival(Family):
 
     def metrics(self, classes=()):
         return survival.SURVIVAL_METRICS
+
+    def part_of(self, metric, part):
+        return survival.at_horizon(metric, float(part)) if metric.average == "horizons" else None
 
     def named(self, label, classes):
         return f"{label[0]:g}" if label[1] else f"{label[0]:g} (censored)"

@@ -1,7 +1,8 @@
 """The metrics by which models are tuned, stopped, gated and compared: name, goal, tasks, words.
 
 The trainer computes them (trainer.metrics); code that lists, checks or explains
-a metric reads this table.
+a metric reads this table. A gate may bound a metric in one of the parts over which it is averaged:
+METRIC@PART, as in horizon_auc@365.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ Goal = Literal["maximize", "minimize"]
 class Metric:
     """goal: maximize or minimize. tasks: that have it. gate_only: a gate may bound it, but nothing
     may be chosen by it. by_decision: it depends on which class is decided, so that a threshold can
-    be chosen for it.
+    be chosen for it. part: what it is an average over, of which a gate may bound each one; None:
+    it has no parts.
     """
 
     goal: Goal
@@ -32,6 +34,7 @@ class Metric:
     description: str
     gate_only: bool = False
     by_decision: bool = False
+    part: str | None = None
 
 
 METRICS = {
@@ -120,6 +123,7 @@ METRICS = {
         (SURVIVAL,),
         "cumulative/dynamic AUC at each horizon, of events until then against what survives it, "
         "averaged over the horizons; chance is 0.5",
+        part="horizon",
     ),
     "dice": Metric(
         "maximize",
@@ -214,6 +218,7 @@ METRICS = {
         "and that of Kaplan and Meier, averaged over the horizons; only for the gate, as a model "
         "that always predicts the latter has none",
         gate_only=True,
+        part="horizon",
     ),
     "boundary_distance": Metric(
         "minimize",
@@ -227,6 +232,12 @@ METRICS = {
 """In the order in which a task lists them: the first that a task has is its default."""
 
 BY_DECISION = tuple(name for name, metric in METRICS.items() if metric.by_decision)
+
+
+def parted(name: str) -> tuple[str, str | None]:
+    """A metric's name and its part, of what a gate names: METRIC, or METRIC@PART."""
+    metric, at, part = name.partition("@")
+    return metric, part if at else None
 
 
 def of_task(task: str) -> list[str]:

@@ -3,7 +3,8 @@
     allow: [trainings]       beside the gate: contenders that may be deployed
     gate:
       require: {auc: 0.95}   bounds for any metric of the leaderboard: lower bounds, or upper bounds
-                             if it is minimized; a classification's "loss" is the log loss
+                             if it is minimized; a classification's "loss" is the log loss;
+                             horizon_auc@365 is at that horizon
       beat: baselines        or nothing
       margin: 0.0            its lead over each baseline must exceed it
       tolerance: 0.0         how much worse than the served model it may be; null: not compared
@@ -179,12 +180,11 @@ def decide(
 
 
 def _bounds(gate: Gate, challenger: str, board: Scoreboard) -> Iterator[Check]:
-    scores = next(s.metrics for s in board.standings if s.name == challenger)
     for name, bound in gate.require.items():
         metric = metric_named(name, board.family, board.classes)
         which = "at least" if metric.sign > 0 else "at most"
         condition = f"{metric.title} {which} {bound}"
-        if score := scores.get(metric.name):
+        if score := board.score(challenger, metric):
             held = metric.sign * score.value >= metric.sign * bound
             places = _places(board.decimals(metric), score.value, bound)
             yield Check(condition, held, f"{metric.title} {_text(score, places)}")

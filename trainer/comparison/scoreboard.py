@@ -25,6 +25,7 @@ from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.leaderboard import Difference, Estimate
+from trellis_contracts.metrics import parted
 
 DECIMALS = 6
 
@@ -57,18 +58,24 @@ def metrics_for(family: str, classes: Sequence[str] = ()) -> dict[str, Metric]:
 
 
 def metric_named(name: str, family: str = CLASSIFICATION, classes: Sequence[str] = ()) -> Metric:
-    """The metric with that name; "loss" is the log loss or what its family has.
+    """The metric with that name; "loss" is the log loss or what its family has, METRIC@PART a
+    metric in one of its parts (trellis_contracts.metrics).
 
     Raises ScoringError if the family of tasks has no such metric. classes: as of `metrics_for`.
     """
     known = metrics_for(family, classes)
-    name = FAMILIES[family].loss if name == "loss" else name
+    name, part = parted(FAMILIES[family].loss if name == "loss" else name)
     if name not in known:
         raise ScoringError(
             f"unknown metric {name!r} for a {family.replace('_', ' ')}; expected one of "
             + ", ".join(known)
         )
-    return known[name]
+    if part is None:
+        return known[name]
+    found = FAMILIES[family].part_of(known[name], part)
+    if found is None:
+        raise ScoringError(f"{name} is no average over parts, of which {part!r} could be one")
+    return found
 
 
 def decimals(metric: Metric, labels: np.ndarray) -> int:
@@ -133,6 +140,14 @@ class Scoreboard:
     def outcome(self, name: str) -> AnyOutcome:
         """A contender's predictions."""
         return self._outcomes[name]
+
+    def score(self, name: str, metric: Metric) -> Estimate | None:
+        """A contender's score, of a column or of one part of it; None if it is undefined."""
+        if metric.name in self.metrics:
+            return self._scores[name].get(metric.name)
+        outcome = self._outcomes[name]
+        drawn = samples.draw({name: outcome}, [metric])[name]
+        return estimates(outcome, [metric], drawn, self.decimals, self.widening).get(metric.name)
 
     def decimals(self, metric: Metric) -> int:
         """Published decimals of the metric's values."""

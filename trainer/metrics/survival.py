@@ -16,7 +16,7 @@ A test split of 100,000 rows takes minutes, as every event is compared with all 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -238,6 +238,21 @@ SURVIVAL_METRICS: dict[str, Metric] = {
         ),
     )
 }
+
+
+def at_horizon(metric: Metric, horizon: float) -> Metric:
+    """A metric that is averaged over the horizons, at one of them."""
+
+    def only(outcome: SurvivalOutcome) -> SurvivalOutcome:
+        return replace(outcome, horizons=(horizon,))
+
+    return replace(
+        metric,
+        name=f"{metric.name}@{horizon:.12g}",
+        title=f"{metric.title.removesuffix('at the horizons')}at {horizon:.12g}",
+        point=lambda outcome: metric.point(only(outcome)),
+        resampled=lambda outcome, weights: metric.resampled(only(outcome), weights),
+    )
 
 
 def exact(outcome: SurvivalOutcome) -> dict[str, float]:

@@ -16,6 +16,7 @@ from trainer.comparison.scoreboard import Scoreboard, ScoringError
 from trainer.metrics.classification import CLASSIFICATION_METRICS
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
+from trainer.metrics.survival import SURVIVAL_METRICS, SurvivalOutcome
 from trellis_contracts.leaderboard import Estimate, Slice, Slices
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
@@ -114,6 +115,27 @@ def test_a_bound_of_a_metric_to_minimize_is_an_upper_one():
         (check,) = decided(Gate({"loss": bound}, False, tolerance=None)).checks
         assert (check.check, check.passed) == (f"log loss at most {bound}", holds)
         assert check.detail.startswith("log loss 0.3251 [")
+
+
+def test_a_bound_at_one_horizon_is_of_that_horizon_alone():
+    """Nobody is told apart before the first one, and everybody until the second."""
+    labels = np.stack([np.arange(100.0) + 1, np.ones(100)], axis=1)
+    order = np.linspace(0.1, 0.9, 100)
+    curves = np.stack([np.full(100, 0.9), order, order], axis=1)
+    outcome = SurvivalOutcome(labels, -order, curves, (20.0, 60.0, 200.0), (20.0, 60.0, 200.0))
+    board = Scoreboard({"training/1": outcome}, SURVIVAL_METRICS["concordance"])
+    bounds = {"horizon_auc@20": 0.6, "horizon_auc@60": 0.9, "horizon_auc@200": 0.1}
+    checks = decided(Gate(bounds, False, tolerance=None), board=board, names=["training/1"]).checks
+    assert [(check.check, check.passed) for check in checks] == [
+        ("AUC at 20 at least 0.6", False),
+        ("AUC at 60 at least 0.9", True),
+        ("AUC at 200 at least 0.1", False),
+    ]
+    assert checks[1].detail == "AUC at 60 1.0000 [1.0000, 1.0000]"
+    assert checks[2].detail == "AUC at 200 is undefined on this test split"
+    whole = Gate({"concordance@20": 0.6}, False, tolerance=None)
+    with pytest.raises(ScoringError, match="concordance is no average over parts"):
+        decided(whole, board=board, names=["training/1"])
 
 
 def test_a_value_near_its_bound_is_shown_with_the_digits_that_decide():

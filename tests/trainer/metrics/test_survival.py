@@ -6,7 +6,7 @@ import pytest
 from trainer.comparison import scoreboard
 from trainer.metrics import survival_estimates as estimates
 from trainer.metrics.groups import Groups
-from trainer.metrics.survival import SURVIVAL_METRICS, SurvivalOutcome
+from trainer.metrics.survival import SURVIVAL_METRICS, SurvivalOutcome, at_horizon
 
 TIMES, HORIZONS = (0.2, 0.5, 1.0, 1.5), (0.5, 1.0)
 
@@ -48,6 +48,19 @@ def test_what_is_not_known_leaves_the_curves_metrics_undefined():
     assert found["concordance"] == pytest.approx(2 / 3)
     for name in ("integrated_brier", "horizon_auc", "horizon_calibration"):
         assert np.isnan(found[name])
+
+
+@pytest.mark.parametrize("name", ["horizon_auc", "horizon_calibration"])
+def test_an_average_over_the_horizons_is_that_of_its_parts(name):
+    outcome, whole = drawn(np.random.default_rng(3), 200), SURVIVAL_METRICS[name]
+    parts = [at_horizon(whole, horizon) for horizon in HORIZONS]
+    values = [part.point(outcome) for part in parts]
+    assert np.ptp(values) > 0.001
+    assert whole.point(outcome) == pytest.approx(np.mean(values))
+    weights = np.random.default_rng(4).multinomial(200, np.full(200, 1 / 200), 5).T.astype(float)
+    resampled = [part.resampled(outcome, weights) for part in parts]
+    assert whole.resampled(outcome, weights) == pytest.approx(np.mean(resampled, axis=0))
+    assert np.isnan(at_horizon(whole, 1.5).point(outcome)) == (outcome.labels[:, 0].max() <= 1.5)
 
 
 def test_curves_between_two_times_have_a_constant_hazard():

@@ -90,7 +90,9 @@ class Gate(Section):
     """Conditions on the test split that a run's training must meet to be deployed."""
 
     require: Bounds = key(
-        "bounds by metric: lower bounds of metrics to maximize, upper bounds of those to minimize",
+        "bounds by metric: lower bounds of metrics to maximize, upper bounds of those to minimize; "
+        "METRIC@HORIZON is a time to an event's metric at one of its horizons, as in "
+        "horizon_auc@365",
         {},
     )
     beat: Literal["baselines", "nothing"] = key(

@@ -14,7 +14,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.stage import Row, Stage
 from trellis_contracts.leaderboard import Leaderboard, Promotion
-from trellis_contracts.metrics import METRICS
+from trellis_contracts.metrics import METRICS, parted
 from trellis_contracts.served import Served
 
 
@@ -148,7 +148,10 @@ def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
 def _gate(gate: Gate, baselines: int) -> str:
     """Describe the conditions that the challenger must meet."""
     bound = {"maximize": "at least", "minimize": "at most"}
-    conditions = [f"{m} {bound[METRICS[m].goal]} {value}" for m, value in gate.require.items()]
+    conditions = [
+        f"{name} {bound[METRICS[parted(name)[0]].goal]} {value}"
+        for name, value in gate.require.items()
+    ]
     if gate.beat == "baselines" and baselines:
         conditions.append("better than every baseline")
     if gate.improvement is not None:

@@ -19,8 +19,8 @@ def problems(experiment: Experiment) -> list[Problem]:
     if deploy is None:
         return [*_served(experiment)]
     return [
-        *_bounds(deploy.gate.require, "require", experiment.task),
-        *_bounds(deploy.gate.slices, "slices", experiment.task),
+        *_bounds(deploy.gate.require, "require", experiment),
+        *_bounds(deploy.gate.slices, "slices", experiment),
         *_slices(deploy.gate, experiment),
         *_recall(deploy.gate, experiment.task),
         *_allowed(experiment, deploy),
@@ -99,15 +99,19 @@ def _approval(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
             )
 
 
-def _bounds(bounds: Mapping[str, float], key: str, task: str) -> Iterator[Problem]:
+def _bounds(bounds: Mapping[str, float], key: str, experiment: Experiment) -> Iterator[Problem]:
+    task = experiment.task
     # Another problem names a task that there is not.
     tasks = [task] if task in TASKS else ALL
     known = [n for n, m in metrics.METRICS.items() if {*tasks} & {*m.tasks}]
-    for metric, bound in bounds.items():
-        where = ("deploy", "gate", key, metric)
+    for name, bound in bounds.items():
+        where = ("deploy", "gate", key, name)
+        metric, part = metrics.parted(name)
         if metric not in known:
             message = f"unknown metric '{metric}' of {task}; "
             yield Problem(where, message + did_you_mean(metric, known))
+        elif part is not None and (wrong := _part(metric, part, key, experiment)):
+            yield Problem(where, wrong)
         elif metric == "loss" and task == "regression":
             # Training computes it in units of the label's variance, the comparison does not.
             yield Problem(where, "a regression's loss is not on the leaderboard; bound its rmse")
@@ -119,6 +123,20 @@ def _bounds(bounds: Mapping[str, float], key: str, task: str) -> Iterator[Proble
                 where,
                 f"got {bound}; expected a number above 0, at most 1, the lower bound",
             )
+
+
+def _part(metric: str, part: str, key: str, experiment: Experiment) -> str:
+    """Why a metric cannot be bounded in this part; "" if it can."""
+    kind = metrics.METRICS[metric].part
+    if kind is None:
+        return f"'{metric}' is no average over parts: leave out @{part}"
+    if key != "require":
+        return f"a slice is judged by the whole '{metric}': leave out @{part}, or use `require`"
+    event = experiment.source.event
+    known = [f"{horizon:.12g}" for horizon in event.horizons] if event else []
+    if not known:
+        return f"no {kind} has a name yet: list them in `source.label`, as in horizons: [{part}]"
+    return "" if part in known else f"unknown {kind} '{part}'; expected one of {', '.join(known)}"
 
 
 def _slices(gate: Gate, experiment: Experiment) -> Iterator[Problem]:

@@ -142,11 +142,27 @@ train:
          "deploy.gate.require.auc", "unknown metric 'auc' of time_to_event"),
         ("train:", "deploy: {gate: {recall: 0.8}}\ntrain:", 12, "deploy.gate.recall",
          "a time_to_event has no classes"),
+        ("train:", "deploy: {gate: {require: {horizon_auc@90: 0.7}}}\ntrain:", 12,
+         "deploy.gate.require.horizon_auc@90", "unknown horizon '90'; expected one of 365, 1825"),
+        ("train:", "deploy: {gate: {require: {horizon_auc@365: 7}}}\ntrain:", 12,
+         "deploy.gate.require.horizon_auc@365", "got 7; expected a number above 0, at most 1"),
+        ("train:", "deploy: {gate: {require: {concordance@365: 0.7}}}\ntrain:", 12,
+         "deploy.gate.require.concordance@365", "'concordance' is no average over parts"),
+        ("train:", "deploy: {gate: {slices: {horizon_auc@365: 0.7}}}\ntrain:", 12,
+         "deploy.gate.slices.horizon_auc@365", "a slice is judged by the whole 'horizon_auc'"),
     ],
 )  # fmt: skip
 def test_a_mistake_with_times_to_an_event_is_named_too(write, old, new, line, field, message):
     load(write(TIMES))
     assert_named(write, TIMES, old, new, line, field, message)
+
+
+def test_a_horizon_must_have_a_name_before_a_gate_bounds_it(write):
+    gate = "deploy: {gate: {require: {horizon_auc@365: 0.7}}}\ntrain:"
+    text = TIMES.replace("train:", gate, 1)
+    assert load(write(text)).deployment.gate.require == {"horizon_auc@365": 0.7}
+    with pytest.raises(FileError, match=r"no horizon has a name yet: .*horizons: \[365\]"):
+        load(write(text.replace(", horizons: [365, 1825]", "")))
 
 
 def test_a_manifest_has_no_time_to_an_event(write):
