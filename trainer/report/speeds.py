@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trainer import byte_size
 from trainer.comparison.run_folder import Contender
 from trellis_contracts.speed import Limit, Speed, examples_per_second, shares, steady
 from trellis_contracts.training import Training
@@ -38,7 +39,7 @@ def _speed(name: str, training: Training) -> TrainingSpeed:
         shares=shares(rows),
         limit=training.limit,
         cpu=statistics.fmean(row.cpu for row in steady(rows)),
-        memory=_gigabytes(max(row.memory for row in rows)),
+        memory=byte_size.text(max(row.memory for row in rows)),
         devices=_devices(steady(rows)),
     )
 
@@ -46,10 +47,6 @@ def _speed(name: str, training: Training) -> TrainingSpeed:
 def _devices(rows: Sequence[Speed]) -> str:
     every = zip(*(row.devices or () for row in rows), strict=True)
     return "; ".join(
-        f"{statistics.fmean(d.use for d in own):.0%}, {_gigabytes(max(d.memory for d in own))}"
+        f"{statistics.fmean(d.use for d in own):.0%}, {byte_size.text(max(d.memory for d in own))}"
         for own in every
     )
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from trainer import storage
+from trainer import byte_size, storage
 from trainer.training import TrainingError, kept, records
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
@@ -238,11 +238,12 @@ class Input:
             except OSError as error:  # other processes fill it as well
                 print(f"{split}: not kept {place.name}: {error.strerror}", flush=True)
             else:
-                print(f"{split}: {_gb(size)} of examples, kept {place.name}", flush=True)
+                print(f"{split}: {byte_size.text(size)} of examples, kept {place.name}", flush=True)
                 return found
+        memory, disk = byte_size.text(kept.free_memory()), byte_size.text(kept.free_disk())
         print(
-            f"{split}: {_gb(size)} of examples, decoded again in every epoch: "
-            f"{_gb(kept.free_memory())} of memory and {_gb(kept.free_disk())} of disk are free",
+            f"{split}: {byte_size.text(size)} of examples, decoded again in every epoch: "
+            f"{memory} of memory and {disk} of disk are free",
             flush=True,
         )
         return None
@@ -322,10 +323,6 @@ class Input:
 
     def _seeds(self, epoch: tf.Tensor) -> tf.Tensor:
         return tf.stack([tf.constant(self._seed, tf.int64), tf.cast(epoch, tf.int64)])
-
-
-def _gb(size: int) -> str:
-    return f"{size / 1e9:.2g} GB"
 
 
 def _endless(batches: tf.data.Dataset) -> tf.data.Dataset:
