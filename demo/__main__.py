@@ -8,7 +8,7 @@ python -m demo stop    end everything that was started
 import argparse
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import httpx
 
@@ -91,9 +91,11 @@ def up() -> int:
 
 def _start(names: list[str]) -> tuple[dict[str, str], Airflow]:
     """Start what is not running, and load the data of these experiments: (environment, Airflow)."""
-    environment = services.start_cloud(say)
+    services.prepare(say)
     with ThreadPoolExecutor(1) as beside:
-        started = beside.submit(services.start_airflow, environment, say)
+        database = beside.submit(services.make_database, say)
+        environment = services.start_cloud(say)
+        started = beside.submit(_start_airflow, database)
         experiments.make_bucket(environment)
         for name in names:
             experiments.load_data(name, environment)
@@ -101,6 +103,11 @@ def _start(names: list[str]) -> tuple[dict[str, str], Airflow]:
     airflow = _wait_for_airflow()
     say(f"Airflow answers at {airflow.base_url}")
     return environment, airflow
+
+
+def _start_airflow(database: Future[None]) -> None:
+    database.result()  # it may have failed
+    services.start_airflow()
 
 
 def _wait_for_airflow(seconds: float = 180) -> Airflow:

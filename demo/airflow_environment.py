@@ -54,13 +54,14 @@ def base_url() -> str:
 def environment(local_gcp: dict[str, str]) -> dict[str, str]:
     """The variables of every Airflow process, added to those that point it to `local_gcp`."""
     chosen = settings()
+    # airflow_local_settings.py is in airflow_config/; demo/ itself must not shadow anything.
+    paths = [str(ROOT / "demo" / "airflow_config"), local_gcp.get("PYTHONPATH")]
     passwords = AIRFLOW_HOME / "passwords.json"
     _write_private(passwords, json.dumps({USER: chosen["password"]}))
     return {
         **local_gcp,
         "PATH": f"{Path(program('airflow', 'airflow')).parent}:{os.environ['PATH']}",
-        # airflow_local_settings.py is found here; demo/ itself must not shadow anything.
-        "PYTHONPATH": f"{ROOT / 'demo' / 'airflow_config'}:{local_gcp['PYTHONPATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "AIRFLOW_HOME": str(AIRFLOW_HOME),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",

@@ -44,11 +44,17 @@ class ServiceError(Exception):
     """A service did not start; the message names it and its log."""
 
 
-def start_cloud(say: Callable[[str], None]) -> dict[str, str]:
-    """Start local_gcp if it is not running yet; returns the environment of Airflow's processes."""
-    if not running() and (note := airflow_environment.yield_port()):
+def prepare(say: Callable[[str], None]) -> None:
+    """Start supervisord if it is not running yet, and none of its programs."""
+    if running():
+        return
+    if note := airflow_environment.yield_port():
         say(note)
     _start_supervisor()
+
+
+def start_cloud(say: Callable[[str], None]) -> dict[str, str]:
+    """Start local_gcp if it is not running yet; returns the environment of Airflow's processes."""
     _control("start", "local_gcp")
     cloud = _wait("local_gcp", _local_gcp_environment, seconds=60)
     say(f"local_gcp emulates Google Cloud at {cloud['LOCAL_GCP_URL']}")
@@ -57,11 +63,15 @@ def start_cloud(say: Callable[[str], None]) -> dict[str, str]:
     return environment
 
 
-def start_airflow(environment: dict[str, str], say: Callable[[str], None]) -> None:
-    """Start what of Airflow is not running yet; it answers some seconds later."""
+def make_database(say: Callable[[str], None]) -> None:
+    """Create Airflow's database if there is none yet, which does not need local_gcp."""
     if not (AIRFLOW_HOME / "airflow.db").exists():
         say("Airflow: creating its database")
-        _make_database(environment)
+        _make_database(airflow_environment.environment({}))
+
+
+def start_airflow() -> None:
+    """Start what of Airflow is not running yet; it answers some seconds later."""
     _control("start", "airflow:*")
 
 
@@ -84,8 +94,6 @@ def running() -> bool:
 
 
 def _start_supervisor() -> None:
-    if running():
-        return
     for folder in (SUPERVISOR, LOGS, AIRFLOW_HOME, LOCAL_GCP_HOME):
         folder.mkdir(parents=True, exist_ok=True)
     SUPERVISOR_SOCKET.unlink(missing_ok=True)
