@@ -288,12 +288,12 @@ class Label(Part):
 
     name: str = "label"
     dtype: str = "int64"
-    shape: tuple[int, ...] = optional(())
-    encoding: str | None = optional()
     column: str | None = optional()
     statistics: Statistics | None = optional()
     event: Event | None = optional()
     outputs: int | None = optional()
+    shape: tuple[int, ...] = optional(())
+    encoding: str | None = optional()
 
     @property
     def number_statistics(self) -> Statistics:
@@ -318,7 +318,7 @@ class Label(Part):
     def of_masks(cls, images: Feature, column: str | None = None) -> "Label":
         """The label of masks, which have the size of these images."""
         height, width, _ = images.image_shape
-        return cls("label", "uint8", (height, width, 1), "png", column)
+        return cls("label", "uint8", column, shape=(height, width, 1), encoding="png")
 
     @property
     def mask_shape(self) -> tuple[int, int]:
