@@ -84,8 +84,8 @@ def show_endpoint(served: dict) -> None:
 
 
 def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[dict]) -> None:
-    """A `curl` line and a Python snippet that send real test examples to the endpoint, and a `curl`
-    line that asks for an explanation.
+    """A `curl` line and a Python snippet that send real test examples to the endpoint, and, unless
+    it answers with masks, a `curl` line that asks for an explanation.
 
     All can be pasted into a shell unchanged.
     """
@@ -100,6 +100,8 @@ def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[di
     say(f". {_near(ENVIRONMENT_FILE, dot=True)}")
     say(_CURL.format_map(values))
     say(_PYTHON.format_map(values))
+    if any("mask" in example["prediction"] for example in examples):
+        return  # a mask is not explained
     explain = {"instances": instances[:1], "parameters": {"explain": {}}}
     say()
     say("Ask why the first one is predicted as it is (docs/how-to/serve.md, Get explanations):")

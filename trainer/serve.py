@@ -24,13 +24,16 @@ Response   {"predictions": [PREDICTION, ...]}, in the order of the instances:
              {"label": "7", "probabilities": {"0": 0.0012, ..., "7": 0.9731, ...}}
              {"value": 152.1}                    for a regression, in the label's unit
              {"labels": ["mass", "nodule"], "probabilities": {...}}       of a multi-label task
+             {"mask": {"b64": "..."}, "shares": {"background": 0.81, "cell": 0.19}}   of a
+           segmentation: a PNG of 8 bits, whose pixels are indices of classes, of the size that the
+           model sees, and the share of each class. The masks of a response have 10 MB at most
            If the experiment asks for it, an answer has "abstained": true where it is handed back,
            and the "set" of classes, or the "interval", that has the truth with a set probability
            The label is the most probable class, or what the model's own threshold decides;
            labels are the classes with a probability above 0.5
            With "parameters": {"explain": {}} in the request, each has an "explanation": what each
            column, and each pixel, adds to the score. trainer/serving/parameters.py has the options,
-           trainer/serving/explanations.py the answer
+           trainer/serving/explanations.py the answer; models of masks refuse it
 
 Errors     {"error": {"code", "status", "message", "details"}}; `details` names each wrong field
   400, 413   the request is wrong, for example instances[3].image.b64; none of it is answered

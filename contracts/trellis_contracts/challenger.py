@@ -12,7 +12,9 @@ of the service
 the expected prediction; for a
 regression {"value": 152.1}, of a
 time to an event {"risk": 0.3,
-"survival": {"365": 0.8}}; with
+"survival": {"365": 0.8}}, of a
+segmentation {"mask": {"b64": "..."},
+"shares": {"cell": 0.2, ...}}; with
 "abstained", "set" or "interval", if the
 model has it (trainer.postprocessing)
 "images": ["photo"],                             fields of an instance that hold an image, as

@@ -36,7 +36,7 @@ from trainer.comparison.bootstrap import SEED
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.intervals import LEVEL
 from trainer.comparison.originals import ImagesByKey
-from trainer.comparison.pictures import PictureError, Pictures, pixels
+from trainer.comparison.pictures import PictureError, Pictures
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import decimals, estimate
@@ -81,7 +81,7 @@ def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric)
     Raises ImportanceError if its model or the raw rows are gone, or the metric is undefined.
     """
     model = _load(layout.trained_model(contender.uri))
-    rows = _rows_to_ask(len(split), len(run.dataset.features), pixels(model))
+    rows = _rows_to_ask(len(split), len(run.dataset.features), model.rows.pixels)
     columns = _columns(model, run, split, rows)
     labels, family = split.labels[rows], FAMILIES[split.family]
     groups = split.groups.subset(rows) if split.groups else None
@@ -195,7 +195,7 @@ def _columns(model: Model, run: Run, split: HeldOutSplit, rows: np.ndarray) -> C
 def _answers(model: Model, columns: Columns) -> Columns:
     size = len(next(iter(columns.values())))
     # As in serving: the images of one call have a bounded size.
-    of_images = pixels(model)
+    of_images = model.rows.pixels
     many = max(1, min(MAX_BATCH, MAX_BATCH_COST // of_images)) if of_images else _AT_ONCE
     parts = [
         model.answers({name: column[start : start + many] for name, column in columns.items()})

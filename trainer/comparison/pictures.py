@@ -43,8 +43,3 @@ class Pictures:
             except (ImageError, OriginalError) as error:
                 raise PictureError(f"{quoted(repr(found.key), 'an example')}: {error}") from error
         return Row(tuple(values))
-
-
-def pixels(model: Model) -> int:
-    """Pixels of all images of one example, as the model takes them."""
-    return sum(field.image.size for field in model.rows.fields if field.image is not None)

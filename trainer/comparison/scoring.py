@@ -19,7 +19,7 @@ from trainer import label_sets, storage
 from trainer.comparison import originals, raw_examples
 from trainer.comparison.held_out_split import HeldOutSplitError, listed_classes
 from trainer.comparison.originals import HeldOutImages, ImagesByKey
-from trainer.comparison.pictures import PictureError, Pictures, pixels
+from trainer.comparison.pictures import PictureError, Pictures
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.families import FAMILIES
 from trainer.metrics.decision import Threshold
@@ -130,7 +130,7 @@ def _inputs(
 ) -> Iterator[tuple[Sequence[RawExample | HeldOutImages], Sequence[Row]]]:
     """Batches of the test split's examples, and what the model takes of them."""
     # As in serving, limited so that the decoded images of one call have a bounded size.
-    size = max(1, min(MAX_BATCH, MAX_BATCH_COST // max(1, pixels(model))))
+    size = max(1, min(MAX_BATCH, MAX_BATCH_COST // max(1, model.rows.pixels)))
     with ThreadPoolExecutor(_READERS) as readers:
         found = [_feature(field, dataset) for field in model.rows.fields]
         features = [feature for feature in found if feature is not None]

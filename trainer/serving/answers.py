@@ -1,20 +1,23 @@
-"""Forms of an answer: from what a model's signature returns to what a client gets, by the family of
-tasks. trainer.families has the same for the comparison; nothing here needs more than NumPy.
+"""Forms of an answer: from what a model's signature returns to what a client gets, a class for
+each family of tasks. trainer.families has the same for the comparison; nothing here needs more than
+NumPy and, for masks, OpenCV.
 """
 
-from collections.abc import Mapping, Sequence
+import abc
+import base64
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from trainer import postprocessing
+from trainer import masks, postprocessing
 from trainer.metrics.decision import Threshold, decide
 from trainer.serving.errors import ModelFailureError
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.postprocessing import Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
 
 Outputs = Mapping[str, np.ndarray]
 """What a signature returns, (n, ...) each, by name."""
@@ -35,30 +38,24 @@ class Answered:
     times: Sequence[float] = ()
     horizons: Sequence[float] = ()
 
+    @property
+    def form(self) -> "Form":
+        """How answers of the family are read and told."""
+        return FORMS[self.family]
+
     def outputs(self, scores: np.ndarray) -> dict[str, np.ndarray]:
         """The outputs of a signature, of a predictor's (n, ...) scores."""
-        if self.family == REGRESSION:
-            return {"value": scores}
-        if self.family == SURVIVAL:
-            return {"risk": scores[:, 0], "survival": scores[:, 1:]}
-        if self.family == MULTILABEL:
-            return {"probabilities": scores, "decided": scores > DECIDED_ABOVE}
-        names = np.array([name.encode() for name in self.classes], dtype=object)
-        return {"probabilities": scores, "label": names[decide(scores, self.threshold)]}
+        return self.form.outputs(self, scores)
 
     def scores(self, outputs: Outputs) -> np.ndarray:
         """A predictor's scores, of the outputs of its signature."""
-        if self.family == REGRESSION:
-            return outputs["value"]
-        if self.family == SURVIVAL:
-            return np.concatenate([outputs["risk"][:, None], outputs["survival"]], axis=1)
-        return outputs["probabilities"]
+        return self.form.scores(outputs)
 
     def responses(self, outputs: Outputs, done: Postprocessing) -> list[dict[str, Any] | Exception]:
         """What clients get, or the exception in place of it."""
-        found = _FORMS[self.family](self, outputs, done)
-        scores = self.scores(outputs)
-        finite = np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
+        numbers = self.form.checked(outputs)
+        finite = np.isfinite(numbers.reshape(len(numbers), -1)).all(axis=1)
+        found = self.form.responses(self, outputs, done)
         return [
             one if ok else ModelFailureError(_DIVERGED)
             for one, ok in zip(found, finite, strict=True)
@@ -72,52 +69,151 @@ def explained(outputs: Outputs, index: int | None) -> np.ndarray:
     return outputs["risk"] if "risk" in outputs else outputs["value"]
 
 
-def _values(about: Answered, outputs: Outputs, done: Postprocessing) -> list[dict[str, Any]]:
-    beside = postprocessing.of_values(done, outputs["value"])
-    pairs = zip(outputs["value"].tolist(), beside, strict=True)
-    return [{"value": value, **more} for value, more in pairs]
+class Form(abc.ABC):
+    """Interface of a family's answers. mark: an output that its signature alone has; None of
+    classes. explained: whether there is a score that explanations are of.
+    """
+
+    mark: ClassVar[str | None] = None
+    explained: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def outputs(self, about: Answered, scores: np.ndarray) -> dict[str, np.ndarray]:
+        """See Answered."""
+
+    @abc.abstractmethod
+    def scores(self, outputs: Outputs) -> np.ndarray:
+        """See Answered."""
+
+    @abc.abstractmethod
+    def responses(
+        self, about: Answered, outputs: Outputs, done: Postprocessing
+    ) -> list[dict[str, Any]]:
+        """What clients get."""
+
+    def checked(self, outputs: Outputs) -> np.ndarray:
+        """(n, ...) numbers that are all finite unless the model's training diverged."""
+        return self.scores(outputs)
 
 
-def _survivals(about: Answered, outputs: Outputs, done: Postprocessing) -> list[dict[str, Any]]:
-    places = [list(about.times).index(time) for time in about.horizons]
-    names = [f"{time:.12g}" for time in about.horizons]
-    shown = np.asarray(outputs["survival"])[:, places].tolist()
-    pairs = zip(outputs["risk"].tolist(), shown, strict=True)
-    return [{"risk": risk, "survival": dict(zip(names, row, strict=True))} for risk, row in pairs]
+class _Values(Form):
+    mark = "value"
+
+    def outputs(self, about, scores):
+        return {"value": scores}
+
+    def scores(self, outputs):
+        return outputs["value"]
+
+    def responses(self, about, outputs, done):
+        beside = postprocessing.of_values(done, outputs["value"])
+        pairs = zip(outputs["value"].tolist(), beside, strict=True)
+        return [{"value": value, **more} for value, more in pairs]
 
 
-def _sets(about: Answered, outputs: Outputs, done: Postprocessing) -> list[dict[str, Any]]:
-    labels = [
-        {"labels": [name for name, in_it in zip(about.classes, row, strict=True) if in_it]}
-        for row in outputs["decided"].tolist()
-    ]
-    return _with_probabilities(about, labels, outputs, done)
+class _Survivals(Form):
+    mark = "risk"
+
+    def outputs(self, about, scores):
+        return {"risk": scores[:, 0], "survival": scores[:, 1:]}
+
+    def scores(self, outputs):
+        return np.concatenate([outputs["risk"][:, None], outputs["survival"]], axis=1)
+
+    def responses(self, about, outputs, done):
+        places = [list(about.times).index(time) for time in about.horizons]
+        names = [f"{time:.12g}" for time in about.horizons]
+        shown = np.asarray(outputs["survival"])[:, places].tolist()
+        pairs = zip(outputs["risk"].tolist(), shown, strict=True)
+        return [
+            {"risk": risk, "survival": dict(zip(names, row, strict=True))} for risk, row in pairs
+        ]
 
 
-def _classes(about: Answered, outputs: Outputs, done: Postprocessing) -> list[dict[str, Any]]:
-    labels = [{"label": label.decode()} for label in outputs["label"]]
-    return _with_probabilities(about, labels, outputs, done)
+class _Masks(Form):
+    mark, explained = "mask", False
+
+    def outputs(self, about, scores):
+        counts = masks.pixels(scores, len(about.classes))
+        return {"mask": scores, "shares": (counts / scores[0].size).astype(np.float32)}
+
+    def scores(self, outputs):
+        return outputs["mask"]
+
+    def checked(self, outputs):
+        return outputs["shares"]
+
+    def responses(self, about, outputs, done):
+        pairs = zip(outputs["mask"], outputs["shares"], strict=True)
+        return [
+            {
+                "mask": {"b64": base64.b64encode(masks.encode(mask)).decode()},
+                "shares": dict(zip(about.classes, shares, strict=True)),
+            }
+            for mask, shares in pairs
+        ]
 
 
-def _with_probabilities(
-    about: Answered, labels: Sequence[Mapping[str, Any]], outputs: Outputs, done: Postprocessing
-) -> list[dict[str, Any]]:
-    rows = outputs["probabilities"]
-    beside = postprocessing.of_probabilities(done, np.asarray(rows), about.classes, about.threshold)
-    return [
-        {
-            **label,
-            # float32 scalars: as doubles they would print with nine spurious digits.
-            "probabilities": dict(zip(about.classes, row, strict=True)),
-            **more,
-        }
-        for label, row, more in zip(labels, rows, beside, strict=True)
-    ]
+class _OfClasses(Form):
+    def scores(self, outputs):
+        return outputs["probabilities"]
+
+    @staticmethod
+    def _with_probabilities(
+        about: Answered,
+        labels: Sequence[Mapping[str, Any]],
+        outputs: Outputs,
+        done: Postprocessing,
+    ) -> list[dict[str, Any]]:
+        rows = outputs["probabilities"]
+        how = about.classes, about.threshold
+        beside = postprocessing.of_probabilities(done, np.asarray(rows), *how)
+        return [
+            {
+                **label,
+                # float32 scalars: as doubles they would print with nine spurious digits.
+                "probabilities": dict(zip(about.classes, row, strict=True)),
+                **more,
+            }
+            for label, row, more in zip(labels, rows, beside, strict=True)
+        ]
 
 
-_FORMS = {
-    REGRESSION: _values,
-    SURVIVAL: _survivals,
-    MULTILABEL: _sets,
-    CLASSIFICATION: _classes,
+class _Sets(_OfClasses):
+    mark = "decided"
+
+    def outputs(self, about, scores):
+        return {"probabilities": scores, "decided": scores > DECIDED_ABOVE}
+
+    def responses(self, about, outputs, done):
+        labels = [
+            {"labels": [name for name, in_it in zip(about.classes, row, strict=True) if in_it]}
+            for row in outputs["decided"].tolist()
+        ]
+        return self._with_probabilities(about, labels, outputs, done)
+
+
+class _Classes(_OfClasses):
+    def outputs(self, about, scores):
+        names = np.array([name.encode() for name in about.classes], dtype=object)
+        return {"probabilities": scores, "label": names[decide(scores, about.threshold)]}
+
+    def responses(self, about, outputs, done):
+        labels = [{"label": label.decode()} for label in outputs["label"]]
+        return self._with_probabilities(about, labels, outputs, done)
+
+
+FORMS: Mapping[str, Form] = {
+    REGRESSION: _Values(),
+    SURVIVAL: _Survivals(),
+    SEGMENTATION: _Masks(),
+    MULTILABEL: _Sets(),
+    CLASSIFICATION: _Classes(),
 }
+"""By the family's name."""
+
+
+def family_of(outputs: Collection[str]) -> str:
+    """The family of a signature with these outputs."""
+    found = (family for family, form in FORMS.items() if form.mark in outputs)
+    return next(found, CLASSIFICATION)

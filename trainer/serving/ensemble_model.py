@@ -27,6 +27,8 @@ def load(directory: Path) -> Model:
     threshold = saved.threshold.to_document() if saved.threshold else None
     serve = _Serve(members, Threshold.of(threshold, first.classes) if threshold else None)
     fields = first.rows.fields
+    # Masks have no mean: `train.ensemble` is refused for them.
+    assert first.explainer is not None
     values = zip(fields, first.explainer.ordinary, strict=True)
     ordinary = {field.input: [value] for field, value in values}
     explainer = RowExplainer(serve, first.rows, ordinary, _pixels(members))
@@ -68,7 +70,7 @@ def _pixels(members: Sequence[Model]) -> list[PixelExplainer]:
     """Explain images by the mean of the gradients, which is the gradient of the mean; none if a
     member has none.
     """
-    each = [member.explainer.pixels for member in members]
+    each = [member.explainer.pixels for member in members if member.explainer is not None]
     if not all(each):
         return []
     gradients = [pixels[0].gradient for pixels in each]

@@ -14,7 +14,7 @@ class Explained(Protocol):
     """The part of trainer.serving.model.Model that is used here."""
 
     classes: list[str]
-    explainer: RowExplainer
+    explainer: RowExplainer | None
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Unexplained:
 
 def check(model: Explained, how: Explain, examples: Sequence[Any]) -> None:
     """Raises InvalidRequestError if the model's predictions for them cannot be explained so."""
-    explainer = model.explainer
+    explainer = _explainer(model)
     if how.label is not None and how.label not in model.classes:
         raise _refusal(f"{EXPLAIN}.class", _expected(model.classes))
     work = sum(explainer.work(example, how) for example in examples)
@@ -66,11 +66,22 @@ def of(
     task without one it is the most probable.
     """
     found = []
+    explainer = _explainer(model)
     for example, prediction in zip(examples, predictions, strict=True):
         label = how.label if how.label is not None else _predicted_label(prediction)
         index = None if label is None else model.classes.index(label)
-        found.append(Unexplained(model.explainer, example, label, index, how))
+        found.append(Unexplained(explainer, example, label, index, how))
     return found
+
+
+def _explainer(model: Explained) -> RowExplainer:
+    if model.explainer is None:
+        raise _refusal(
+            EXPLAIN,
+            "this model answers with masks: a mask has no single score to which columns or pixels "
+            "could add up",
+        )
+    return model.explainer
 
 
 def _predicted_label(prediction: dict[str, Any]) -> str | None:

@@ -17,6 +17,7 @@ None, NaN, NaT and pandas.NA are NULL. Columns are found by the features' names 
 any case; others are ignored, as a source has its key and label, too.
 """
 
+import base64
 import decimal
 import difflib
 import itertools
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trainer import masks
 from trainer.images import ImageError
 from trainer.serving.errors import MAX_VIOLATIONS, InvalidFieldError
 from trainer.serving.images import ImageInput, inspect
@@ -35,7 +37,7 @@ from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model
 from trainer.serving.rows import Field, Row, RowReader
 from trellis_contracts.dataset_features import CATEGORICAL, IMAGE, NUMERIC, SEQUENCE, TIMESTAMP
-from trellis_contracts.tasks import MULTILABEL, SURVIVAL
+from trellis_contracts.tasks import MULTILABEL, SEGMENTATION, SURVIVAL
 
 Fetch = Callable[[str], bytes]
 """Reads the object at a gs:// address. Raises OSError or ValueError."""
@@ -50,8 +52,9 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
 
     Columns: of a classification predicted, a class, and p.CLASS for each class (float32); of a
     multi-label task the same, but predicted is a tuple of classes; of a regression predicted, in
-    the label's unit; of a time to an event risk, and survival.TIME for each horizon. Raises
-    FrameError, and ServingError if the model fails.
+    the label's unit; of a time to an event risk, and survival.TIME for each horizon; of a
+    segmentation mask, indices of classes (height, width) uint8, and share.CLASS for each class.
+    Raises FrameError, and ServingError if the model fails.
     """
     examples = _rows(model.rows, frame, fetch)
     answers: list[dict[str, Any]] = []
@@ -61,7 +64,13 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
                 raise answer
             answers.append(answer)
     if model.family == SURVIVAL:
-        rows = [{"risk": one["risk"], **_prefixed(one["survival"])} for one in answers]
+        rows = [{"risk": one["risk"], **_prefixed("survival", one["survival"])} for one in answers]
+        return pd.DataFrame(rows, index=frame.index)
+    if model.family == SEGMENTATION:
+        rows = [
+            {"mask": _mask(one, len(model.classes)), **_prefixed("share", one["shares"])}
+            for one in answers
+        ]
         return pd.DataFrame(rows, index=frame.index)
     if not model.classes:
         columns = {"predicted": np.array([answer["value"] for answer in answers], np.float64)}
@@ -75,8 +84,12 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
     return pd.DataFrame({"predicted": predicted, **by_class}, index=frame.index)
 
 
-def _prefixed(survival: Mapping[str, float]) -> dict[str, float]:
-    return {f"survival.{time}": share for time, share in survival.items()}
+def _prefixed(what: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    return {f"{what}.{name}": number for name, number in numbers.items()}
+
+
+def _mask(answer: Mapping[str, Any], classes: int) -> np.ndarray:
+    return masks.decode(base64.b64decode(answer["mask"]["b64"]), classes)
 
 
 def _rows(reader: RowReader, frame: pd.DataFrame, fetch: Fetch) -> Iterator[Row]:

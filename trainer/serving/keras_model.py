@@ -10,22 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainer.serving import signatures
+from trainer.serving import answers, signatures
 from trainer.serving.explanations import Signature
 from trainer.serving.image_explanations import PixelExplainer
 from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import RowReader
 from trainer.serving.signatures import PIXELS, SERVING_DEFAULT, Packed
-from trellis_contracts.dataset import CLASSIFICATION
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
 
 _CLASSES = "classes"
 _THRESHOLD = "threshold"
 _GRADIENT = "gradient"
 _TIMES = "times"
-# What only the signature of one family returns.
-_FAMILIES = {"decided": MULTILABEL, "value": REGRESSION, "risk": SURVIVAL}
 
 
 def load(directory: Path) -> Model:
@@ -55,10 +51,11 @@ def of(tensorflow: Any, loaded: Any) -> Model:
     serve = _Serve(tensorflow, loaded, signature)
     names = loaded.signatures[_CLASSES]() if _CLASSES in loaded.signatures else {}
     classes = [name.decode() for name in names[_CLASSES].numpy()] if names else []
-    outputs = signature.structured_outputs
-    family = next((name for output, name in _FAMILIES.items() if output in outputs), CLASSIFICATION)
+    family = answers.family_of(signature.structured_outputs)
     times = _numbers(loaded, _TIMES)
-    explainer = _explainer(tensorflow, loaded.signatures, rows, serve)
+    explainer = None
+    if answers.FORMS[family].explained:
+        explainer = _explainer(tensorflow, loaded.signatures, rows, serve)
     decided = _threshold(loaded)
     return Model(rows, serve, classes, family, decided, explainer, None, **times)
 

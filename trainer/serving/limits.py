@@ -26,6 +26,13 @@ MAX_HELD_BYTES = 256 << 20
 MAX_BATCH = 64
 MAX_BATCH_COST = MAX_PIXELS
 
+# Images in one call of a model that answers with masks, in pixels of its input: of 2 images of
+# 512 x 512 such a network holds about a gigabyte of numbers, and a CPU gains nothing by more.
+MAX_MASK_PIXELS = 1 << 19
+
+# The masks of one response, as PNGs in base64: as much as a request may have.
+MAX_MASK_BYTES = MAX_BODY_BYTES
+
 # Accepted and waiting for their batch: at most about 20 seconds of work for two cores, if all are
 # of the slowest kind (transparent PNG: 14 megapixels a second and core; JPEG: 80 to 240).
 MAX_WAITING = 1024

@@ -16,11 +16,13 @@ from trainer.metrics.decision import Threshold
 from trainer.serving.answers import Answered
 from trainer.serving.columns import column
 from trainer.serving.explanations import Signature
+from trainer.serving.limits import MAX_MASK_PIXELS
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Row, RowReader
 from trellis_contracts import ensemble, saved_model
 from trellis_contracts.documents import ContractError
 from trellis_contracts.postprocessing import PLAIN
+from trellis_contracts.tasks import SEGMENTATION
 
 _LOADERS = {
     saved_model.KERAS: "trainer.serving.keras_model",
@@ -41,14 +43,15 @@ def is_model(folder: Path) -> bool:
 
 
 class Model:
-    """A classifier or regression model; its examples are Rows, with images decoded.
+    """A model of any task; its examples are Rows, with images decoded.
 
     rows: reads requests. serve: from the inputs, (n, ...) each, to "value" (n,) of a regression,
-    "risk" (n,) and "survival" (n, times) of a time to an event, or "probabilities" (n, classes)
-    with "label" (n,) bytes, of a multi-label task "decided" (n, classes) bool. classes: names.
+    "risk" (n,) and "survival" (n, times) of a time to an event, "mask" (n, height, width) uint8 and
+    "shares" (n, classes) of a segmentation, or "probabilities" (n, classes) with "label" (n,)
+    bytes, of a multi-label task "decided" (n, classes) bool. classes: names.
     family: of its task, one of trellis_contracts.dataset.FAMILIES. threshold: by which it labels
-    (trainer.metrics.decision); None: with the most probable class. times, horizons: of a time to an
-    event.
+    (trainer.metrics.decision); None: with the most probable class. explainer: None of a task that
+    has no score to explain. times, horizons: of a time to an event.
     postprocessing: what an answer has beside that (trainer.postprocessing).
     example: one that it must be able to answer; None: a row of missing values.
     """
@@ -60,7 +63,7 @@ class Model:
         classes: Sequence[str],
         family: str,
         threshold: dict[str, Any] | None,
-        explainer: RowExplainer,
+        explainer: RowExplainer | None,
         example: Row | None = None,
         times: Sequence[float] = (),
         horizons: Sequence[float] = (),
@@ -70,6 +73,8 @@ class Model:
         self.times, self.horizons = tuple(times), tuple(horizons)
         decided = Threshold.of(threshold, self.classes) if threshold else None
         self.about = Answered(family, self.classes, decided, self.times, self.horizons)
+        # Of a segmentation, each pixel has as many numbers in the network as an image elsewhere.
+        self._at_once = max(1, MAX_MASK_PIXELS // rows.pixels) if family == SEGMENTATION else None
         self.explainer = explainer
         self.postprocessing = PLAIN
         self.example = rows.nulls() if example is None else example
@@ -99,7 +104,7 @@ class Model:
 
     def predict(self, rows: Sequence[Row]) -> list[dict[str, Any] | Exception]:
         """One prediction or exception per row; trainer.serve describes a prediction."""
-        return self._predictions(**self.columns(rows))
+        return self.about.responses(self.answers(self.columns(rows)), self.postprocessing)
 
     def columns(self, rows: Sequence[Row]) -> dict[str, np.ndarray]:
         """The inputs of the model's signature, (n, ...) each, of n rows."""
@@ -111,7 +116,12 @@ class Model:
 
     def answers(self, columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Run the model on the inputs; returns what its signature does."""
-        return self._serve(**columns)
-
-    def _predictions(self, **inputs: np.ndarray) -> list[dict[str, Any] | Exception]:
-        return self.about.responses(self._serve(**inputs), self.postprocessing)
+        count = len(next(iter(columns.values())))
+        size = self._at_once or count
+        if count <= size:
+            return self._serve(**columns)
+        parts = [
+            self._serve(**{name: column[n : n + size] for name, column in columns.items()})
+            for n in range(0, count, size)
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -37,6 +37,7 @@ from trainer.serving.limits import (
     MAX_EXPLAINING_COST,
     MAX_FETCHED_BYTES,
     MAX_HELD_BYTES,
+    MAX_MASK_BYTES,
     MAX_WAITING,
     MAX_WAITING_COST,
 )
@@ -65,7 +66,7 @@ class Predictor(Protocol):
 
     rows: RowReader
     classes: list[str]
-    explainer: RowExplainer
+    explainer: RowExplainer | None
 
     def predict(self, rows: Sequence[Row]) -> list[Prediction | Exception]:
         """A prediction for each row, whose images are decoded."""
@@ -193,6 +194,7 @@ class PredictionService:
         if how:
             explaining.check(model, how, rows)
         predictions = instances.checked(await self._batcher.submit(rows))
+        _check_masks(predictions)
         if not how:
             return predictions
         unexplained = explaining.of(model, how, rows, predictions)
@@ -263,6 +265,16 @@ async def _collect(body: AsyncIterator[bytes]) -> bytes:
             f"the body did not arrive within {BODY_TIMEOUT_SECONDS} seconds"
         ) from error
     return bytes(collected)
+
+
+def _check_masks(predictions: Sequence[Prediction]) -> None:
+    """Raises TooLargeError if the response would not pass Vertex AI."""
+    size = sum(len(found["mask"]["b64"]) for found in predictions if "mask" in found)
+    if size > MAX_MASK_BYTES:
+        raise TooLargeError(
+            f"the masks of {len(predictions)} instances have {size / 1e6:.1f} MB, and a response "
+            f"may have {MAX_MASK_BYTES / 1e6:.1f}: send fewer instances in one request"
+        )
 
 
 def _too_large() -> TooLargeError:

@@ -153,6 +153,11 @@ class RowReader:
         few = ", ".join(f'"{name}": ...' for name in list(self._fields)[:3])
         self._expected = "{" + few + (", ..." if len(fields) > 3 else "") + "}"
 
+    @property
+    def pixels(self) -> int:
+        """Pixels of all images of one example, as the model takes them."""
+        return sum(field.image.size for field in self.fields if field.image is not None)
+
     def nulls(self) -> Row:
         """A row of missing values, its images decoded."""
         return Row(tuple(field.missing for field in self._fields.values()))

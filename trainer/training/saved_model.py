@@ -10,6 +10,10 @@ Signature `serving_default`, for TensorFlow Serving and `tf.saved_model.load`:
     -> probabilities (n, classes) float32 of a multi-label task instead, each of its own
        decided       (n, classes) bool, which classes are decided (trainer.label_sets)
     -> value         (n,) float64 for a regression instead, in the label's unit
+    -> mask          (n, height, width) uint8 of a segmentation instead, indices of classes, of the
+                                  size that the model sees
+       shares        (n, classes) float32, of the pixels those of each class; NaN if the model has
+                                  diverged
     -> risk          (n,) float64 of a time to an event instead (trainer.training.objectives)
        survival      (n, times) float64, probability of no event until each of the times
 
@@ -38,7 +42,7 @@ of rows with images beside these:
               values, "": 8 bits; pages, which of several pages it takes, "": it refuses them
     gradient  the inputs of `pixels`, of images float32 in the unit of those, and index (n,) int64
               of a class -> score (n,) that class's probability, the value or the risk;
-              gradient/INPUT, of the score by each image, 0 of one that is not read
+              gradient/INPUT, of the score by each image, 0 of one that is not read; not of masks
 
 It contains the preprocessing and the calibration, so serving cannot differ from training. Beside it
 lies postprocessing.json (trellis_contracts.postprocessing), where there is any.
@@ -66,7 +70,7 @@ from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.postprocessing import PLAIN, Calibration, Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.saved_model import KERAS
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
 
 Answers = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 """A model's outputs -> what it answers, as an objective has it."""
@@ -77,6 +81,7 @@ _ANSWERS = {
     MULTILABEL: ("probabilities",),
     REGRESSION: ("value",),
     SURVIVAL: ("risk", "survival"),
+    SEGMENTATION: ("mask",),
 }
 
 
@@ -98,7 +103,7 @@ def export(
     answering = answers or objectives.answers_of(dataset)
     predict = _answering(_reading(model), dataset, answering, *done)
     of_floats = None
-    if IMAGE in dataset.inputs:
+    if IMAGE in dataset.inputs and not dataset.is_segmentation:
         of_floats = _answering(from_floats(model, dataset), dataset, answering, *done)
     signatures.add(archive, dataset, predict, of_floats)
     if dataset.classes:
@@ -184,7 +189,7 @@ def _answering(
     threshold: Threshold | None = None,
     fitted: Calibration | None = None,
 ) -> Predict:
-    if not dataset.classes:
+    if not dataset.classes or dataset.is_segmentation:
         return lambda inputs: answers(model(inputs, training=False))
 
     def calibrated(inputs: Inputs) -> tf.Tensor:

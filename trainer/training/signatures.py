@@ -21,7 +21,9 @@ def add(
     predict: Predict,
     of_floats: Predict | None,
 ) -> None:
-    """Add all of them. of_floats: takes images of floats; None: the rows have no images."""
+    """Add all of them. of_floats: takes images of floats; None: there are none, or no score whose
+    gradient would explain them.
+    """
     rows, records = RawRows(dataset), Records(dataset)
     archive.track(rows)  # the lookup table of the vocabularies
 
@@ -51,8 +53,9 @@ def add(
         for name, value in zip(rows.names, ordinary_row(dataset), strict=True)
     }
     add_constants(archive, "ordinary", ordinary)
-    if of_floats is not None:
+    if rows.images:
         _add_images(archive, rows, predict)
+    if of_floats is not None:
         _add_gradient(archive, dataset, rows, of_floats)
 
 

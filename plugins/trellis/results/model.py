@@ -40,7 +40,8 @@ class LoadedModel:
         frame: a column for each feature, under its name in the source; others are ignored.
         trainer/serving/frames.py says what the values of each kind may be. Of images the files'
         bytes, gs:// addresses or paths; a manifest's column is `image`. Returns the frame's index
-        with the columns of `LoadedRun.predictions`: predicted, and p.CLASS for each class.
+        with the columns of `LoadedRun.predictions`: predicted, and p.CLASS for each class. Of a
+        segmentation: mask, indices of classes (height, width), and share.CLASS for each class.
 
         Raises ValueError that names each wrong column or row, and ImportError where the package
         `trainer` is not found.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from trainer.models.own import OwnMetrics
-from trainer.training import TrainingError
+from trainer.training import TrainingError, mask_answers
 from trainer.training.objectives.classification import Classification
 from trainer.training.objectives.cox import Cox
 from trainer.training.objectives.multilabel import MultiLabel
@@ -53,6 +53,8 @@ def build(
 
 def answers_of(dataset: DatasetDescription) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """What a model of the dataset answers, of its outputs: of a time to an event as of hazards."""
+    if dataset.is_segmentation:
+        return mask_answers.of
     if dataset.classes:
         kind = MultiLabel if dataset.family == MULTILABEL else Classification
         return kind.answers

@@ -4,17 +4,24 @@ The offline predictions are those behind the leaderboard. The server reads the s
 differences come from the input path (decoding, column order, vocabulary) or from a wrong model.
 """
 
+import base64
+import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from PIL import Image
 
 from trellis_contracts.challenger import LARGEST, Edges
 from trellis_contracts.decision import NamedThreshold
 from trellis_contracts.withheld import quoted
 
 TOLERANCE = 1e-4
-"""Absolute for probabilities; for a value or risk relative to max(1, |value|)."""
+"""Absolute for probabilities; for a value or risk relative to max(1, |value|); of a mask a share of
+its pixels, at least one.
+"""
 
 MISS_PROBABILITY = 1e-9
 """Probability of a smoke test that fails only because an example never reached the challenger."""
@@ -40,8 +47,9 @@ def compare(
 ) -> list[Difference]:
     """Every field of a prediction with its difference, within the tolerance or not.
 
-    A prediction is {"label", "probabilities": {class: number}}, {"value"}, or {"risk", "survival":
-    {horizon: number}}; of a multi-label task it has "labels". edges: what the model decides by.
+    A prediction is {"label", "probabilities": {class: number}}, {"value"}, {"risk", "survival":
+    {horizon: number}}, or {"mask", "shares": {class: number}}; of a multi-label task it has
+    "labels". edges: what the model decides by.
     Labels may differ if the offline probability is within the tolerance of the threshold, or,
     without one, if their two tie within twice the tolerance; a class may be in one of two "labels"
     or sets alone, and an example be abstained of once, if the offline probability is within the
@@ -52,6 +60,8 @@ def compare(
         return [Difference(key, "the prediction", offline, served, math.inf)]
     if "value" in offline:
         return list(_numbers(key, offline, served))
+    if "mask" in offline:
+        return list(_masks(key, offline, served))
     several = "survival" if "risk" in offline else "probabilities"
     expected, found = offline[several], served[several]
     if not isinstance(found, dict) or found.keys() != expected.keys():
@@ -137,6 +147,36 @@ def _numbers(
         return
     for end, one, other in zip(("low", "high"), expected, found, strict=True):
         yield _number(key, f"interval.{end}", one, other, scale)
+
+
+def _masks(key: str, offline: Mapping[str, Any], served: Mapping[str, Any]) -> Iterator[Difference]:
+    """The pixels and the shares. Where two classes tie in a pixel, rounding decides: one pixel may
+    differ in masks that are smaller than a pixel's share in TOLERANCE.
+    """
+    expected, found = (_mask(answer["mask"]) for answer in (offline, served))
+    if expected is None or found is None or expected.shape != found.shape:
+        one, other = (None if mask is None else mask.shape for mask in (expected, found))
+        yield Difference(key, "the mask's shape", one, other, math.inf)
+        return
+    scale = max(1.0, 1 / (TOLERANCE * expected.size))
+    differing = float(np.mean(expected != found))
+    field = "share of the mask's pixels with another class"
+    yield Difference(key, field, 0.0, differing, differing / scale)
+    shares, told = offline["shares"], served["shares"]
+    if not isinstance(told, dict) or told.keys() != shares.keys():
+        yield Difference(key, "shares", shares, told, math.inf)
+        return
+    for name in shares:
+        yield _number(key, f"shares.{name}", shares[name], told[name], scale)
+
+
+def _mask(answer: Any) -> np.ndarray | None:
+    """The indices of classes (height, width); None if it is no file of them."""
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(answer["b64"])), formats=["PNG"]) as picture:
+            return np.asarray(picture) if picture.mode == "L" else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def _same_abstention(offline: Mapping[str, Any], abstained: Any, edges: Edges) -> bool:

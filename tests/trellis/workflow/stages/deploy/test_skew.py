@@ -1,10 +1,14 @@
 """Agreement of served predictions with those made offline."""
 
+import base64
+import io
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from trellis.workflow.stages.deploy import skew
 from trellis_contracts.challenger import Edges
@@ -163,3 +167,59 @@ def test_the_ends_of_an_interval_are_numbers_as_the_value_is(interval, agrees):
     offline = {"value": 2.0, "interval": [1.0, 3.0]}
     found = skew.skew(skew.compare("a", offline, {**offline, "interval": interval}))
     assert (found is None) == agrees
+
+
+def masked(mask, **shares):
+    """The answer of a segmentation; without shares, those of the mask."""
+    file = io.BytesIO()
+    Image.fromarray(mask).save(file, "png")
+    light = float(mask.mean())
+    counted = shares or {"dark": 1 - light, "light": light}
+    return {"mask": {"b64": base64.b64encode(file.getvalue()).decode()}, "shares": counted}
+
+
+def with_others(size, pixels):
+    """A mask of this height and width, and it with another class in some of its pixels."""
+    mask = np.zeros((size, size), np.uint8)
+    other = mask.copy()
+    other.flat[:pixels] = 1
+    return masked(mask), masked(other)
+
+
+@pytest.mark.parametrize(
+    ("size", "pixels", "agrees"), [(200, 4, True), (200, 5, False), (8, 1, True), (8, 2, False)]
+)
+def test_a_mask_may_differ_in_a_ten_thousandth_of_its_pixels_or_in_one(size, pixels, agrees):
+    differences = skew.compare("a.png", *with_others(size, pixels))
+    assert [one.field for one in differences] == [
+        "share of the mask's pixels with another class",
+        "shares.dark",
+        "shares.light",
+    ]
+    assert (skew.skew(differences) is None) == agrees
+
+
+def test_a_mask_that_differs_is_told_by_its_pixels_and_quotes_no_file():
+    mask = np.zeros((100, 100), np.uint8)
+    mask[0, :30] = 1
+    whole = skew.skew(skew.compare("a.png", masked(mask), masked(mask.T)))
+    assert "1 of 1 examples" in whole
+    assert "share of the mask's pixels with another class is 0.0058, offline 0.0" in whole
+    assert "b64" not in whole
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"mask": {"b64": "no picture"}, "shares": {"dark": 1.0, "light": 0.0}},
+        {"mask": None, "shares": {"dark": 1.0, "light": 0.0}},
+        masked(np.zeros((8, 9), np.uint8)),
+        masked(np.zeros((8, 8, 3), np.uint8), dark=1.0, light=0.0),
+        masked(np.zeros((8, 8), np.uint8), dark=1.0),
+        masked(np.zeros((8, 8), np.uint8), dark=1.0, light=math.nan),
+        {"mask": {"b64": ""}},
+    ],
+)
+def test_another_answer_than_a_mask_and_its_shares_is_a_difference(answer):
+    offline, _ = with_others(8, 0)
+    assert skew.skew(skew.compare("a.png", offline, answer)) is not None
