@@ -29,6 +29,8 @@ from trellis.workflow.validation.file import PREDICTIONS
 def build(experiment: Experiment, platform: Platform) -> DAG:
     """plan -> snapshot -> changes (both of a table) -> predict -> publish (of a table) -> result
 
+    A model of BigQuery ML's is asked by `publish`, and `predict` is skipped.
+
     truth -> score -> performance, beside them, if labels arrive later (`predict.truth`).
     """
     schedule = experiment.prediction.schedule
@@ -58,6 +60,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
             if experiment.row_prediction.truth is not None:
                 truth.tasks(experiment, platform)
             planned >> frozen >> compared >> predicted >> published >> resulted
+            # Of a BigQuery ML model `predict` is skipped.
+            compared >> published
     # After the tasks, as in training.py: a copy in each of them costs time.
     dag.params = ParamsDict(run_params(experiment))
     return dag

@@ -32,7 +32,7 @@ Batch prediction: the champion of `{name}` predicts {what}.
 | stage | what it does |
 |---|---|
 | plan | finds the champion; checks columns, instances and cost before anything is spent |
-{rows}| predict | runs on {replicas} machine(s) (Vertex AI); stopped after {timeout} |
+{rows}| predict | runs on {replicas} machine(s) (Vertex AI); stopped after {timeout}{skipped} |
 {publish}| result | checks completeness; fails if more than {max_failed:.1%} have no prediction |
 {truth}
 **Results** {output}. Each run has its own; the task `result` and
@@ -57,6 +57,7 @@ _ROWS = """\
 _TRUTH = """\
 | truth, score, performance | score earlier predictions whose labels have arrived since |
 """
+_SKIPPED = "; skipped for a model of BigQuery ML's, which publish asks by a query (ML.PREDICT)"
 _PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
 
 
@@ -77,6 +78,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         publish=_PUBLISH if rows else "",
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),
+        skipped=_SKIPPED if experiment.deploy and "bqml" in experiment.deploy.services else "",
         max_failed=predict.max_failed,
         output=_output(experiment, platform),
         bucket=platform.bucket,

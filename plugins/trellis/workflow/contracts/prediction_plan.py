@@ -24,7 +24,8 @@ class Rows:
     statement: the SELECT of key and features. expires: when the frozen rows are deleted.
     answer: column of the predictions that has the model's answer: label, value, or risk.
     images: number of a row's images. abstained: whether the model hands examples back. conformal:
-    what its answers have for `coverage`, "set" or "interval"; None: nothing.
+    what its answers have for `coverage`, "set" or "interval"; None: nothing. bqml:
+    PROJECT.DATASET.MODEL of a model of BigQuery ML's, which answers a query; None: a server does.
     """
 
     statement: str
@@ -33,6 +34,7 @@ class Rows:
     images: int = 0
     abstained: bool = False
     conformal: str | None = None
+    bqml: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class PredictionPlan:
                 "images": rows.images,
                 "abstained": rows.abstained,
                 "conformal": rows.conformal,
+                "bqml": rows.bqml,
             },
             "instances": self.instances,
             "left_out": self.left_out,

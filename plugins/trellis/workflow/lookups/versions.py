@@ -12,9 +12,12 @@ from trellis.identity import EXPERIMENT_LABEL as LABEL
 from trellis.vertex.registry import find_version, find_versions, own_aliases, service_of
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts.aliases import FIRST_LABEL
+from trellis.workflow.lookups import documents
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import did_you_mean
+from trellis_contracts.baseline import Baseline
+from trellis_contracts.layout import baseline_file
 
 _SHOWN = 20
 
@@ -29,9 +32,10 @@ class RegisteredVersion:
 
     model: its name without the version. run: gs:// address of the run that made it, "" if its
     description does not say. first: the number that its training had first; another than its own
-    if the DAG EXPERIMENT-reserve registered it once more.
-    description does not say. artifact: gs:// address of its files, "" if it has none. service:
-    that trained and serves it, as in trellis_contracts.served; None: a training of the run.
+    if the DAG EXPERIMENT-reserve registered it once more. artifact: gs:// address of its files, ""
+    if it has none. service: that trained and serves it, as in trellis_contracts.served; None: a
+    training of the run. contender: folder of what it was in its run; None if its description does
+    not say.
     """
 
     model: str
@@ -42,6 +46,7 @@ class RegisteredVersion:
     first: str
     artifact: str = ""
     service: str | None = None
+    contender: str | None = None
 
     @property
     def name(self) -> str:
@@ -109,6 +114,20 @@ def origin(model: Any) -> str | None:
     return f"{run.rstrip('/')}/{contender}/" if run and contender else None
 
 
+def bigquery_model(platform: Platform, version: str, contender: str | None) -> str:
+    """PROJECT.DATASET.MODEL of a version that BigQuery ML has trained. contender: its folder.
+
+    Raises VersionError if nothing says which model that is.
+    """
+    address = baseline_file(contender) if contender else None
+    baseline = documents.find_file(platform, Baseline, address) if address else None
+    if baseline is None or baseline.model is None:
+        raise VersionError(
+            f"{address or 'No baseline.json'} does not say which model of BigQuery ML {version} is"
+        )
+    return baseline.model
+
+
 def _described(model: Any) -> dict[str, str]:
     """The texts of a version's description, which `stages/deploy/messages.py` writes as JSON."""
     try:
@@ -129,4 +148,5 @@ def _version(name: str, model: Any) -> RegisteredVersion:
         model.labels.get(FIRST_LABEL, model.version_id),
         model.artifact_uri,
         service_of(model),
+        origin(model),
     )

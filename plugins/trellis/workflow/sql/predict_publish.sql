@@ -1,4 +1,4 @@
--- A batch prediction's own tables as one: a row for each instance, predicted or failed.
+-- What a batch prediction or a BigQuery ML model has answered: a row for each instance, predicted or failed.
 CREATE TABLE {{ output | identifier }}
 OPTIONS (
 {% if encryption_key %}
@@ -7,7 +7,7 @@ OPTIONS (
   description = {{ description | literal }},
   labels = [{{ labels }}]
 ) AS
-{% if predictions %}
+{% if predictions or bqml %}
 SELECT
   key,
 {% if answer != "label" %}
@@ -28,7 +28,14 @@ SELECT
   -- The server has answered each instance by itself: with an error, if it refuses it.
   IF(JSON_VALUE(prediction, '$.error') IS NULL, prediction, NULL) AS prediction,
   JSON_VALUE(prediction, '$.error') AS error
+{% if bqml %}
+FROM (
+  {% include "predict_bqml.sql" %}
+
+)
+{% else %}
 FROM {{ predictions | identifier }}
+{% endif %}
 {% endif %}
 {% if predictions and errors %}
 UNION ALL

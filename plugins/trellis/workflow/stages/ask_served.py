@@ -17,8 +17,7 @@ from trellis.workflow.stages import automl_tables, bqml, job_messages
 from trellis.workflow.stages.planned import planned, returned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Stage, Tasks, Usd
-from trellis_contracts.baseline import Baseline
-from trellis_contracts.layout import RunFolder, baseline_file
+from trellis_contracts.layout import RunFolder
 from trellis_contracts.plan import PlanFile
 from trellis_contracts.served import Served
 
@@ -45,19 +44,18 @@ def query(plan: Plan, platform: Platform) -> dict[str, Any] | None:
     """The query of a served BigQuery ML model; None if none is to be asked."""
     from airflow.sdk.exceptions import AirflowFailException
 
-    from trellis.workflow.lookups import documents
+    from trellis.workflow.lookups import versions
 
     found = _asked(plan, platform, "bqml")
     if found is None:
         return None
-    address = baseline_file(found.origin) if found.origin else None
-    baseline = documents.find_file(platform, Baseline, address) if address else None
-    if baseline is None or baseline.model is None:
+    try:
+        model = versions.bigquery_model(platform, str(found.model), found.origin)
+    except versions.VersionError as error:
         raise AirflowFailException(
-            f"{found.model} is served, and {address or 'no baseline.json'} does not say which "
-            "model of BigQuery ML that is: put that file back, or serve another version."
-        )
-    statement = bqml.prediction(plan, platform, baseline.model, plan.run.contender("served"))
+            f"{error}, which is served: put that file back, or serve another version."
+        ) from None
+    statement = bqml.prediction(plan, platform, model, plan.run.contender("served"))
     limit = queries.limit(plan.query_bytes, queries.BASELINE)
     return job_messages.query(plan.experiment, platform, statement, **limit)
 

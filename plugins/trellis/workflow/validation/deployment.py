@@ -56,8 +56,8 @@ def _allowed(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
                 f"with `train.folds` {service} has a model for each fold, and none of all rows"
             )
             yield Problem(where, f"{message}: leave it out")
-        if experiment.predict is not None:
-            message = f"`predict` is by our own server: leave it out, or {service} here"
+        if service == "automl" and experiment.predict is not None:
+            message = "`predict` is by our own server or BigQuery ML: leave it out, or automl here"
             yield Problem(where, message)
         for key, what in _OURS.items():
             if getattr(experiment, key) is not None:

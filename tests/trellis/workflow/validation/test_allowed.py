@@ -43,7 +43,7 @@ def test_what_may_be_deployed_is_no_hurdle(allowed, breast_cancer):
         (["bqml"], {"calibrate": "temperature"}, "deploy.allow"),
         (["bqml"], {"abstain": 0.1}, "deploy.allow"),
         (["bqml"], {"coverage": 0.9}, "deploy.allow"),
-        (["bqml"], {"predict": {"bigquery": "lab.rows"}}, "deploy.allow"),
+        (["automl"], {"predict": {"bigquery": "lab.rows"}}, "deploy.allow"),
         (
             ["bqml"],
             {"deploy__machines": {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4"}},
@@ -55,6 +55,10 @@ def test_what_a_service_cannot_do_is_refused(allowed, allow, changes, place):
     with pytest.raises(FileError) as refused:
         allowed(allow, **changes)
     assert place in str(refused.value)
+
+
+def test_a_model_of_bigquery_ml_predicts_in_bulk(allowed):
+    assert allowed(["bqml"], predict={"bigquery": "lab.rows"}).predict is not None
 
 
 def test_a_service_that_a_run_switches_off_does_not_compete(allowed):

@@ -7,14 +7,16 @@ from typing import Any
 
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from google.cloud.exceptions import NotFound
 
+from trellis.vertex.registry import BQML
 from trellis.workflow.contracts import prediction_params
 from trellis.workflow.contracts.aliases import CHAMPION
 from trellis.workflow.contracts.errors import NoRowsError, SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import PredictionPlan, Rows
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.lookups import documents, storage, versions
+from trellis.workflow.lookups import documents, own_dataset, storage, versions
 from trellis.workflow.lookups.versions import VersionError
 from trellis.workflow.pricing import prediction
 from trellis.workflow.pricing.cost import BudgetError
@@ -44,7 +46,7 @@ class NoModelError(ValueError):
 @dataclass(frozen=True)
 class Champion:
     """The version that predicts. table: its training columns. dataset: folder of its dataset.
-    configuration: of the run that trained it.
+    configuration: of the run that trained it. bqml: as of `Rows`.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Champion:
     table: Table
     dataset: str
     configuration: Mapping[str, Any]
+    bqml: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,10 +166,10 @@ def _champion(run: Prediction, wanted: str) -> Champion:
         )
     if version is None:
         raise NoModelError(versions.missing(known, number))
-    if version.service is not None:
+    if version.service not in (None, BQML):
         raise NoModelError(
-            f"{version.name} is a model of {version.service}, and predictions here are by our own "
-            "server: choose the version of a training (Model in the trigger form)."
+            f"{version.name} is a model of {version.service}, which predicts no rows in bulk here: "
+            "choose the version of a training (Model in the trigger form)."
         )
     if not version.run:
         raise NoModelError(
@@ -190,13 +193,33 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             f"{version.name} learned from {learned}, and `predict` is of another kind: choose "
             "another version, or let a run promote one of today's file."
         )
-    return Champion(version.name, version.run, table, file.dataset.uri, file.configuration)
+    bqml = _in_bigquery(platform, version) if version.service == BQML else None
+    return Champion(version.name, version.run, table, file.dataset.uri, file.configuration, bqml)
+
+
+def _in_bigquery(platform: Platform, version: versions.RegisteredVersion) -> str:
+    """PROJECT.DATASET.MODEL of the version. Raises NoModelError if it is gone."""
+    try:
+        model = versions.bigquery_model(platform, version.name, version.contender)
+    except VersionError as error:
+        raise NoModelError(
+            f"{error}: put that file back, or choose another version (Model in the trigger form)."
+        ) from None
+    try:
+        own_dataset.client(platform).get_model(model)
+    except NotFound:
+        raise NoModelError(
+            f"{version.name} is the model {model} of BigQuery ML, which was deleted: choose "
+            "another version (Model in the trigger form), or let a run promote one."
+        ) from None
+    return model
 
 
 def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, values: Any) -> Found:
     days = (values.get("from"), values.get("to"))
     model = champion.name.rpartition("/")[2]
-    found = rows.inspect(run.experiment, run.platform, model, learned, interval, days)
+    of_query = champion.bqml is not None
+    found = rows.inspect(run.experiment, run.platform, model, learned, interval, days, of_query)
     return Found(
         source=found.name,
         partition=found.partition.to_json() if found.partition else None,
@@ -205,8 +228,10 @@ def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, va
             datetime.now(UTC) + EXPIRES,
             learned.answer,
             len(learned.images),
-            abstained=champion.configuration.get("abstain") is not None,
-            conformal=_conformal(champion),
+            # The configuration is that of the run's trainings.
+            abstained=not of_query and champion.configuration.get("abstain") is not None,
+            conformal=None if of_query else _conformal(champion),
+            bqml=champion.bqml,
         ),
         instances=found.rows,
         left_out=found.left_out,

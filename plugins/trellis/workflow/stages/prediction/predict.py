@@ -1,4 +1,7 @@
-"""predict: one batch prediction by the champion, on its own machines."""
+"""predict: one batch prediction by the champion, on its own machines.
+
+Skipped for a model of BigQuery ML's: `publish` asks it by a query.
+"""
 
 from typing import Any
 
@@ -34,9 +37,13 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     )
 
 
-def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
-    """The BatchPredictionJob. It names the model's version, never an alias."""
+def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any] | None:
+    """The BatchPredictionJob. It names the model's version, never an alias. None: a query
+    predicts.
+    """
     experiment, run, rows = plan.experiment, plan.run, plan.rows
+    if rows is not None and rows.bqml is not None:
+        return None
     machines = experiment.prediction.machines
     machine: dict[str, Any] = {"machine_type": machines.type}
     if machines.gpu:

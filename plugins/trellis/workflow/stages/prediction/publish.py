@@ -1,4 +1,5 @@
-"""publish: the run's table of predictions, made from the batch prediction's tables.
+"""publish: the run's table of predictions, made from the batch prediction's tables, or of a model
+of BigQuery ML's by ML.PREDICT.
 
 Vertex AI names its tables by time, and writes rows with and without a prediction to two tables,
 predictions as JSON text. Without any failed row, or any other, one of the two may be missing. An
@@ -15,18 +16,22 @@ from airflow.sdk.exceptions import AirflowFailException
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.lookups import own_dataset, plans
+from trellis.workflow.lookups import left, own_dataset, plans
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned, returned
 from trellis.workflow.stages.prediction.table_options import table_options
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task."""
-    predicted = returned("predict", "output")
+    predicted = returned("predict", "output", required=False)
     return BigQueryJobOperator(
         task_id="publish",
+        # `predict` is skipped where a query predicts.
+        trigger_rule="none_failed_min_one_success",
         configuration=planned(experiment, platform, job, predicted, load=plans.load_prediction),
         product=planned(experiment, platform, output, load=plans.load_prediction),
         project_id=platform.project,
@@ -37,9 +42,32 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     )
 
 
-def job(plan: PredictionPlan, platform: Platform, predicted: str) -> dict[str, Any]:
-    """The query job. predicted: the table of the batch prediction."""
-    assert plan.rows is not None
+def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict[str, Any]:
+    """The query job. predicted: the table of the batch prediction; None if there was none."""
+    rows = plan.rows
+    assert rows is not None
+    if rows.bqml is not None:
+        left.rows_to_predict(plan, platform)
+        tables: dict[str, Any] = {"snapshot": plan.run.snapshot, "bqml": rows.bqml}
+    elif predicted is None:
+        raise left.NothingLeftError("predict", "predictions")
+    else:
+        tables = _written(platform, predicted)
+    statement = sql.render(
+        "predict_publish",
+        output=plan.output,
+        answer=rows.answer,
+        abstained=rows.abstained,
+        conformal=rows.conformal,
+        **tables,
+        **table_options(plan, platform, "Predictions"),
+    )
+    limit = queries.limit(plan.cost.get("query_bytes"), queries.BASELINE) if rows.bqml else {}
+    return job_messages.query(plan.experiment, platform, statement, **limit)
+
+
+def _written(platform: Platform, predicted: str) -> dict[str, str | None]:
+    """The tables of the batch prediction that are there: those of its predictions and errors."""
     written = {"predictions": predicted, "errors": errors_of(predicted)}
     there = {kind: own_dataset.is_there(platform, name) for kind, name in written.items()}
     if not any(there.values()):
@@ -47,16 +75,7 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str) -> dict[str, A
             f"The batch prediction left neither {' nor '.join(written.values())}: they were "
             "deleted, or have expired. Clear `predict` to predict again."
         )
-    statement = sql.render(
-        "predict_publish",
-        output=plan.output,
-        answer=plan.rows.answer,
-        abstained=plan.rows.abstained,
-        conformal=plan.rows.conformal,
-        **{kind: name if there[kind] else None for kind, name in written.items()},
-        **table_options(plan, platform, "Predictions"),
-    )
-    return {"query": {"query": statement, "useLegacySql": False}}
+    return {kind: name if there[kind] else None for kind, name in written.items()}
 
 
 def output(plan: PredictionPlan, platform: Platform) -> str:

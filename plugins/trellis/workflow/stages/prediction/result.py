@@ -8,7 +8,7 @@ predictions.json, schema 1:
      "findings": differences beyond the limits of predict.changes: {"check", "feature", "text"},
      "remark": why the answers were not compared, or null,
      "output": PROJECT.DATASET.TABLE, or gs:// folder of JSON lines,
-     "job": projects/.../batchPredictionJobs/ID, "console": its page}
+     "job": projects/.../batchPredictionJobs/ID, or the id of BigQuery's job, "console": its page}
 """
 
 import ast
@@ -21,6 +21,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import bigquery_source, documents, left, plans, records, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -42,7 +43,7 @@ def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], 
 
     @airflow_task(task_id="result")
     def result(ti=None, run_id=None, **context):
-        predicted = left.returned(ti, "predict", "predictions")
+        predicted = _predicted(ti, plans.load_prediction(experiment, platform, run_id))
         of_rows = ti.xcom_pull(task_ids="changes") or []
         content, warnings = make(experiment, platform, run_id, predicted, of_rows)
         if warnings:
@@ -51,6 +52,15 @@ def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], 
         return content
 
     return result()
+
+
+def _predicted(ti: Any, plan: PredictionPlan) -> dict[str, Any]:
+    """name, console, and of images output, of the job that predicted."""
+    if plan.rows is None or plan.rows.bqml is None:
+        found: dict[str, Any] = left.returned(ti, "predict", "predictions")
+        return found
+    asked = left.returned(ti, "publish", "predictions")
+    return {"name": asked["job"], "console": asked["console"]}
 
 
 def message(experiment: str, run_id: str, output: str, warnings: Sequence[str]) -> str:

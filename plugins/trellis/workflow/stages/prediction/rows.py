@@ -38,11 +38,12 @@ def inspect(
     learned: Table,
     run: tuple[Any, Any],
     days: tuple[Any, Any],
+    by_query: bool = False,
 ) -> Found:
     """Inspect the table or query. Raises SourceError; NoRowsError if the interval has no rows.
 
     model: its name for messages. learned: the table that it learned from. run, days: see
-    `interval.of_run`.
+    `interval.of_run`. by_query: whether BigQuery ML predicts, and no server, which reads texts.
     """
     predict = experiment.row_prediction
     source = bigquery_source.find(platform, "predict", predict, experiment.task)
@@ -54,6 +55,7 @@ def inspect(
         partition=partition,
         key=learned.key.name,
         features=learned.features,
+        by_query=by_query,
     )
     job = source.dry_run(statement)
     rows = source.count(partition, source.partitions(partition))

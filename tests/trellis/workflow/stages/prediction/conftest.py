@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from google.cloud import aiplatform_v1 as api
+from google.cloud import bigquery
 
 from tests.airflow_side import ROOT, run_dag
 from tests.trellis.workflow.plans import a_plan
@@ -18,6 +19,7 @@ from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts.baseline import Baseline
 
 BUCKET = "prediction-tests"
 OPTIONS = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
@@ -60,13 +62,10 @@ class Predictions:
         """
         name = self.experiment.name
         models = api.ModelServiceClient(client_options=OPTIONS)
-        run = self.folder / name / "runs/r"
-        (run / "model").mkdir(parents=True, exist_ok=True)
-        (run / "model/weights").write_text("1")
+        run = self.leave_run(table)
         addresses = layout.Run(self.bucket, name, "r")
-        plan = a_plan(self.experiment, addresses, table)
-        (run / "plan.json").write_text(json.dumps(plan.file().to_document()))
         if learned is not None:
+            plan = a_plan(self.experiment, addresses, table)
             folder = self.folder / plan.dataset.uri.removeprefix(f"gs://{self.bucket}/")
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "dataset.json").write_text(json.dumps(learned))
@@ -107,6 +106,34 @@ class Predictions:
         there = [m for m in models.list_models(parent=PARENT) if m.name.endswith(f"/{name}")]
         request |= {"parent_model": there[0].name} if there else {"model_id": name}
         models.upload_model(request=request).result(timeout=20)
+
+    def leave_run(self, table):
+        """The folder of a run that has trained a model."""
+        name = self.experiment.name
+        run = self.folder / name / "runs/r"
+        (run / "model").mkdir(parents=True, exist_ok=True)
+        (run / "model/weights").write_text("1")
+        plan = a_plan(self.experiment, layout.Run(self.bucket, name, "r"), table)
+        (run / "plan.json").write_text(json.dumps(plan.file().to_document()))
+        return run
+
+    def promote_bqml(self, model, table):
+        """A model of BigQuery ML's as the champion. model: PROJECT.DATASET.MODEL."""
+        name, contender = self.experiment.name, "baselines/bqml-logistic_reg"
+        folder = self.leave_run(table) / contender
+        folder.mkdir(parents=True)
+        trained = Baseline("bqml-logistic_reg", "bqml", "succeeded", model=model)
+        (folder / "baseline.json").write_text(json.dumps(trained.to_document()))
+        client = bigquery.Client(project="local-gcp", location="US")
+        client.query_and_wait(f"ALTER MODEL `{model}` SET OPTIONS (vertex_ai_model_id = '{name}')")
+        models = api.ModelServiceClient(client_options=OPTIONS)
+        version = models.get_model(name=f"{PARENT}/models/{name}")
+        origin = {"run": f"gs://{self.bucket}/{name}/runs/r/", "contender": contender}
+        version.labels[EXPERIMENT_LABEL] = name
+        version.version_description = json.dumps(origin)
+        paths = ["labels", "version_description"]
+        models.update_model(model=version, update_mask={"paths": paths})
+        models.merge_version_aliases(name=version.name, version_aliases=["champion"])
 
     @property
     def record(self):

@@ -67,6 +67,33 @@ def test_rows_of_a_day(client, rows, states):
     assert rows.record == record
 
 
+def test_a_champion_of_bigquery_ml_is_asked_by_a_query(client, predictions, states, refused):
+    """Without a server: no batch prediction job begins. A model that is gone refuses the plan."""
+    client.query_and_wait(
+        "CREATE MODEL prediction_tests.learned OPTIONS (model_type = 'logistic_reg', "
+        "data_split_method = 'NO_SPLIT', input_label_cols = ['label']) AS SELECT "
+        f"IF(IS_NAN(x), NULL, x) AS x, stage, `taken at` AS taken, "
+        f"IF(x = 1, 'true', 'false') AS label FROM {TABLE}"
+    )
+    made = predictions("asked", bigquery=TABLE, partition="day")
+    made.promote_bqml("local-gcp.prediction_tests.learned", LEARNED)
+    day = {"from": "2024-01-01", "to": "2024-01-02"}
+    reached = states(made.run(**day))
+    tasks = ["plan", "snapshot", "changes", "publish", "result"]
+    assert reached == {**dict.fromkeys(tasks, "success"), "predict": "skipped"}
+    record = made.record
+    assert (record["instances"], record["predicted"], record["failed"]) == (30, 30, 0)
+    assert record["model"].endswith("models/asked@1")
+    found = {row["key"]: row for row in client.list_rows(record["output"])}
+    assert (found["1"]["label"], found["2"]["label"]) == ("true", "false")
+    shares = json.loads(found["1"]["prediction"])["probabilities"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert client.get_job(record["job"]).statement_type == "CREATE_TABLE_AS_SELECT"
+    client.delete_model("prediction_tests.learned")
+    said = refused(made, **day)
+    assert "local-gcp.prediction_tests.learned of BigQuery ML, which was deleted" in said
+
+
 @pytest.mark.slow
 def test_a_column_of_images_reaches_the_server_as_addresses(predictions, client, states):
     address = "IF(sample = 5, NULL, CONCAT('gs://lab/', sample, '.png'))"

@@ -78,6 +78,57 @@ def test_numbers_with_intervals(published):
     }
 
 
+OUT = "local-gcp.publish_tests.out"
+ROWS = """
+    SELECT CONCAT('k', n) AS key, MOD(n, 10) AS size, IF(MOD(n, 3) = 0, NULL, 'a') AS kind,
+      TIMESTAMP_ADD(TIMESTAMP '2024-01-01', INTERVAL n HOUR) AS taken, [1.0, n] AS trace,
+      IF(MOD(n, 10) > 4, 'la"rge', 'small') AS class, 2.0 * MOD(n, 10) AS number
+    FROM UNNEST(GENERATE_ARRAY(1, 60)) AS n
+"""
+
+
+@pytest.mark.parametrize("kind", ["label", "value"])
+def test_a_model_of_bigquery_ml_answers_a_query_in_the_servers_form(client, kind):
+    """It passes over what it did not learn from, and takes NULL as in training."""
+    regression = kind == "value"
+    client.query_and_wait(
+        "CREATE OR REPLACE MODEL publish_tests.learned OPTIONS (model_type = "
+        f"'{'linear_reg' if regression else 'logistic_reg'}', data_split_method = 'NO_SPLIT', "
+        f"input_label_cols = ['label']) AS SELECT size, kind, taken, "
+        f"{'number' if regression else 'class'} AS label FROM ({ROWS})"
+    )
+    rows = f"SELECT * EXCEPT (class, number) FROM ({ROWS})"
+    client.query_and_wait(f"CREATE OR REPLACE TABLE publish_tests.frozen AS {rows}")
+    client.query_and_wait("DROP TABLE IF EXISTS publish_tests.out")
+    statement = sql.render(
+        "predict_publish",
+        output=OUT,
+        answer=kind,
+        abstained=False,
+        conformal=None,
+        bqml="local-gcp.publish_tests.learned",
+        snapshot="local-gcp.publish_tests.frozen",
+        description="Predictions",
+        labels="",
+        encryption_key=None,
+    )
+    client.query_and_wait(statement)
+    found = {row["key"]: dict(row.items()) for row in client.list_rows(OUT)}
+    assert len(found) == 60
+    own = "SELECT * FROM ML.PREDICT(MODEL publish_tests.learned, TABLE publish_tests.frozen)"
+    for row in client.query_and_wait(own):
+        answered = found[row["key"]]
+        assert answered["error"] is None
+        answer = json.loads(answered["prediction"])
+        if regression:
+            assert answer == {"value": pytest.approx(row["predicted_label"])}
+            assert answered["value"] == answer["value"]
+            continue
+        shares = {one["label"]: one["prob"] for one in row["predicted_label_probs"]}
+        assert answer["probabilities"] == pytest.approx(shares)
+        assert answered["label"] == answer["label"] == max(shares, key=shares.get)
+
+
 def test_a_model_without_them_has_no_further_columns(published):
     found = published({"a": {"label": "ill"}})
     assert found["a"] == {"key": "a", "label": "ill", "error": None}
