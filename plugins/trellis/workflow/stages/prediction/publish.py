@@ -46,9 +46,9 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
     """The query job. predicted: the table of the batch prediction; None if there was none."""
     rows = plan.rows
     assert rows is not None
+    tables: dict[str, str | None] = {"predictions": None, "errors": None}
     if rows.bqml is not None:
         left.rows_to_predict(plan, platform)
-        tables: dict[str, Any] = {"snapshot": plan.run.snapshot, "bqml": rows.bqml}
     elif predicted is None:
         raise left.NothingLeftError("predict", "predictions")
     else:
@@ -59,6 +59,8 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
         answer=rows.answer,
         abstained=rows.abstained,
         conformal=rows.conformal,
+        bqml=rows.bqml,
+        snapshot=plan.run.snapshot,
         **tables,
         **table_options(plan, platform, "Predictions"),
     )
