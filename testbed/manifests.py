@@ -1,6 +1,6 @@
 """Turns a manifest of images into rows as a run's snapshot has them, for exports without BigQuery.
 
-Plain: sql/manifest.sql is tested elsewhere. Images may be paths relative to the manifest.
+Plain: sql/manifest.sql is tested elsewhere. Images and masks may be paths relative to the manifest.
 """
 
 import csv
@@ -15,7 +15,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from trainer.exporting.splits import assign, fingerprints
-from trellis_contracts.columns import REJECTED, SPLIT_BY, Columns, ImageForm, TableFeature
+from trellis_contracts.columns import (
+    REJECTED,
+    SPLIT_BY,
+    Columns,
+    ImageForm,
+    MaskClass,
+    TableFeature,
+)
 from trellis_contracts.dataset import SPLITS, Split, by_hash
 from trellis_contracts.dataset_features import Pages, Resize
 from trellis_contracts.tasks import MULTILABEL, REGRESSION
@@ -40,6 +47,7 @@ class Form:
     split_fractions: tuple[int, int, int] = (80, 10, 10)
     max_rejected: float = 0.05
     positive: str | None = None
+    masks: tuple[MaskClass, ...] = ()
 
     @property
     def image(self) -> ImageForm:
@@ -60,8 +68,9 @@ def export_flags(
     rows = [_row(fields, wanted) for fields in _lines(source)]
     split = _stratify(rows, wanted) if wanted.stratify else _assign(rows, wanted)
     for row in rows:
-        if "://" not in row["image"]:
-            row["image"] = str(source.parent / row["image"])
+        for name in ("image", "label") if wanted.masks else ("image",):
+            if "://" not in row[name]:
+                row[name] = str(source.parent / row[name])
     columns = Columns(
         task=wanted.task,
         split=split,
@@ -78,6 +87,7 @@ def export_flags(
             "rows": len(rows),
         },
         positive=wanted.positive,
+        masks=wanted.masks,
         max_rejected=wanted.max_rejected,
     )
     folder = output.parent / f"{output.name}-source"

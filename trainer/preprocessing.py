@@ -26,6 +26,15 @@ def decode(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
     return _each(encoded, feature, lambda image: _decode_one(image, feature))
 
 
+def decode_masks(encoded: tf.Tensor, shape: tuple[int, int]) -> tf.Tensor:
+    """Stored masks, (n,) bytes -> (n, height, width) uint8. Fails if a mask has another shape."""
+
+    def one(mask: tf.Tensor) -> tf.Tensor:
+        return tf.ensure_shape(tf.io.decode_png(mask, 1)[..., 0], shape)
+
+    return tf.map_fn(one, encoded, fn_output_signature=tf.TensorSpec(shape, tf.uint8))
+
+
 def decode_any_size(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
     """Decode files like `decode`: (n,) bytes of JPEG, PNG, BMP or GIF of any size, or, with a
     scale, of PNG with 16 bits per channel.

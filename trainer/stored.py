@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import cv2
 import numpy as np
 
 from trainer import storage
@@ -51,13 +52,18 @@ class StoredBatch:
     @property
     def labels(self) -> np.ndarray:
         """(n,) int64 class indices, or sets of them (trainer.label_sets); of a regression float64,
-        as the float32 that is stored; of a time to an event (n, 2), with 1 or 0 beside the time.
+        as the float32 that is stored; of a time to an event (n, 2), with 1 or 0 beside the time; of
+        masks (n, height, width) uint8.
         """
         return labels_of(self.dataset.label, self.features)
 
 
 def labels_of(label: Label, features: Sequence[Mapping[str, Any]]) -> np.ndarray:
     """The labels of n tf.train.Examples, given the features of each; see StoredBatch.labels."""
+    if label.encoding is not None:
+        pngs = [each[label.name].bytes_list.value[0] for each in features]
+        masks = [cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED) for png in pngs]
+        return np.array(masks, np.uint8).reshape(len(masks), *label.mask_shape)
     numbers = label.dtype == "float32"
     kind = "float_list" if numbers else "int64_list"
     found = [getattr(each[label.name], kind).value for each in features]

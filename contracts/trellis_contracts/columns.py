@@ -46,7 +46,7 @@ from trellis_contracts.dataset_features import IMAGE, Feature, Pages, Resize
 from trellis_contracts.files import Part, optional
 from trellis_contracts.finding import Finding
 from trellis_contracts.folds import EVERYTHING, Folds, column
-from trellis_contracts.tasks import MULTILABEL, NUMBERS, SURVIVAL, classes_in
+from trellis_contracts.tasks import MULTILABEL, NAMED, NUMBERS, SURVIVAL, classes_in
 
 SCHEMA = 1
 
@@ -181,6 +181,11 @@ class Columns:
     def is_number(self) -> bool:
         """True if the label is a number, and no class."""
         return self.task in NUMBERS
+
+    @property
+    def has_names(self) -> bool:
+        """True if the label is text, the names of a row's classes."""
+        return self.task in NAMED
 
     @property
     def is_survival(self) -> bool:

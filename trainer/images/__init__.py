@@ -12,6 +12,7 @@ threads (tests/trainer/test_images.py).
     scale      how deep samples become pixels
     resizing   how an image of another shape becomes the requested one
     losses     the kinds of what a file holds and the model is not given
+    masks      a mask's file, with the class of each pixel of an image
 
 docs/how-to/image-files.md has all kinds of files. Choices that affect a model:
 
@@ -61,11 +62,12 @@ __all__ = [
 @dataclass(frozen=True)
 class View:
     """The pixels of a file that a model sees, as `pixels` returns them. lost: what the file holds
-    beyond them.
+    beyond them. size: (height, width) of the whole file, upright.
     """
 
     pixels: np.ndarray
     lost: tuple[Loss, ...]
+    size: tuple[int, int]
 
 
 def pixels(
@@ -98,9 +100,8 @@ def view(
     if channels == 1 and not header.grey:
         lost += ("colour",)
     resized = resize(decoded, height, width, how)
-    if channels == 1:
-        return View(resized[..., np.newaxis], lost)
-    return View(cv2.cvtColor(resized, cv2.COLOR_BGR2RGB), lost)
+    found = resized[..., np.newaxis] if channels == 1 else cv2.cvtColor(resized, cv2.COLOR_BGR2RGB)
+    return View(found, lost, header.upright(decoded.shape[:2]))
 
 
 def decode(

@@ -31,6 +31,9 @@ _PNG_DEPTH, _PNG_TYPE, _PNG_GREY, _PNG_ALPHA = 24, 25, (0, 4), (4, 6)
 # Pillow's limit: https://pillow.readthedocs.io/en/stable/reference/Image.html
 MOST_PIXELS = 2 * (Image.MAX_IMAGE_PIXELS or 0)
 
+# EXIF's orientations that swap height and width.
+_TURNED = (5, 6, 7, 8)
+
 # Values of sRGB, which PNG files may spell out: https://www.w3.org/TR/png-3/#11cHRM
 _GAMMA = 1 / 2.2
 _CHROMATICITY = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
@@ -64,6 +67,18 @@ class Header:
     lost: tuple[Loss, ...] = ()
     pages: int = 1
     inverted: bool = False
+
+    def upright(self, decoded: tuple[int, int]) -> tuple[int, int]:
+        """(height, width) of the file when it is turned upright. decoded: that of its pixels, which
+        a JPEG may have fewer of.
+        """
+        width, height = self.size
+        if decoded in ((height, width), (width, height)):
+            return decoded
+        # Only Pillow's files are decoded at reduced size.
+        assert self.opened is not None
+        turned = self.opened.getexif().get(ExifTags.Base.Orientation, 1) in _TURNED
+        return (width, height) if turned else (height, width)
 
     @property
     def pixel_bytes(self) -> int:

@@ -5,7 +5,10 @@
 - an image of another shape than the requested one: stretch changes its proportions; letterbox keeps
   them and all of the image, between black bars, as TensorFlow's resize_with_pad does; crop keeps
   them, and of the image the largest part around its middle, as Keras's smart_resize does
+- a mask, whose values have no mean: each pixel takes the value of the nearest one
 """
+
+from collections.abc import Callable
 
 import cv2
 import numpy as np
@@ -13,15 +16,20 @@ import numpy as np
 from trellis_contracts.dataset_features import Resize
 
 
-def resize(decoded: np.ndarray, height: int, width: int, how: Resize = "stretch") -> np.ndarray:
-    """An image as one of (height, width); the module's docstring has the three ways."""
+def resize(
+    decoded: np.ndarray, height: int, width: int, how: Resize = "stretch", nearest: bool = False
+) -> np.ndarray:
+    """An image as one of (height, width); the module's docstring has the three ways. nearest: it is
+    a mask.
+    """
+    stretch: Callable[[np.ndarray, int, int], np.ndarray] = _nearest if nearest else _stretch
     if how == "crop":
         part = largest_within(decoded.shape[:2], (height, width))
-        return _stretch(_middle(decoded, *part), height, width)
+        return stretch(_middle(decoded, *part), height, width)
     if how == "letterbox":
         inner = largest_within((height, width), decoded.shape[:2])
-        return _with_bars(_stretch(decoded, *inner), height, width)
-    return _stretch(decoded, height, width)
+        return _with_bars(stretch(decoded, *inner), height, width)
+    return stretch(decoded, height, width)
 
 
 def largest_within(size: tuple[int, int], proportions: tuple[int, int]) -> tuple[int, int]:
@@ -54,6 +62,14 @@ def _stretch(decoded: np.ndarray, height: int, width: int) -> np.ndarray:
     # OpenCV's result for 16 bits depends on the processor's instructions.
     between = _between(_between(decoded, height, 0), width, 1)
     return np.rint(between).astype(decoded.dtype)
+
+
+def _nearest(values: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Resize to (height, width): the pixel whose middle is the nearest, of two the later."""
+    for axis, size in enumerate((height, width)):
+        places = (2 * np.arange(size) + 1) * values.shape[axis] // (2 * size)
+        values = values.take(places, axis)
+    return values
 
 
 def _between(values: np.ndarray, size: int, axis: int) -> np.ndarray:

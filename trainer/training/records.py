@@ -44,6 +44,7 @@ class Records:
         self._label = dataset.label.name
         self._label_type = tf.as_dtype(dataset.label.dtype)
         self._label_values = dataset.label.values
+        self._mask = dataset.label.mask_shape if dataset.is_segmentation else None
         self._weight = dataset.weight
         types = {"numeric": tf.float32, "categorical": tf.int64, "timestamp": tf.int64}
         self._vectors = {
@@ -61,7 +62,8 @@ class Records:
         self._texts = {feature.record_name: text_input(feature) for feature in texts}
         self._images = taken(IMAGE, image_input)
         # The weight is kept, too.
-        self.example_bytes = self._label_type.size * self._label_values + tf.float32.size
+        label_values = math.prod(self._mask) if self._mask else self._label_values
+        self.example_bytes = self._label_type.size * label_values + tf.float32.size
         for vector in self._vectors.values():
             self.example_bytes += vector.shape[0] * vector.dtype.size
         # The row's offset, and the elements of the longest sequence.
@@ -74,10 +76,12 @@ class Records:
     def take_as_label(self, name: str, kind: tf.DType) -> None:
         """Return this field of a record in place of its label."""
         self._label, self._label_type, self._label_values = name, kind, 1
+        self._mask = None
 
     def parse(self, serialized: tf.Tensor) -> tuple[Inputs, tf.Tensor, tf.Tensor]:
-        """Serialized records (b,) -> inputs, labels (b,), of a time to an event (b, 2), weights
-        (b,) float32: what each example counts in the loss, 1 on average over the train split.
+        """Serialized records (b,) -> inputs, labels (b,), of a time to an event (b, 2), of masks
+        (b, height, width) uint8, weights (b,) float32: what each example counts in the loss, 1 on
+        average over the train split.
         """
         inputs, labels, weights = self._parse(serialized)
         return self.padded(inputs), labels, weights
@@ -91,10 +95,15 @@ class Records:
         features = {}
         for name, vector in self._vectors.items():
             features[name] = numbers(np.zeros(vector.shape), vector.dtype)
-        features |= {feature.record_name: _blank_image(feature) for feature in self._images}
+        features |= {
+            each.record_name: _blank_png(each.image_shape, each.dtype) for each in self._images
+        }
         if self._weight:
             features[self._weight.name] = numbers(np.zeros(1), tf.float32)
-        label = numbers(np.zeros(self._label_values), self._label_type)
+        if self._mask:
+            label = _blank_png((*self._mask, 1), tf.uint8)
+        else:
+            label = numbers(np.zeros(self._label_values), self._label_type)
         return example(features | {self._label: label})
 
     def batches(self, records: tf.data.Dataset) -> tf.data.Dataset:
@@ -120,14 +129,17 @@ class Records:
     def _parse(self, serialized: tf.Tensor) -> tuple:
         """Parse like `parse`, with inputs that may be ragged."""
         shape = [self._label_values] if self._label_values > 1 else []
-        scalars = {self._label: tf.io.FixedLenFeature(shape, self._label_type)}
+        stored = tf.string if self._mask else self._label_type
+        scalars = {self._label: tf.io.FixedLenFeature(shape, stored)}
         if self._weight:
             scalars[self._weight.name] = tf.io.FixedLenFeature([], tf.float32)
         parsed = tf.io.parse_example(serialized, self._specification() | scalars)
         labels = parsed[self._label]
+        if self._mask:
+            labels = preprocessing.decode_masks(labels, self._mask)
         if self._weight is None:
-            first = labels[:, 0] if self._label_values > 1 else labels
-            return self._inputs(parsed), labels, tf.ones_like(first, tf.float32)
+            weights = tf.ones([tf.shape(labels)[0]], tf.float32)
+            return self._inputs(parsed), labels, weights
         # Divided by the train split's mean, so that a learning rate means what it does without
         # weights, and their unit nothing.
         weights = parsed[self._weight.name] / self._weight.statistics.mean
@@ -148,8 +160,8 @@ def _pixel_bytes(feature: Feature) -> int:
     return int(np.prod(feature.image_shape)) * tf.as_dtype(feature.dtype).size
 
 
-def _blank_image(feature: Feature) -> tf.train.Feature:
-    png = tf.io.encode_png(tf.zeros(feature.image_shape, feature.dtype)).numpy()
+def _blank_png(shape: tuple[int, ...], dtype: str | tf.DType) -> tf.train.Feature:
+    png = tf.io.encode_png(tf.zeros(shape, dtype)).numpy()
     return tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))
 
 

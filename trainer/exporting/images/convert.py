@@ -8,23 +8,24 @@ import cv2
 import numpy as np
 
 from trainer import images
-from trainer.images import ImageError, Loss, Scale
+from trainer.images import ImageError, Scale, View
 from trellis_contracts.dataset_features import Feature
 
 _JPEG_QUALITY = 95
 
 
-def convert(data: bytes, feature: Feature, split: str) -> tuple[bytes, tuple[Loss, ...]]:
-    """The image in `data`, shaped as `feature` says and encoded as its split is; and what of the
-    file is lost. Raises ImageError.
+def convert(data: bytes, feature: Feature, split: str) -> tuple[bytes, View]:
+    """The image in `data`, shaped as `feature` says and encoded as its split is; and what is seen
+    of the file. Raises ImageError.
     """
     scale = None if feature.scale is None else Scale.parse(feature.scale)
     seen = images.view(data, feature.image_shape, feature.image_resize, scale, feature.pages)
-    encode = _jpeg if feature.encoding_of(split) == "jpeg" else _png
-    return encode(seen.pixels), seen.lost
+    encode = _jpeg if feature.encoding_of(split) == "jpeg" else png
+    return encode(seen.pixels), seen
 
 
-def _png(pixels: np.ndarray) -> bytes:
+def png(pixels: np.ndarray) -> bytes:
+    """(height, width, channels) as a PNG file."""
     return _encoded(".png", pixels)
 
 

@@ -23,13 +23,14 @@ Read = Callable[[str], bytes]
 @dataclass(frozen=True)
 class StoredImage:
     """stored: as it stands in the dataset. crc32c, hash: of the file that it was made of. lost:
-    what of that file it lacks.
+    what of that file it lacks. size: (height, width) of that file, upright.
     """
 
     stored: bytes
     crc32c: int
     hash: int
     lost: tuple[Loss, ...]
+    size: tuple[int, int]
 
 
 def read_image(uri: str, feature: Feature, split: str, read: Read) -> StoredImage | str:
@@ -42,12 +43,12 @@ def read_image(uri: str, feature: Feature, split: str, read: Read) -> StoredImag
         data = read(uri)
         # A checksum of 32 bits would find copies that are none among 100,000 images.
         hash_ = farmhash.fingerprint64(data)
-        stored, lost = convert(data, feature, split)
+        stored, seen = convert(data, feature, split)
     except FileNotFoundError:
         return "no such object"
     except ImageError as error:
         return str(error)
-    return StoredImage(stored, google_crc32c.value(data), hash_, lost)
+    return StoredImage(stored, google_crc32c.value(data), hash_, seen.lost, seen.size)
 
 
 class ShardImages(Protocol):

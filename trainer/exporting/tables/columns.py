@@ -21,6 +21,7 @@ from trellis_contracts.dataset_features import (
     TIMESTAMP,
 )
 from trellis_contracts.documents import ContractError
+from trellis_contracts.tasks import SEGMENTATION
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -116,6 +117,12 @@ def _check(columns: Columns) -> None:
     edges = [edge for split in SPLITS for edge in ranges[split]] if ranges else []
     if (edges and (edges[0], edges[-1]) != (0, BUCKETS)) or edges[1:5:2] != edges[2:5:2]:
         raise ExportError(f"the split's ranges {edges} do not cover 0..{BUCKETS - 1} in order")
+    if bool(columns.masks) != (columns.task == SEGMENTATION) or (
+        columns.masks and not columns.of(IMAGE)
+    ):
+        raise ExportError(
+            f"a {SEGMENTATION}, and no other task, has images and the classes of their masks"
+        )
     for attribute in ("name", "column"):
         values = [getattr(feature, attribute) for feature in columns.features]
         if repeated := sorted({value for value in values if values.count(value) > 1}):

@@ -92,13 +92,16 @@ def make_plan(
             f"the label ({columns.label}) is {quoted(str(statistics.min), 'the same')} in every "
             "row of the train split; there is nothing to learn"
         )
-    label = Label(
-        "label",
-        "float32" if columns.is_number else "int64",
-        None if columns.of_manifest else columns.label,
-        statistics,
-        _event(columns, statistics, summary),
-    )
+    name = None if columns.of_manifest else columns.label
+    if columns.masks:
+        label = Label.of_masks(next(one for one in features if one.kind == IMAGE), name)
+    else:
+        label = Label(
+            dtype="float32" if columns.is_number else "int64",
+            column=name,
+            statistics=statistics,
+            event=_event(columns, statistics, summary),
+        )
     weight = _weight(columns, surveyed, summary)
     return TablePlan(columns, surveyed, tuple(features), label, weight, tuple(warnings))
 
@@ -136,7 +139,8 @@ def _weight(columns: Columns, surveyed: Survey, summary: RangeSummary) -> Weight
             f"the weight ({columns.weight}) is 0 in every row of the train split: there is nothing "
             "to learn from"
         )
-    of_class = {name: summary.weights.get(name, 0.0) for name in surveyed.classes}
+    names = surveyed.classes if columns.has_names else ()
+    of_class = {name: summary.weights.get(name, 0.0) for name in names}
     return Weight(columns.weight, found.statistics(), of_class)
 
 

@@ -1,4 +1,6 @@
-"""Images of a table's rows: reads those that the columns of a block name, for one shard."""
+"""Images of a table's rows: reads those that the columns of a block name, and of a segmentation the
+masks that are its labels, for one shard.
+"""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
@@ -6,12 +8,14 @@ from concurrent.futures import Executor
 import numpy as np
 import pyarrow as pa
 
+from trainer.exporting.images.masks import StoredMask, read_mask
 from trainer.exporting.images.reading import Read, StoredImage, files_of, lost_of, read_image
 from trainer.exporting.progress import Progress
 from trainer.exporting.tables.layout import ShardWork
 from trainer.exporting.tables.rejected import RejectedRow
 from trainer.exporting.tfrecord import Column
 from trainer.images import Loss
+from trainer.images.masks import BACKGROUND
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset_features import IMAGE, Feature
 
@@ -24,7 +28,8 @@ class RowImages:
 
     features: the image columns, and how records have them. rejected: rows with an unusable image.
     files, lost: see trainer.exporting.images.reading.ShardImages. paths: whether an address may be
-    a path of this machine.
+    a path of this machine. masks: how many masks have each class. blank: how many have the
+    background alone.
     """
 
     def __init__(
@@ -34,6 +39,9 @@ class RowImages:
         self.rejected: list[RejectedRow] = []
         self.files: list[tuple[int, str]] = []
         self.lost: dict[Loss, tuple[str, ...]] = {}
+        self.masks = np.zeros(len(columns.masks), np.int64)
+        self.blank = 0
+        self._label, self._known = columns.label, columns.masks
         self._split, self._read, self._pool, self._paths = work.split, read, pool, paths
         self._progress = Progress(work.position, (work.end - work.start) * len(self.features))
 
@@ -48,7 +56,7 @@ class RowImages:
             yield rows.slice(start, step)
 
     def usable(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, Column]]:
-        """The rows whose images are all usable, and the record features of their images."""
+        """The rows whose images and masks are all usable, and the record features of these."""
         if not self.features:
             return rows, {}
         keys = rows.column("key").to_pylist()
@@ -58,12 +66,15 @@ class RowImages:
         }
         found = {feature: list(self._images(feature, some)) for feature, some in uris.items()}
         labels = rows.column("label").to_pylist()
+        masks = self._masks(labels, next(iter(found.values()))) if self._known else []
         kept = []
         for place, key in enumerate(keys):
-            for feature in uris:
-                if isinstance(reason := found[feature][place], str):
-                    uri, label = uris[feature][place], str(labels[place])
-                    row = RejectedRow(key, feature.name, uri, label, reason, self._split)
+            named = [(each.name, uris[each][place], found[each][place]) for each in uris]
+            if masks:
+                named.append((self._label, labels[place], masks[place]))
+            for name, uri, reason in named:
+                if isinstance(reason, str):
+                    row = RejectedRow(key, name, uri, str(labels[place]), reason, self._split)
                     self.rejected.append(row)
                     break
             else:
@@ -77,7 +88,30 @@ class RowImages:
             self.files += files_of(of_keys, images, self._split)
             for loss, lost in lost_of(of_keys, images).items():
                 self.lost[loss] = (*self.lost.get(loss, ()), *lost)
+        if masks:
+            usable = [one for place in kept if isinstance(one := masks[place], StoredMask)]
+            stored["label"] = [one.stored for one in usable]
+            for one in usable:
+                self.masks[list(one.classes)] += 1
+                self.blank += one.classes == (BACKGROUND,)
         return rows.take(pa.array(kept, pa.int64())), stored
+
+    def _masks(
+        self, uris: Sequence[str], found: Sequence[StoredImage | str]
+    ) -> list[StoredMask | str]:
+        """The mask at each address, or why it is unusable. found: the first image of each row,
+        whose size the mask has.
+        """
+        images = next(iter(self.features.values()))
+
+        def mask(uri: str, image: StoredImage | str) -> StoredMask | str:
+            if isinstance(image, str):
+                return image
+            return self._no_address(uri) or read_mask(
+                uri, self._known, images, image.size, self._read
+            )
+
+        return list(self._pool.map(mask, uris, found))
 
     def _images(self, feature: Feature, uris: Sequence[str]) -> Iterator[StoredImage | str]:
         """The image at each address, or why it is unusable."""
@@ -86,9 +120,13 @@ class RowImages:
             yield found
 
     def _image(self, feature: Feature, uri: str) -> StoredImage | str:
+        return self._no_address(uri) or read_image(uri, feature, self._split, self._read)
+
+    def _no_address(self, uri: str) -> str:
+        """Why this is no address, or nothing."""
         if "://" not in uri and not (uri and self._paths):
             return "no address gs://BUCKET/OBJECT" if uri else "no address"
-        return read_image(uri, feature, self._split, self._read)
+        return ""
 
     def _columns(
         self, feature: Feature, images: Sequence[StoredImage], uris: Sequence[str]

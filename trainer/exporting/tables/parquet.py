@@ -209,7 +209,7 @@ def _write_sorted(
 def _count_labels(
     report: Report, block: pa.RecordBatch, splits: np.ndarray, columns: Columns
 ) -> None:
-    if columns.is_number:
+    if not columns.has_names:
         return
     encoded = block.column("label").dictionary_encode()
     codes = encoded.indices.to_numpy()

@@ -11,7 +11,8 @@ from trainer.exporting.images.reading import Read
 from trainer.exporting.objects import Objects
 from trainer.exporting.tables.parquet import Source
 from trainer.images import DeepImageError
-from trellis_contracts.columns import REJECTED
+from trainer.images.masks import Mask, UnknownClassError
+from trellis_contracts.columns import REJECTED, MaskClass
 from trellis_contracts.dataset_features import BUCKET, Feature
 from trellis_contracts.withheld import quoted
 
@@ -20,17 +21,25 @@ _IMAGES = 8
 
 
 def probe(source: Source, objects: Objects) -> None:
-    """Look at a few images, spread over the first rows.
+    """Look at a few images and masks, spread over the first rows.
 
-    Raises ExportError if there is no such bucket, or if all images of a column need a scale and
-    none is given. Other faults of images are reported one by one in rejected.jsonl.
+    Raises ExportError if there is no such bucket, if all images of a column need a scale and none
+    is given, or if no mask has only the values of its classes. Other faults are reported one by
+    one in rejected.jsonl.
     """
     for column, feature in source.columns.images().items():
-        addresses = list(_addresses(source, column.column, objects))
-        places = (re.match(BUCKET, address) for address in addresses)
-        for bucket in sorted({place[0] for place in places if place}):
-            objects.require_bucket(bucket)
-        refuse_deep(addresses, feature, objects.read)
+        refuse_deep(_known(source, column.column, objects), feature, objects.read)
+    if source.columns.masks:
+        refuse_masks(_known(source, "label", objects), source.columns.masks, objects.read)
+
+
+def _known(source: Source, column: str, objects: Objects) -> list[str]:
+    """Addresses of a column, whose buckets are there."""
+    addresses = list(_addresses(source, column, objects))
+    places = (re.match(BUCKET, address) for address in addresses)
+    for bucket in sorted({place[0] for place in places if place}):
+        objects.require_bucket(bucket)
+    return addresses
 
 
 def _addresses(source: Source, column: str, objects: Objects) -> Iterator[str]:
@@ -46,7 +55,7 @@ def _addresses(source: Source, column: str, objects: Objects) -> Iterator[str]:
 def refuse_deep(addresses: Sequence[str], feature: Feature, read: Read) -> None:
     """Raise ExportError if all of a few images need a scale and the feature has none."""
     reason = ""
-    for address in addresses[:: max(1, len(addresses) // _IMAGES)][:_IMAGES]:
+    for address in _some(addresses):
         try:
             convert(read(address), feature, "test")
         except DeepImageError as error:
@@ -57,3 +66,23 @@ def refuse_deep(addresses: Sequence[str], feature: Feature, read: Read) -> None:
             return
     if reason:
         raise ExportError(f"{reason}. So are the others that were looked at")
+
+
+def refuse_masks(addresses: Sequence[str], known: Sequence[MaskClass], read: Read) -> None:
+    """Raise ExportError if all of a few masks have values that are no classes."""
+    reason = ""
+    for address in _some(addresses):
+        try:
+            Mask(read(address), known)
+        except UnknownClassError as error:
+            reason = reason or f"{quoted(address, 'a mask')}: {error}"
+        except (ValueError, FileNotFoundError):
+            return  # as above
+        else:
+            return
+    if reason:
+        raise ExportError(f"{reason}. The others that were looked at have such values, too")
+
+
+def _some(addresses: Sequence[str]) -> Sequence[str]:
+    return addresses[:: max(1, len(addresses) // _IMAGES)][:_IMAGES]

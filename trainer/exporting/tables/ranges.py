@@ -59,7 +59,7 @@ def summarise(range_: int, layout: Layout, columns: Columns, read: ReadSlices) -
         _find_duplicates(block, order, columns, summary)
         if split == _TRAIN:
             summary.train.update(_statistics(block, order, columns))
-            if columns.weight is not None and not columns.is_number:
+            if columns.weight is not None and columns.has_names:
                 names = ["label", "weight"]
                 in_order = block.select(names).take(pa.array(order))
                 summary.weights.update(_weights_by_class(in_order, columns))

@@ -38,7 +38,7 @@ def without(
     classes = Counter(
         (row.split, name)
         for row in rejected
-        for name in ([] if columns.is_number else columns.classes_in(row.label))
+        for name in (columns.classes_in(row.label) if columns.has_names else [])
     )
     return {
         split: Counts(

@@ -4,7 +4,7 @@ A block is an Arrow record batch with the columns
 
     fingerprint  int64           of the key
     key          large_string
-    label        large_string    class name; of a number float32
+    label        large_string    class name, or address of a mask; of a number float32
     event        int64           of a time to an event: 1 or 0
     group        int64           fingerprint of the group, if groups decide the split
     weight       float32         if rows have weights
@@ -196,6 +196,8 @@ def _label(array: pa.Array, columns: Columns, keys: pa.Array, findings: Findings
     title = f"the label ({columns.label})"
     if not columns.is_number:
         array = array.cast(_STRING)
+        if columns.masks:
+            return array.fill_null("")
         if columns.is_multilabel:
             missing = array.is_null().to_numpy(zero_copy_only=False)
             title += " is NULL: of a row without a class it is empty"

@@ -24,7 +24,8 @@ from trellis_contracts.withheld import quoted
 
 @dataclass(frozen=True)
 class Survey:
-    """Facts about all rows. classes: () for regression. nans: number of NaNs by column. rejected:
+    """Facts about all rows. classes: () for regression; of masks those that are named, which are
+    counted when the masks are read. nans: number of NaNs by column. rejected:
     lines of a manifest that are no rows.
     """
 
@@ -66,10 +67,12 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
                 "split a larger share"
             )
     classes = in_order(labels, columns.positive)
-    if not columns.is_number:
+    if columns.has_names:
         _check_classes(classes, labels, columns)
+    elif columns.masks:
+        classes = tuple(one.name for one in columns.masks)
     counts = {
-        name: Counts(rows[name], {c: int(labels[c][index]) for c in classes})
+        name: Counts(rows[name], {c: int(labels[c][index]) for c in classes if c in labels})
         for index, name in enumerate(SPLITS)
     }
     # With their bytes there may be more, see Steps.plan.

@@ -15,6 +15,7 @@ from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
 from trainer.exporting.images.reading import Read, warnings
 from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables import masks
 from trainer.exporting.tables.features import TablePlan
 from trainer.exporting.tables.images import RowImages
 from trainer.exporting.tables.layout import ShardWork, pieces
@@ -50,8 +51,8 @@ Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 @dataclass(frozen=True)
 class ShardResult:
     """Result of one shard. spans: of a time to an event, (2, SPANS) examples without and with one.
-    rejected: rows with an unusable image. files, lost: of its images; see
-    trainer.exporting.images.reading.
+    rejected: rows with an unusable image or mask. files, lost: of its images; see
+    trainer.exporting.images.reading. masks, blank: see trainer.exporting.tables.images.RowImages.
     """
 
     split: str
@@ -60,6 +61,8 @@ class ShardResult:
     rejected: tuple[RejectedRow, ...] = ()
     files: tuple[tuple[int, str], ...] = ()
     lost: Mapping[Loss, tuple[str, ...]] = field(default_factory=dict)
+    masks: np.ndarray | None = None
+    blank: int = 0
 
 
 def write_shard(
@@ -99,15 +102,15 @@ def write_shard(
                     spans = found_here if spans is None else spans + found_here
     shard = Shard(work.name, examples, size)
     rejected_rows, files = tuple(found.rejected), tuple(found.files)
-    return ShardResult(work.split, shard, spans, rejected_rows, files, found.lost)
+    of_masks = (found.masks, found.blank)
+    return ShardResult(work.split, shard, spans, rejected_rows, files, found.lost, *of_masks)
 
 
 def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
     """The record features of a block's rows, as trellis_contracts.dataset_features defines them."""
-    encoded = {
-        "key": block.column("key").cast(pa.large_binary()),
-        plan.label.name: _labels(block, plan),
-    }
+    encoded: dict[str, Column] = {"key": block.column("key").cast(pa.large_binary())}
+    if not plan.columns.masks:  # which RowImages reads
+        encoded[plan.label.name] = _labels(block, plan)
     if plan.weight is not None:
         encoded[plan.weight.name] = block.column("weight").to_numpy()
     for name in (NUMERIC, TIMESTAMP):
@@ -161,7 +164,7 @@ def commit(
     """Write rejected.jsonl, then dataset.json, through write(name, data).
 
     Raises ExportError, without writing dataset.json, if too many rows were rejected, or nothing is
-    left of a split, of a class in train, or of the events of a split.
+    left of a split, of a class in train, of the events of a split, or of its foreground.
     """
     results = sorted(results, key=lambda result: result.shard.name)
     by_name = {result.shard.name: result.shard for result in results}
@@ -171,6 +174,10 @@ def commit(
     write(REJECTED_FILE_NAME, "".join(f"{row.to_json()}\n" for row in rejected).encode())
     counts = without(survey.counts, unusable, columns)
     check_rejected(rejected, counts, columns)
+    warned: Iterable[str] = ()
+    if columns.masks:
+        counts = masks.counted(counts, results, survey.classes)
+        warned = masks.check(counts, results, columns)
     label = _counted(plan.label, results)
     description = DatasetDescription(
         fingerprint=settings.fingerprint,
@@ -187,7 +194,9 @@ def commit(
             for split in SPLITS
         },
         rejected=len(rejected),
-        warnings=tuple(map(shown, (*plan.warnings, *absent_classes(counts), *warnings(results)))),
+        warnings=tuple(
+            map(shown, (*plan.warnings, *absent_classes(counts), *warned, *warnings(results)))
+        ),
     )
     write(FILE_NAME, description.to_json().encode())
     return description

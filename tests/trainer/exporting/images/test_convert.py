@@ -27,8 +27,8 @@ def feature(encoding="jpeg", shape=(30, 40, 3)):
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("split", SPLITS)
 def test_train_is_stored_as_asked_and_the_splits_that_score_as_png(encoding, channels, split):
-    data, lost = convert(FILES[0].data, feature(encoding, (30, 40, channels)), split)
-    assert lost == (("colour",) if channels == 1 else ())
+    data, seen = convert(FILES[0].data, feature(encoding, (30, 40, channels)), split)
+    assert seen.lost == (("colour",) if channels == 1 else ())
     stored = Image.open(io.BytesIO(data))
     assert stored.format == ("JPEG" if (split, encoding) == ("train", "jpeg") else "PNG")
     assert stored.size == (40, 30)
