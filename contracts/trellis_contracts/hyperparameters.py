@@ -212,12 +212,13 @@ class Common(Table):
     augment: bool = _hyperparameter(
         False,
         "shift each training image at random, by up to an eighth of its height and width, "
-        "differently in every epoch",
+        "differently in every epoch; a mask with its image",
         inputs=["image"],
     )
     flip: bool = _hyperparameter(
         False,
-        "mirror each training image left to right at random, differently in every epoch",
+        "mirror each training image left to right at random, differently in every epoch; a mask "
+        "with its image",
         inputs=["image"],
     )
     rand_augment: float = _hyperparameter(

@@ -4,13 +4,11 @@ Pure functions from the source's schema in BigQuery to the dataset's columns. Th
 unusable source lists everything that is wrong with it.
 """
 
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.workflow.contracts import frozen_columns
+from trellis.workflow.contracts import column_names, frozen_columns
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
@@ -19,7 +17,7 @@ from trellis.workflow.sql import identifier
 from trellis_contracts.columns import EVENT, SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.files import Part, optional
-from trellis_contracts.tasks import CLASS_TYPES, NUMBER_TYPES, NUMBERS, TASKS
+from trellis_contracts.tasks import CLASS_TYPES, NUMBER_TYPES, NUMBERS, SEGMENTATION, TASKS
 
 MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:
@@ -171,6 +169,7 @@ class Table(Part):
     weight: None where all rows count the same. kept: further columns, for `run.rows()`. rejected:
     the column with the reason why a manifest's line is no example; None of other sources.
     regression: whether the label is a number. event: of a time to an event, whether it happened.
+    masks: whether the label is the address of a mask.
     """
 
     key: Column
@@ -183,6 +182,12 @@ class Table(Part):
     kept: Sequence[Kept] = ()
     rejected: Column | None = None
     event: Column | None = optional()
+    masks: bool = optional(False)
+
+    @property
+    def names(self) -> bool:
+        """Whether the label is text, the names of classes."""
+        return not (self.regression or self.masks)
 
     @property
     def answer(self) -> str:
@@ -201,12 +206,20 @@ class Table(Part):
             return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')} OR label < 0"
         if self.regression:
             return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')}"
+        if self.masks:
+            return "FALSE"  # one without an address is rejected, as an image is
         return "label IS NULL" if several else "IFNULL(label, '') = ''"
 
     @property
     def images(self) -> list[Feature]:
         """The features that are images."""
         return [feature for feature in self.features if feature.kind == IMAGE]
+
+    @property
+    def addresses(self) -> list[Feature]:
+        """The columns of addresses: the images, and the label if it is a mask."""
+        masks = [Feature(self.label.name, "label", "STRING", IMAGE)] if self.masks else []
+        return [*self.images, *masks]
 
     def of_baselines(self) -> list[Feature]:
         """Features for BigQuery ML and AutoML.
@@ -282,10 +295,10 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
     taken = (*_reserved(split_by, weight, event), *(feature.column.lower() for feature in features))
-    aliases = _aliases([column.name for column in kept], taken)
+    aliases = column_names.unique([column.name for column in kept], taken)
     frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
     rejected = by_name[wanted.rejected] if wanted.rejected else None
-    decided = (split_by, weight, frozen, rejected, event)
+    decided = (split_by, weight, frozen, rejected, event, experiment.task == SEGMENTATION)
     return Table(key, label, partition, tuple(features), regression, *decided)
 
 
@@ -356,7 +369,9 @@ def _features(
             f"{', '.join(KINDS)}; {way_out}, or CAST it in a query"
         )
     _, _, event, _, weight, split_by = others
-    aliases = _aliases([column.name for column in chosen], _reserved(split_by, weight, event))
+    aliases = column_names.unique(
+        [column.name for column in chosen], _reserved(split_by, weight, event)
+    )
     forms = {name.lower(): form.form for name, form in wanted.image_columns.items()}
     return [
         _feature(column, alias, kinds.get(column.name.lower()), forms.get(column.name.lower()))
@@ -371,26 +386,6 @@ def _feature(column: Column, alias: str, chosen: str | None, form: ImageForm | N
     if stored in ("NUMERIC", "BIGNUMERIC"):
         stored = "FLOAT64"  # every contender computes with floats
     return Feature(column.name, alias, stored, kind, form)
-
-
-def _aliases(names: Sequence[str], reserved: Sequence[str]) -> list[str]:
-    """A unique identifier for each name: the name itself if it is one, and not reserved."""
-    plain = [name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else None for name in names]
-    taken = {*reserved, *(name.lower() for name in plain if name)}
-    found = []
-    for name, same in zip(names, plain, strict=True):
-        if same is not None and same.lower() not in reserved:
-            found.append(same)
-            continue
-        ascii_ = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-        base = re.sub(r"[^A-Za-z0-9_]+", "_", ascii_).strip("_") or "column"
-        base = f"c_{base}" if base[0].isdigit() else base
-        alias, number = base, 2
-        while alias.lower() in taken:
-            alias, number = f"{base}_{number}", number + 1
-        taken.add(alias.lower())
-        found.append(alias)
-    return found
 
 
 def _names(known: Sequence[Column]) -> list[str]:

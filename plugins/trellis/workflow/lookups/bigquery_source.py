@@ -19,7 +19,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import GroupSplit, StratifiedSplit, recorded
 from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
@@ -125,7 +125,7 @@ def _stratum(experiment: Experiment) -> str:
     """SQL: the value of a row of which each fold gets the same share."""
     if isinstance(experiment.source.split, StratifiedSplit):
         return "split_by"
-    return "''" if experiment.task in (REGRESSION, MULTILABEL) else "label"
+    return "''" if experiment.task in (REGRESSION, MULTILABEL, SEGMENTATION) else "label"
 
 
 def fingerprint(
@@ -161,6 +161,7 @@ def fingerprint(
         # Absent, the classes are in their natural order, as in older datasets.
         **({} if experiment.positive is None else {"positive": experiment.positive}),
         **({"horizons": wanted.event.horizons} if wanted.event else {}),
+        **({"masks": [one.to_document() for one in wanted.masks]} if wanted.masks else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -5,6 +5,7 @@
     gs://BUCKET/OBJECT,label,2024-03-01      where days decide the split, or moments; UTC if no
                                              offset says otherwise
     gs://BUCKET/OBJECT,label,label           of a multi-label task: any number of labels, also none
+    gs://BUCKET/OBJECT,gs://BUCKET/OBJECT    of a segmentation: the image and its mask
 
 ML_USE is the example's split, on every line or on none. An image's key is its object name, with its
 bucket before it where the lines name several buckets: sites of a study number their files alike.
@@ -29,7 +30,14 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, TimeSplit
 from trellis_contracts.dataset_features import IMAGE_ADDRESS
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEPARATOR, classes_in
+from trellis_contracts.tasks import (
+    MULTILABEL,
+    NAMED,
+    REGRESSION,
+    SEGMENTATION,
+    SEPARATOR,
+    classes_in,
+)
 from trellis_contracts.withheld import quoted
 
 ML_USES = {
@@ -146,6 +154,7 @@ def rows(source: ImageSource, task: str, loaded: str) -> str:
         days=isinstance(source.split, TimeSplit),
         several=task == MULTILABEL,
         regression=task == REGRESSION,
+        masks=task == SEGMENTATION,
         separator=SEPARATOR,
         number=NUMBER,
         largest=LARGEST,
@@ -158,7 +167,7 @@ def facts(client: Any, source: ImageSource, task: str, statement: str) -> Mappin
         "manifest_facts",
         rows=statement,
         by=_by(source),
-        regression=task == REGRESSION,
+        names=task in NAMED,
         shown=_SHOWN,
         most_labels=_MOST_LABELS,
     )
@@ -173,8 +182,8 @@ def _by(source: ImageSource) -> str | None:
 
 
 def classes(found: Mapping[str, Any], task: str) -> dict[str, int] | None:
-    """Examples by class, or None of a regression. found: as `facts` finds it."""
-    if task == REGRESSION:
+    """Examples by class; None if labels name none. found: as `facts` finds it."""
+    if task not in NAMED:
         return None
     counts: dict[str, int] = {}
     for entry in found["labels"]:

@@ -37,10 +37,10 @@ SELECT
     ORDER BY split
   ) AS splits,
   ARRAY(
-    SELECT AS STRUCT split, {{ "CAST(NULL AS STRING)" if regression else "label" }} AS label, COUNT(*) AS examples
+    SELECT AS STRUCT split, {{ "label" if names else "CAST(NULL AS STRING)" }} AS label, COUNT(*) AS examples
     FROM {{ rows }}
     WHERE label IS NOT NULL
-    GROUP BY split, {{ "2" if regression else "label" }}
+    GROUP BY split, {{ "label" if names else "2" }}
     ORDER BY split, 2
     LIMIT {{ most_labels }}
   ) AS classes,
@@ -110,7 +110,7 @@ SELECT
 {% endif %}
 {% if folds %}
   ARRAY(
-    SELECT AS STRUCT {{ "CAST(NULL AS STRING)" if regression else "label" }} AS label, COUNT(DISTINCT split_by) AS units
+    SELECT AS STRUCT {{ "label" if names else "CAST(NULL AS STRING)" }} AS label, COUNT(DISTINCT split_by) AS units
     FROM {{ rows }}
     WHERE label IS NOT NULL
     GROUP BY 1

@@ -87,6 +87,9 @@ labelled AS (
 {% if days %}
       WHEN SAFE_CAST(decides AS TIMESTAMP) IS NULL THEN {{ (by ~ " is no day or moment, such as 2024-03-01") | literal }}
 {% endif %}
+{% if masks %}
+      WHEN NOT REGEXP_CONTAINS(labels[SAFE_OFFSET(0)], r'^{{ address }}$') THEN 'the mask is no address gs://BUCKET/OBJECT'
+{% endif %}
 {% if regression %}
       WHEN NOT IFNULL(REGEXP_CONTAINS(labels[SAFE_OFFSET(0)], r'^{{ number }}$') AND ABS(SAFE_CAST(labels[SAFE_OFFSET(0)] AS FLOAT64)) <= {{ largest }}, FALSE) THEN 'the label is no number that float32 holds'
 {% endif %}

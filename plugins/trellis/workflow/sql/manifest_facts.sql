@@ -23,8 +23,8 @@ SELECT
     WHERE rejected IS NOT NULL
     GROUP BY rejected
     ORDER BY COUNT(*) DESC, rejected
-  ) AS rejected{{ "" if regression else "," }}
-{% if not regression %}
+  ) AS rejected{{ "," if names }}
+{% if names %}
   ARRAY(
     SELECT AS STRUCT label, COUNT(*) AS examples
     FROM manifest

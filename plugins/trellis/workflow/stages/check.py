@@ -87,13 +87,15 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         bad_label=plan.table.bad_label(plan.experiment.task == MULTILABEL),
         infinite=INFINITE,
         regression=plan.table.regression,
+        names=plan.table.names,
         event=plan.table.event is not None,
         split_by=plan.table.split_by is not None,
         folds=_grouped(plan.experiment),
         weight=plan.table.weight is not None,
-        images=plan.table.images,
+        images=plan.table.addresses,
         rejected=plan.table.rejected is not None,
-        alone=plan.table.of_baselines(),
+        # No feature alone tells a mask.
+        alone=[] if plan.table.masks else plan.table.of_baselines(),
         numbers=linear_checks.numbers(plan.table),
         cells=data_checks.MOST_CELLS,
         slices=slice_checks.counted(plan.experiment, plan.table),
@@ -185,11 +187,11 @@ def judge(
                 "counted as NULL"
             )
     splits = _classes_by_split(row, task)
-    if not table.regression:
+    if table.names:
         warnings += class_names.doubts(set().union(*splits.values()))
     for split in ("validation", "test"):
         absent = splits.get("train", set()) - splits.get(split, set())
-        if absent and not table.regression and split in splits:
+        if absent and table.names and split in splits:
             warnings.append(f"no example of {_classes(absent)} is in the {split} split")
     return problems, warnings
 
@@ -230,6 +232,7 @@ def columns_json(
         label=table.label.name,
         positive=plan.experiment.positive,
         event=_event(source.event),
+        masks=source.masks or (),
         weight=table.weight.name if table.weight else None,
         features=tuple(table.features),
         vocabulary=source.vocabulary,
@@ -301,6 +304,7 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
                 f"label '{name}' is {quoted(f'{least:g}', 'the same')} in every row of the train "
                 "split: nothing to learn"
             )
+    if not table.names:
         return problems
     by_split = _classes_by_split(row, task)
     classes = set().union(*by_split.values())

@@ -26,7 +26,7 @@ def judge(
         problems.append(
             f"train.folds: there {_number(units, what)}, and {count} folds: take fewer folds"
         )
-    elif not table.regression:
+    elif table.names:
         problems += _classes(by_class, what, count)
     warnings = []
     if grouped and count <= units < FEW:

@@ -1,5 +1,5 @@
-"""Finds rows without an image before any is read; whether an image is there, and what it holds, the
-export finds.
+"""Finds rows without an image, or without a mask, before any is read; whether it is there, and what
+it holds, the export finds.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def of_rows(row: Mapping[str, Any], max_rejected: float) -> tuple[list[str], lis
         f"{found['feature']} of the key {found['key']!r} is {_value(found['value'])}"
         for found in row["no_addresses"]
     )
-    found = f"{count:,} of {rows:,} rows have no address gs://BUCKET/OBJECT of an image"
+    found = f"{count:,} of {rows:,} rows have no address gs://BUCKET/OBJECT of an image or mask"
     found += quoted(f": {shown}", "")
     if count > max_rejected * rows:
         limit = f"more than source.max_rejected ({max_rejected:g}) allows"

@@ -18,7 +18,7 @@ from trellis.workflow.spec.sharding import least
 from trellis.workflow.spec.tuning import Choices
 from trellis_contracts import catalog
 from trellis_contracts.models import MODELS
-from trellis_contracts.tasks import MULTILABEL, NUMBERS, natural_order
+from trellis_contracts.tasks import MULTILABEL, NAMED, natural_order
 from trellis_contracts.withheld import some_of
 
 NAMES = ("train", "validation", "test")
@@ -59,7 +59,7 @@ def judge(experiment: Experiment, splits: Mapping[str, Counts]) -> list[str]:
 def too_many_classes(experiment: Experiment, classes: int) -> Iterator[str]:
     """Baselines that do not take so many classes."""
     names = [name for name in experiment.baselines.bqml if name in bqml.TYPES]
-    if names and experiment.task not in NUMBERS and classes > bqml.MOST_CLASSES:
+    if names and experiment.task in NAMED and classes > bqml.MOST_CLASSES:
         yield (
             f"baselines.bqml: BigQuery ML's models take up to {bqml.MOST_CLASSES} classes, and "
             f"the label has {classes}: leave `bqml` out"
@@ -169,7 +169,7 @@ def _held_out(experiment: Experiment, splits: Mapping[str, Counts]) -> Iterator[
     """Why the validation split is too small for what is chosen on it."""
     validation, asked = splits["validation"], experiment.held_out
     classes = {name: validation.classes.get(name, 0) for name in splits["train"].classes}
-    if experiment.task in NUMBERS:
+    if experiment.task not in NAMED:
         classes = {}
     positive = experiment.positive or max(classes, key=natural_order, default=None)
     examples, groups = validation.examples, validation.groups
@@ -179,7 +179,7 @@ def _held_out(experiment: Experiment, splits: Mapping[str, Counts]) -> Iterator[
 
 def _metric(experiment: Experiment, validation: Counts) -> Iterator[str]:
     """Metrics that the validation split's classes leave undefined."""
-    if experiment.task in NUMBERS:
+    if experiment.task not in NAMED:
         return
     metric, classes = experiment.metric, validation.classes
     if experiment.task == MULTILABEL:

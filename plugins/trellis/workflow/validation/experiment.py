@@ -18,6 +18,7 @@ from trellis.workflow.validation import (
     folds,
     hyperparameters,
     layers,
+    masks,
     other_models,
     own_file,
     slices,
@@ -26,7 +27,15 @@ from trellis.workflow.validation.machines import machine_problems, queue_problem
 from trellis_contracts import metrics
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.metrics import METRICS
-from trellis_contracts.tasks import BINARY, MULTILABEL, ONE_CLASS, REGRESSION, SURVIVAL, TASKS
+from trellis_contracts.tasks import (
+    BINARY,
+    MULTILABEL,
+    ONE_CLASS,
+    REGRESSION,
+    SEGMENTATION,
+    SURVIVAL,
+    TASKS,
+)
 
 # Of a folder of the run.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -37,6 +46,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
     return [
         *_counts(experiment),
         *_columns(experiment),
+        *masks.problems(experiment),
         *_trainer(experiment, catalog),
         *_positive(experiment),
         *_held_out(experiment),
@@ -129,7 +139,7 @@ def _image_split(experiment: Experiment) -> Iterator[Problem]:
         return
     if columns.folded(split.stratify) != "label":
         yield Problem(where, f"got '{split.stratify}'; of a manifest, only its `label` is divided")
-    if experiment.task in (MULTILABEL, REGRESSION):
+    if experiment.task in (MULTILABEL, REGRESSION, SEGMENTATION):
         yield Problem(where, "divides the images of one class each; leave it out")
 
 

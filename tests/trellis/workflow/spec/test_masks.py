@@ -1,0 +1,85 @@
+"""Masks in an experiment file: how their classes are written, and what does not go with them."""
+
+import pytest
+
+from tests.trellis.workflow.spec.files import assert_named
+from trellis.workflow.spec import masks as spec
+from trellis.workflow.validation.file import load
+from trellis_contracts.columns import MaskClass
+
+IMAGES = """\
+owner: lab
+budget: 6 USD
+source:
+  images: manifest.csv
+  size: 64
+  masks: {background: 0, cell: 255}
+model: backbone
+task: segmentation
+train:
+  maximize: dice
+  epochs: 10
+"""
+ROWS = IMAGES.replace(
+    "  images: manifest.csv\n  size: 64\n",
+    "  bigquery: d.t\n  key: k\n  label: mask\n  features: [photo]\n"
+    "  image_columns: {photo: {size: 64}}\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("{background: 0, cell: 255}", {"background": 0, "cell": 255}),
+        ("[background, cell, debris]", {"background": 0, "cell": 1, "debris": 2}),
+        ('{ground: "#000000", cell: "#FF0000"}', {"ground": "#000000", "cell": "#ff0000"}),
+        ("{2: 7, 1: 8}", {"2": 7, "1": 8}),
+    ],
+)
+def test_classes_stand_in_the_order_of_the_file(write, text, values):
+    experiment = load(write(IMAGES.replace("{background: 0, cell: 255}", text)))
+    assert experiment.source.masks == tuple(MaskClass(*one) for one in values.items())
+    # The plan keeps it as a file would.
+    assert experiment.configuration()["source"]["masks"] == values
+    assert spec._masks(values) == experiment.source.masks
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ("{cell: 255}", "got 1 classes; a mask has 2 to 255"),
+        ("{a: 0, b: 0}", "'a' and 'b' have the same value, 0"),
+        ("{a: 0, b: 256}", "got 256 as the value of a class, 0 to 255"),
+        ("{a: 0, b: true}", "got True as the value"),
+        ('{a: 0, b: "#ff0000"}', "got values and colours; a file has either"),
+        ('{a: "#000000", b: red}', "got 'red' as the value of a class"),
+        ("[a, b, a]", "'a' is listed twice"),
+        ("yes", "expected classes by the value of their pixels"),
+    ],
+)
+def test_a_mistake_in_the_classes_is_named(write, new, message):
+    load(write(IMAGES))
+    assert_named(write, IMAGES, "{background: 0, cell: 255}", new, 6, "source.masks", message)
+
+
+@pytest.mark.parametrize(
+    ("good", "old", "new", "line", "field", "message"),
+    [
+        (IMAGES, "  masks: {background: 0, cell: 255}\n", "", 3, "source", "lacks `masks`"),
+        (IMAGES, "segmentation", "regression", 6, "source.masks", "the task is regression: leave"),
+        (IMAGES, "size: 64", "size: 64\n  split: {stratify: label}", 6, "source.split.stratify",
+         "divides the images of one class each"),
+        (IMAGES, "train:", "hyperparameters: {mix: mixup}\ntrain:", 9, "hyperparameters.mix",
+         "has no effect for segmentation"),
+        (IMAGES, "maximize: dice", "maximize: accuracy", 10, "train.maximize",
+         "unknown metric 'accuracy' of segmentation"),
+        (ROWS, "  image_columns: {photo: {size: 64}}\n", "", 3, "source", "lacks `image_columns`"),
+        (ROWS, "label: mask", "label: mask\n  split: {stratify: mask}", 7, "source.split.stratify",
+         "has an address of its own in each row"),
+        (ROWS, "{photo: {size: 64}}", "{photo: {size: 64}, mask: {size: 64}}", 8,
+         "source.image_columns.mask", "is the label"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_with_masks_is_named(write, good, old, new, line, field, message):
+    load(write(good))
+    assert_named(write, good, old, new, line, field, message)
