@@ -3,7 +3,7 @@
 A mask has its classes as values: of a grey image 0 to 255 (white of one bit per pixel is 255), of
 one with a palette the palette's indices, or as colours. The values are compared, never rounded: one
 that is no class makes the mask unusable, as does all that would leave a pixel in doubt, such as
-transparency or several pages. docs/how-to/masks.md says what fits.
+transparency or several pages. docs/how-to/segmentation.md says what fits.
 """
 
 from collections.abc import Sequence

@@ -34,13 +34,14 @@ class Mixed(NamedTuple):
 
 
 class Augmentation:
-    """The augmentation of a training's examples: of their images, each by itself. features: the
-    images.
+    """The augmentation of a training's examples: of their images, each by itself, or all alike and
+    the mask with them. features: the images. masks: whether labels are masks.
 
     Mixing takes examples of one image and no more (trainer.training.data_checks).
     """
 
-    def __init__(self, h: Common, features: Sequence[Feature]):
+    def __init__(self, h: Common, features: Sequence[Feature], masks: bool = False):
+        self._h, self._masks = h, masks
         self._images = {image_input(each): ImageAugmentation(h, each.white) for each in features}
 
     @property
@@ -51,13 +52,19 @@ class Augmentation:
     def __call__(
         self, inputs: Inputs, labels: tf.Tensor, seed: tf.Tensor
     ) -> tuple[Inputs, tf.Tensor | Mixed]:
-        """Inputs as trainer.models.inputs has them and labels (b,), varied. seed: (2,) int64."""
+        """Inputs as trainer.models.inputs has them and labels (b,), of masks (b, height, width),
+        varied. seed: (2,) int64.
+        """
         varied, answers = dict(inputs), labels
         for place, (name, vary) in enumerate(self._images.items()):
             if name in inputs:
                 # One image alone is varied by the seed itself.
-                own = tf.random.fold_in(seed, 1 + place) if place else seed
+                alone = place and not self._masks
+                own = tf.random.fold_in(seed, 1 + place) if alone else seed
                 varied[name], answers = vary(inputs[name], labels, own)
+        if self._masks:
+            h, masks = self._h, labels[..., tf.newaxis]
+            answers = preprocessing.augment(masks, seed, shift=h.augment, flip=h.flip)[..., 0]
         return varied, answers
 
 

@@ -87,7 +87,9 @@ class Input:
         self._epochs = epochs
         self._names = names
         self._records = records.Records(dataset, names)
-        self._varied: Augmentation | None = Augmentation(h, dataset.features_of(IMAGE))
+        self._varied: Augmentation | None = Augmentation(
+            h, dataset.features_of(IMAGE), dataset.is_segmentation
+        )
         files, workers = dataset.files["train"], len(distribution.cluster)
         shares = divide(files, workers)
         if not shares.whole_files:
@@ -133,8 +135,8 @@ class Input:
         return -(-shares.largest // (self._h.batch_size * self._distribution.local_replicas))
 
     def train(self, first_step: int) -> Iterator:
-        """Batches (inputs as trainer.models.inputs says, labels (b,) or Mixed, weights (b,) as
-        Records.parse has them) of every replica, to the last epoch's end, from step
+        """Batches (inputs as trainer.models.inputs says, labels as Records.parse has them or Mixed,
+        weights (b,) as it has them) of every replica, to the last epoch's end, from step
         `first_step` of the whole training on. b: all that it accumulates.
         """
         return self._distribute(lambda context: _endless(self.train_batches(context, first_step)))
