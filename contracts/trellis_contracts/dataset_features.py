@@ -281,9 +281,9 @@ class Label(Part):
     """The feature that holds the class index or the set of classes (int64), the value to predict
     (float32), or a mask (uint8).
 
-    shape: (height, width, 1) of masks, else (). encoding: of masks, png. column: its name in a
-    table's source. statistics: of a number's values. event: of a time to an event. outputs: of a
-    time to an event, those of a model, which its objective decides; never in dataset.json.
+    column: its name in a table's source. statistics: of a number's values. event: of a time to an
+    event. outputs: of a time to an event, those of a model, which its objective decides; never in
+    dataset.json. shape: (height, width, 1) of masks, else (). encoding: of masks, png.
     """
 
     name: str = "label"
