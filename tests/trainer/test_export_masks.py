@@ -48,6 +48,7 @@ def run(folder, **changed):
 
 
 def refusal(folder):
+    """What the refusal quotes of rows, which no log has."""
     return (folder / "out/examples/export.txt").read_text()
 
 
@@ -68,7 +69,7 @@ def test_a_record_holds_the_mask_of_its_image(tmp_path):
 
     dataset = dataset_description.load(str(tmp_path / "out"))
     assert dataset.task == dataset.family == "segmentation"
-    assert dataset.label == Label("label", "uint8", (*SIZE, 1), "png")
+    assert dataset.label == Label("label", "uint8", shape=(*SIZE, 1), encoding="png")
     assert dataset.label.mask_shape == SIZE
     assert (dataset.classes, dataset.outputs) == (("ground", "cell", "debris"), 3)
     found = stored(tmp_path)
@@ -126,9 +127,9 @@ def test_masks_whose_values_are_all_unknown_are_refused_at_once(tmp_path, capsys
     ("value", "why"),
     [(0, "masks of the train split are 'ground' alone"), (255, "no mask of the train split has 1")],
 )
-def test_a_class_that_no_mask_of_train_has_is_refused(tmp_path, value, why):
+def test_a_class_that_no_mask_of_train_has_is_refused(tmp_path, capsys, value, why):
     write(tmp_path, 60)
     for path in (tmp_path / "masks").iterdir():
         path.write_bytes(png(np.full(SIZE, value, np.uint8)))
     assert run(tmp_path) == 1
-    assert why in refusal(tmp_path)
+    assert why in capsys.readouterr().err

@@ -19,7 +19,7 @@ from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
 
 KNOWN = tuple(MaskClass(name, value) for value, name in enumerate(("ground", "cell", "debris")))
-SIZE, COUNT, STEP = (16, 12), 90, 100
+SIZE, COUNT, STEP, BATCH = (16, 12), 90, 100, 7
 VARIED = {"augment": True, "flip": True}
 
 
@@ -52,7 +52,7 @@ def memory(request, monkeypatch):
 def pipeline(address, **h):
     distribution = SimpleNamespace(cluster=range(1), local_replicas=1, replicas=1)
     dataset = dataset_description.load(address)
-    return Input(address, dataset, distribution, Hyperparameters(batch_size=8, **h), 0, 2)
+    return Input(address, dataset, distribution, Hyperparameters(batch_size=BATCH, **h), 0, 2)
 
 
 def only_worker():
@@ -63,14 +63,14 @@ def only_worker():
 def test_a_mask_goes_with_its_image_whatever_is_done_to_it(address, memory, h):
     seen = []
     for inputs, masks, weights in pipeline(address, **h).train_batches(only_worker(), 0):
-        assert (masks.dtype, masks.shape) == (tf.uint8, (8, *SIZE))
+        assert (masks.dtype, masks.shape) == (tf.uint8, (BATCH, *SIZE))
         np.testing.assert_array_equal(inputs["image"][..., 0], masks * STEP)
-        np.testing.assert_array_equal(weights, np.ones(8))
+        np.testing.assert_array_equal(weights, np.ones(BATCH))
         seen += [mask.tobytes() for mask in masks.numpy()]
     known = {mask.tobytes() for mask in stored(address)}
     assert len(known) == len({*known})
     # In both epochs, and as they are only where nothing is varied.
-    assert len(seen) == 2 * (len(known) // 8) * 8
+    assert len(seen) == 2 * (len(known) // BATCH) * BATCH
     assert ({*seen} <= known) == (not h)
 
 

@@ -69,7 +69,9 @@ class RowImages:
         masks = self._masks(labels, next(iter(found.values()))) if self._known else []
         kept = []
         for place, key in enumerate(keys):
-            named = [(each.name, uris[each][place], found[each][place]) for each in uris]
+            named: list[tuple[str, str, object]] = [
+                (each.name, uris[each][place], found[each][place]) for each in uris
+            ]
             if masks:
                 named.append((self._label, labels[place], masks[place]))
             for name, uri, reason in named:
