@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from testbed.manifests import export_flags
-from tests.trainer.exporting.tables.helpers import read_examples
+from tests.trainer.exporting.tables.helpers import feature, read_examples, write_table
+from tests.trainer.exporting.tables.helpers import run as table_run
 from trainer import dataset_description, export
 from trellis_contracts.columns import MaskClass
 from trellis_contracts.dataset import SPLITS
@@ -133,3 +134,29 @@ def test_a_class_that_no_mask_of_train_has_is_refused(tmp_path, capsys, value, w
         path.write_bytes(png(np.full(SIZE, value, np.uint8)))
     assert run(tmp_path) == 1
     assert why in capsys.readouterr().err
+
+
+def test_rows_of_a_table_have_masks_beside_other_columns(tmp_path):
+    truth = write(tmp_path, 120)
+    columns = {
+        "key": [str(number) for number in range(120)],
+        "label": [str(tmp_path / f"masks/{number}.png") for number in range(119)] + [None],
+        "age": [float(number) for number in range(120)],
+        "photo": [str(tmp_path / f"images/{number}.png") for number in range(120)],
+    }
+    form = {"size": SIZE, "channels": 1, "encoding": "png", "resize": "stretch", "scale": None}
+    photo = feature("photo", "image", "STRING") | {"image": form}
+    masks = [one.to_document() for one in KNOWN]
+    changed = {"task": "segmentation", "masks": masks, "label": {"name": "outline"}}
+    source = write_table(
+        tmp_path / "source", columns, [feature("age"), photo], max_rejected=0.01, **changed
+    )
+    assert table_run(source, tmp_path / "out") == 0
+
+    dataset = dataset_description.load(str(tmp_path / "out"))
+    assert (dataset.label.column, dataset.label.mask_shape) == ("outline", SIZE)
+    assert dataset.inputs == {"image", "table"}
+    for (_, key), mask in stored(tmp_path).items():
+        np.testing.assert_array_equal(mask, truth[f"images/{key}.png"])
+    (row,) = map(json.loads, (tmp_path / "out/rejected.jsonl").read_text().splitlines())
+    assert (row["key"], row["feature"], row["reason"]) == ("119", "outline", "no address")
