@@ -152,24 +152,32 @@ def null(columns):
     columns["key"][0] = None
 
 
+FIRST, LAST = 0, -1
+
+
 @pytest.mark.parametrize(
-    ("change", "rule"),
+    ("change", "rule", "named"),
     [
-        (without_the_last, "keys"),
-        (another_key, "keys"),
-        (not_normalised, "sum"),
-        (not_a_number, "finite"),
-        (another_label, "labels"),
-        (no_class, "labels"),
-        (a_key_twice, "keys"),
-        (one_probability, "form"),
-        (null, "form"),
+        (without_the_last, "keys", LAST),
+        (another_key, "keys", "of nobody"),
+        (not_normalised, "sum", FIRST),
+        (not_a_number, "finite", FIRST),
+        (another_label, "labels", FIRST),
+        (no_class, "labels", FIRST),
+        (a_key_twice, "keys", 1),
+        (one_probability, "form", FIRST),
+        (null, "form", "key"),
     ],
 )
-def test_predictions_that_break_a_rule_are_named_with_it(dataset, training, change, rule):
+def test_predictions_that_break_a_rule_are_named_with_it_and_the_key(
+    dataset, training, change, rule, named
+):
+    keys = pq.read_table(training / "predictions.parquet")["key"].to_pylist()
     rewritten(training, change)
     found = broken(dataset, training)
     assert {file: one for file, (one, _) in found.items()} == {"predictions.parquet": rule}
+    key = keys[named] if isinstance(named, int) else named
+    assert key in found["predictions.parquet"][1]
 
 
 @pytest.mark.parametrize(
