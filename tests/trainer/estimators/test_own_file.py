@@ -1,9 +1,7 @@
-"""A file with `fit` and `load`: trained, scored, saved and served without TensorFlow."""
+"""A file with `fit` and `load`: trained, scored, saved and served."""
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -170,31 +168,6 @@ def test_who_takes_no_missing_values_is_served_where_there_were_none(tmp_path, t
     request = json.dumps({"instances": [{"a": 1.0, "b": None}]}).encode()
     with pytest.raises(ModelError, match=r"mine\.py, line \d+: ValueError: Input X contains NaN"):
         model.predict(model.rows.read(request).instances)
-
-
-def test_no_tensorflow_is_imported(tmp_path, rows):
-    """To train, to save, to load, and to serve."""
-    argv = arguments(
-        rows, output=tmp_path / "out", task="binary_classification", model=FOREST, epochs=1
-    )
-    program = f"""
-import sys
-sys.modules["tensorflow"] = sys.modules["keras"] = None  # an import fails
-from trainer import task
-from trainer.serving.model import Model
-from trainer.serving.limits import MAX_BATCH
-assert task.main({argv!r}) == 0
-Model.load(__import__("pathlib").Path({str(tmp_path / "out/model")!r})).warm_up(MAX_BATCH)
-print("answered")
-"""
-    # task.main ends the process once all is written.
-    program = program.replace(
-        "from trainer import task", "from trainer import task\ntask._leave = lambda: None"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.stdout.endswith("answered\n"), done.stderr
 
 
 @pytest.mark.parametrize(
