@@ -86,6 +86,12 @@ def test_the_lines_of_a_manifest_are_images_and_masks(client, of_lines, passed):
     assert warnings == []
 
 
+def test_a_group_may_stand_after_the_mask(client, of_lines, passed):
+    slides = [f"{line},slide {n % 40}" for n, line in enumerate(lines())]
+    columns, _ = passed(of_lines(slides, {("source", "split"): {"by": "slide"}}))
+    assert columns["split"]["by"] == "slide"
+
+
 def test_lines_whose_masks_have_no_address_are_rejected_and_counted(client, of_lines):
     bad = [line.replace("gs://bkt/masks", "masks") for line in lines(30)]
     with pytest.raises(SourceError) as refused:
