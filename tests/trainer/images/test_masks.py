@@ -110,7 +110,7 @@ def test_a_doubt_is_a_refusal(data, known, why):
 @pytest.mark.parametrize("how", RESIZES)
 @pytest.mark.parametrize("size", [(40, 30), (12, 20), (90, 90)])
 def test_a_mask_is_resized_as_its_image_is(how, size):
-    """Of a picture that is black and white where its mask is, the mask follows the picture's half
+    """A picture is black and white where its mask is: the mask follows where the picture turns
     grey.
     """
     rows, columns = np.mgrid[:37, :53]
