@@ -19,7 +19,7 @@ import numpy as np
 
 from trainer.exporting.tfrecord import frame, serialize_examples
 from trellis_contracts.dataset import SPLITS, Counts, DatasetDescription, Shard, Split, shard_name
-from trellis_contracts.dataset_features import Feature
+from trellis_contracts.dataset_features import Feature, Label
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,7 +32,7 @@ DEADLINE = 240.0
 def write_dataset(
     folder: Path,
     images: np.ndarray,
-    labels: Sequence[int],
+    labels: Sequence[int] | np.ndarray,
     *,
     files: Mapping[str, Sequence[int]],
     classes: Sequence[str] | None = None,
@@ -40,6 +40,7 @@ def write_dataset(
 ) -> str:
     """Write images (n, height, width, channels) as trainer.export would; returns the address.
 
+    labels: (n,) class indices, or masks (n, height, width) of them.
     files: examples in each file of each split; the images are dealt out in this order. The files
     that they were made of, as PNG, are in originals/.
     """
@@ -57,7 +58,7 @@ def write_dataset(
             columns = {
                 "key": [key.encode() for key in keys],
                 "image": stored,
-                "label": labels[rows.start : rows.stop].astype(np.int64),
+                "label": _labels(labels[rows.start : rows.stop]),
             }
             if split == "test":
                 columns |= originals(folder, keys, stored)
@@ -66,14 +67,18 @@ def write_dataset(
             (folder / name).write_bytes(data)
             shards[split].append(Shard(name, size, len(data)))
             first += size
-        per_class = np.bincount(labels[begin:first], minlength=len(classes)).tolist()
-        named = dict(zip(classes, per_class[: len(classes)], strict=True))
+        here = labels[begin:first]
+        per_class = [sum(bool((one == c).any()) for one in here) for c in range(len(classes))]
+        named = dict(zip(classes, per_class, strict=True))
         counts[split] = Counts(first - begin, named)
+    feature = Feature("image", "image", "uint8", encoding, images.shape[1:])
     description = DatasetDescription(
         fingerprint=folder.name,
+        task="segmentation" if labels.ndim == 3 else None,
+        label=Label.of_masks(feature) if labels.ndim == 3 else Label(),
         source={"manifest": "gs://b/manifest.csv"},
         split=Split("column ML_USE"),
-        features=(Feature("image", "image", "uint8", encoding, images.shape[1:]),),
+        features=(feature,),
         classes=classes,
         counts=counts,
         files={split: tuple(shards[split]) for split in SPLITS},
@@ -81,6 +86,12 @@ def write_dataset(
     )
     (folder / "dataset.json").write_text(description.to_json())
     return str(folder)
+
+
+def _labels(labels: np.ndarray) -> np.ndarray | list[bytes]:
+    if labels.ndim == 1:
+        return labels.astype(np.int64)
+    return [cv2.imencode(".png", mask.astype(np.uint8))[1].tobytes() for mask in labels]
 
 
 def originals(folder: Path, keys: Sequence[str], files: Sequence[bytes]) -> dict:

@@ -17,16 +17,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trainer import label_sets, postprocessing
-from trainer.metrics import binary, classification, multilabel, regression, survival
+from trainer.masks import pixels
+from trainer.metrics import (
+    binary,
+    classification,
+    masks,
+    multilabel,
+    regression,
+    segmentation,
+    survival,
+)
 from trainer.metrics import survival_estimates as estimates
 from trainer.metrics.decision import Threshold, decide
 from trainer.metrics.groups import Groups
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome, Outcome
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.segmentation import MaskOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.metrics.survival import SurvivalOutcome
-from trainer.predictions import AnyPredictions, LabelSets, Predictions, Survivals, Values
+from trainer.predictions import AnyPredictions, LabelSets, Masks, Predictions, Survivals, Values
 from trellis_contracts import tasks
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import Event
@@ -56,8 +66,10 @@ class Family(abc.ABC):
     def metrics(self, classes: Sequence[str] = ()) -> dict[str, Metric]:
         """The metrics of the leaderboard, by name. classes: of the dataset."""
 
-    def part_of(self, metric: Metric, part: str) -> Metric | None:
-        """A metric in one of the parts over which it is averaged; None if there are none."""
+    def part_of(self, metric: Metric, part: str, classes: Sequence[str]) -> Metric | None:
+        """A metric in one of the parts over which it is averaged; None if there are none. classes:
+        of the dataset.
+        """
         return None
 
     @abc.abstractmethod
@@ -85,6 +97,18 @@ class Family(abc.ABC):
         event: Event | None = None,
     ) -> AnyOutcome:
         """The form that metrics take. event: of the dataset's label, if it has one."""
+
+    def truth(self, dataset: DatasetDescription, labels: np.ndarray) -> np.ndarray:
+        """Labels as all but a training needs them. labels: as trainer.stored has them."""
+        return labels
+
+    def found(
+        self, dataset: DatasetDescription, labels: np.ndarray, answers: np.ndarray
+    ) -> np.ndarray:
+        """A predictor's answers as all that comes after needs them. labels: as trainer.stored has
+        them. answers: as it gives them.
+        """
+        return answers
 
     @abc.abstractmethod
     def answers(self, predictions: Any) -> np.ndarray:
@@ -253,7 +277,7 @@ class Survival(Family):
     def metrics(self, classes=()):
         return survival.SURVIVAL_METRICS
 
-    def part_of(self, metric, part):
+    def part_of(self, metric, part, classes):
         return survival.at_horizon(metric, float(part)) if metric.average == "horizons" else None
 
     def named(self, label, classes):
@@ -294,8 +318,60 @@ class Survival(Family):
         return {"risk": float(predictions.risks[place]), "survival": shown}
 
 
+class Segmentation(Family):
+    """A mask: (n, 3, classes) what the metrics need of it (trainer.metrics.masks)."""
+
+    name, labels, form = tasks.SEGMENTATION, "masks", Masks
+    loss, lone = "dice", "masks of background"
+
+    def metrics(self, classes=()):
+        return segmentation.SEGMENTATION_METRICS
+
+    def part_of(self, metric, part, classes):
+        known = classes[1:]
+        return segmentation.of_class(metric, part, 1 + known.index(part)) if part in known else None
+
+    def named(self, label, classes):
+        counts = (f"{name} {count}" for name, count in zip(classes, label, strict=True) if count)
+        return f"a mask of {', '.join(counts)} pixels"
+
+    def truth(self, dataset, labels):
+        return pixels(labels, len(dataset.classes))
+
+    def found(self, dataset, labels, answers):
+        return masks.compared(labels, answers, len(dataset.classes))
+
+    def predictions(self, dataset, keys, labels, answers, threshold=None):
+        predicted, both, distances = answers.swapaxes(0, 1)
+        return Masks(keys, labels, predicted, both, distances, dataset.classes)
+
+    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
+        predicted, both, distances = answers.swapaxes(0, 1)
+        return MaskOutcome(labels, predicted, both, distances, groups)
+
+    def answers(self, predictions):
+        parts = (predictions.predicted, predictions.both, predictions.distances)
+        return np.stack(parts, axis=1)
+
+    def figures(self, dataset, labels, answers, threshold):
+        found = segmentation.exact(self.outcome(labels, answers))
+        # Programs have no loss that is trained, and masks no cross-entropy.
+        return found | {"loss": 1 - found[self.loss]} if self.loss in found else found
+
+    def served(self, found, order):
+        # Pixels of a class that the dataset has elsewhere.
+        places = np.argsort(order).astype(np.uint8)
+        return places[found["mask"]]
+
+    def response(self, predictions, place, done, event):
+        pixels = predictions.predicted[place]
+        shares = (pixels / pixels.sum()).tolist()
+        return {"shares": dict(zip(predictions.classes, shares, strict=True))}
+
+
 FAMILIES: Mapping[str, Family] = {
-    family.name: family for family in (Classification(), MultiLabel(), Regression(), Survival())
+    family.name: family
+    for family in (Classification(), MultiLabel(), Regression(), Survival(), Segmentation())
 }
 """By name."""
 

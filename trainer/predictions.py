@@ -19,7 +19,13 @@ import pyarrow.parquet as pq
 from trainer.metrics.decision import Threshold
 from trellis_contracts.documents import ContractError
 from trellis_contracts.predictions import PredictionsHeader
-from trellis_contracts.tasks import MULTILABEL, MULTILABEL_MAX_CLASSES, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import (
+    MULTILABEL,
+    MULTILABEL_MAX_CLASSES,
+    REGRESSION,
+    SEGMENTATION,
+    SURVIVAL,
+)
 from trellis_contracts.withheld import RowsError, quoted
 
 # float32 softmax over thousands of classes sums to 1 within 1e-5; services that round their
@@ -241,7 +247,52 @@ class Survivals:
         return len(self.keys)
 
 
-AnyPredictions: TypeAlias = Predictions | LabelSets | Values | Survivals
+@dataclass(frozen=True)
+class Masks:
+    """What the metrics need of one contender's masks for n images with c classes, checked when
+    built.
+
+    keys: (n,) object array of str, unique. labels, predicted, both: (n, c) int64 pixels of each
+    class in the true mask, in the predicted one, and in both. distances: (n, c) float64 of the
+    class's boundaries, in pixels; NaN where there are not two. classes: c names, the background
+    first. Raises PredictionsError when any of this does not hold.
+    """
+
+    keys: np.ndarray
+    labels: np.ndarray
+    predicted: np.ndarray
+    both: np.ndarray
+    distances: np.ndarray
+    classes: tuple[str, ...]
+
+    def __post_init__(self):
+        object.__setattr__(self, "keys", _texts(self.keys))
+        for name in ("labels", "predicted", "both"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.int64))
+        object.__setattr__(self, "distances", np.asarray(self.distances, dtype=np.float64))
+        object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
+        n, c = len(self.keys), len(self.classes)
+        if c < 2:
+            raise PredictionsError(f"{c} class(es) named; a mask has at least 2")
+        parts = (self.labels, self.predicted, self.both, self.distances)
+        if any(part.shape != (n, c) for part in parts):
+            shapes = ", ".join(str(part.shape) for part in parts)
+            raise PredictionsError(f"shapes do not fit: {n} keys, {c} classes, and {shapes}")
+        _check_keys(self.keys)
+        fewer = np.minimum(self.labels, self.predicted)
+        wrong = (self.both < 0) | (self.both > fewer)
+        _refuse(wrong.any(axis=1), self.keys, "labels", "more pixels in both masks than in one")
+        differs = self.labels.sum(axis=1) != self.predicted.sum(axis=1)
+        _refuse(differs, self.keys, "labels", "masks of different sizes")
+        distances = np.nan_to_num(self.distances)
+        outside = ~(np.isfinite(distances) & (distances >= 0)).all(axis=1)
+        _refuse(outside, self.keys, "finite", "a distance is negative or infinite")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+AnyPredictions: TypeAlias = Predictions | LabelSets | Values | Survivals | Masks
 
 
 def _check_keys(keys: np.ndarray) -> None:
@@ -292,8 +343,9 @@ def _header(predictions: AnyPredictions, origin: Mapping[str, str] | None) -> Pr
     if isinstance(predictions, Survivals):
         return PredictionsHeader(SURVIVAL, origin=origin, times=predictions.times)
     classes = predictions.classes
-    if isinstance(predictions, LabelSets):
-        return PredictionsHeader(MULTILABEL, classes, origin=origin)
+    if isinstance(predictions, LabelSets | Masks):
+        task = MULTILABEL if isinstance(predictions, LabelSets) else SEGMENTATION
+        return PredictionsHeader(task, classes, origin=origin)
     threshold = predictions.threshold.named(classes) if predictions.threshold else None
     return PredictionsHeader(None, classes, threshold, origin)
 
@@ -308,6 +360,11 @@ def _arrays(predictions: AnyPredictions) -> dict[str, pa.Array]:
             "risk": pa.array(predictions.risks),
             "survival": _lists(predictions.curves, pa.float64()),
         }
+    if isinstance(predictions, Masks):
+        counts = predictions.labels, predictions.predicted, predictions.both
+        named = zip(("truth", "predicted", "both"), counts, strict=True)
+        lists = {name: _lists(count, pa.int64()) for name, count in named}
+        return {**keys, **lists, "distance": _lists(predictions.distances, pa.float64())}
     arrays = {**keys, "label": pa.array(predictions.labels)}
     if isinstance(predictions, Values):
         return {**arrays, "value": pa.array(predictions.values)}
@@ -346,7 +403,14 @@ def read(path: str | PathLike) -> AnyPredictions:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
     header = _parsed(table.schema)
     columns = {name: _column(table, name) for name in header.columns}
-    key, label = (columns[name].to_numpy(zero_copy_only=False) for name in ("key", "label"))
+    key = columns["key"].to_numpy(zero_copy_only=False)
+    if header.task == SEGMENTATION:
+        names = ("truth", "predicted", "both", "distance")
+        truth, predicted, both, distances = (
+            lists(columns[name], key, len(header.classes), "class") for name in names
+        )
+        return Masks(key, truth, predicted, both, distances, header.classes)
+    label = columns["label"].to_numpy(zero_copy_only=False)
     if header.task == REGRESSION:
         return Values(key, label, columns["value"].to_numpy(zero_copy_only=False))
     if header.task == SURVIVAL:
@@ -389,9 +453,9 @@ def of_survival(
 
 
 def lists(column: pa.Array, keys: np.ndarray, size: int, per: str) -> np.ndarray:
-    """(n, size) probabilities of (n,) lists. Raises PredictionsError for another length."""
+    """(n, size) numbers of (n,) lists. Raises PredictionsError for another length."""
     wrong = pc.not_equal(pc.list_value_length(column), size).to_numpy(zero_copy_only=False)
-    _refuse(wrong, keys, "form", f"not exactly {size} probabilities, one per {per}")
+    _refuse(wrong, keys, "form", f"not exactly {size} numbers, one per {per}")
     return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
 
 

@@ -49,6 +49,14 @@ class Hyperparameter:
         tasks = self.schema.get("tasks", [task])
         return not {*inputs}.isdisjoint(self.schema.get("inputs", inputs)) and task in tasks
 
+    def unfit(self, values: Collection[str], task: str) -> str | None:
+        """Return which of these words is for other tasks alone, and for which; None if none is."""
+        of_tasks = self.schema.get("of_tasks", {})
+        wrong = [value for value in values if task not in of_tasks.get(value, [task])]
+        if not wrong:
+            return None
+        return f"{wrong[0]} is only for {_listed('task', of_tasks[wrong[0]])}"
+
     @property
     def idle_with(self) -> Mapping[str, list[str]]:
         """Other hyperparameters, each with the words with which this one has no effect."""

@@ -5,7 +5,8 @@ and a column of the leaderboard. Its metadata are JSON Schema keywords, so that 
 the trainer's command line and an experiment file. Our own
 keywords: "expected" is the bounds in words; "inputs" and "tasks" list the kinds of dataset and the
 tasks with which a hyperparameter has an effect (absent: all); "idle_with" lists, by the name of
-another hyperparameter, the words of it with which this one has none; "by_class" has the bounds of
+another hyperparameter, the words of it with which this one has none; "of_tasks" has the tasks of
+words that are not for all of these; "by_class" has the bounds of
 the numbers of a JSON object with one for each of some classes, which a text may be beside its
 "enum"; "least_side" is that of an image, in pixels, for each value; "max_pooling" and
 "batch_normalization" list the words with which a model has layers of these kinds.
@@ -26,14 +27,15 @@ from trellis_contracts.hyperparameter_schema import expected as in_words
 from trellis_contracts.hyperparameter_schema import fits
 from trellis_contracts.model_file import Declaration
 from trellis_contracts.model_hyperparameters import OfModels
-from trellis_contracts.tasks import BINARY, MULTICLASS, MULTILABEL, SURVIVAL
+from trellis_contracts.tasks import NAMED, OF_EXAMPLES, SEGMENTATION, SURVIVAL
 
 
 class HyperparameterError(ValueError):
     """A value that the trainer does not take; the message says what it would take."""
 
 
-_CLASSIFICATION = [MULTICLASS, BINARY, MULTILABEL]
+_CLASSIFICATION = [*NAMED]
+_OF_CLASSES = [*NAMED, SEGMENTATION]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,9 +160,14 @@ class Common(Table):
         "cross_entropy",
         "loss that training minimizes; focal: cross-entropy times (1 - p) to the power of "
         "focal_gamma, p being the true class's probability, so that easily classified examples "
-        "count less (https://arxiv.org/abs/1708.02002); the reported loss is the cross-entropy",
-        enum=["cross_entropy", "focal"],
-        tasks=_CLASSIFICATION,
+        "count less (https://arxiv.org/abs/1708.02002); of masks, both are means over the pixels, "
+        "and dice is 1 minus the Dice coefficient of the probabilities, averaged over the classes "
+        "but the background (https://arxiv.org/abs/1606.04797), so that small regions count as "
+        "much as large ones, alone or added to the cross-entropy; the reported loss is the "
+        "cross-entropy",
+        enum=["cross_entropy", "focal", "dice", "cross_entropy+dice"],
+        of_tasks={"dice": [SEGMENTATION], "cross_entropy+dice": [SEGMENTATION]},
+        tasks=_OF_CLASSES,
     )
     focal_gamma: float = _hyperparameter(
         2.0,
@@ -168,8 +175,8 @@ class Common(Table):
         "much as all",
         minimum=0,
         maximum=10,
-        tasks=_CLASSIFICATION,
-        idle_with={"loss": ["cross_entropy"]},
+        tasks=_OF_CLASSES,
+        idle_with={"loss": ["cross_entropy", "dice", "cross_entropy+dice"]},
     )
     class_weights: str = _hyperparameter(
         "none",
@@ -229,6 +236,8 @@ class Common(Table):
         minimum=0,
         maximum=1,
         inputs=["image"],
+        # It moves pixels, and would have to move those of a mask with them.
+        tasks=[*OF_EXAMPLES],
     )
     mix: str = _hyperparameter(
         "none",
@@ -362,6 +371,17 @@ def without_effect(h: Table, inputs: Collection[str], task: str) -> list[str]:
         for name, field in _fields(type(h)).items()
         if not reads(name, inputs, task, type(h)) and getattr(h, name) != field.default
     ]
+
+
+def unfit(h: Table, task: str) -> list[str]:
+    """Values that are for other tasks alone, as NAME=VALUE."""
+    found = []
+    for name, field in _fields(type(h)).items():
+        value = getattr(h, name)
+        tasks = field.metadata["schema"].get("of_tasks", {}).get(value, [task])
+        if task not in tasks:
+            found.append(f"{name}={value}")
+    return found
 
 
 def reads(

@@ -7,9 +7,11 @@ every model.
 from dataclasses import dataclass
 
 from trellis_contracts.hyperparameter_field import hyperparameter
+from trellis_contracts.tasks import SEGMENTATION
 
 _WITH_HIDDEN_LAYERS = ("dense", "residual", "wide_and_deep", "recurrent", "transformer")
 _OF_IMAGES = ("convolutional", "vision_transformer", "backbone")
+_CONVOLUTIONS = ("convolutional", "unet")
 _TRANSFORMERS = ("transformer", "vision_transformer")
 
 # keras.applications, by name; a test compares. Here, because Keras takes seconds to import.
@@ -74,7 +76,8 @@ class OfModels:
     dropout: float = hyperparameter(
         0.0,
         "share of activations set to zero in training: after every hidden layer, in every block of "
-        "residual and of the transformers, before the output of convolutional and backbone",
+        "residual and of the transformers, before the output of convolutional and backbone, below "
+        "the last block of unet",
         minimum=0,
         exclusiveMaximum=1,
     )
@@ -177,13 +180,14 @@ class OfModels:
     )
     blocks: int = hyperparameter(
         2,
-        "blocks of two convolutions and a pooling that halves height and width; an image must be "
-        "at least 2 to the power of this wide and high",
+        "blocks of two convolutions and a pooling that halves height and width, of unet followed "
+        "by as many that double both; an image must be at least 2 to the power of this wide and "
+        "high",
         unit="blocks",
         minimum=1,
         maximum=_MOST_BLOCKS,
         least_side={str(blocks): 2**blocks for blocks in range(1, _MOST_BLOCKS + 1)},
-        models=("convolutional",),
+        models=_CONVOLUTIONS,
     )
     filters: int = hyperparameter(
         32,
@@ -192,14 +196,26 @@ class OfModels:
         unit="filters",
         minimum=1,
         maximum=512,
-        models=("convolutional",),
+        models=_CONVOLUTIONS,
     )
     kernel: int = hyperparameter(
         3,
         "height and width of the convolutions",
         unit="pixels",
         enum=[1, 3, 5, 7],
-        models=("convolutional",),
+        models=_CONVOLUTIONS,
+    )
+    patch: int = hyperparameter(
+        0,
+        "side of the square patches that are cut at random from training images, another one in "
+        "every epoch, for images that are too large for a model as a whole; masks are put together "
+        "from overlapping tiles of this size. 0: whole images",
+        unit="pixels",
+        minimum=0,
+        maximum=4096,
+        models=("unet", "backbone"),
+        inputs=["image"],
+        tasks=[SEGMENTATION],
     )
     backbone: str = hyperparameter(
         "MobileNetV2",

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from trellis_contracts.tasks import ALL, OF_EXAMPLES, SEGMENTATION
+
 
 @dataclass(frozen=True)
 class Model:
@@ -11,7 +13,7 @@ class Model:
     joins: whether it reads the columns beside images; without, of both it reads the columns alone.
     needs: a kind of feature without which it is no use, or "". most: bounds of what it takes of a
     dataset: "steps" of a sequence, "pairs" of categorical features. max_pooling: whether it has
-    layers whose gradient XLA cannot compile.
+    layers whose gradient XLA cannot compile. tasks: that it can learn.
     """
 
     description: str
@@ -20,10 +22,11 @@ class Model:
     most: Mapping[str, int] = field(default_factory=dict)
     max_pooling: bool = False
     joins: bool = True
+    tasks: tuple[str, ...] = OF_EXAMPLES
 
-    def fits(self, inputs: Collection[str]) -> bool:
-        """Return whether it can learn from examples that hold these inputs."""
-        return not {*self.inputs}.isdisjoint(inputs)
+    def fits(self, inputs: Collection[str], task: str) -> bool:
+        """Return whether it can learn a task from examples that hold these inputs."""
+        return task in self.tasks and not {*self.inputs}.isdisjoint(inputs)
 
     def reads(self, inputs: Collection[str]) -> frozenset[str]:
         """Return which of these inputs of an example it reads."""
@@ -33,7 +36,13 @@ class Model:
 
 
 class OfFile(Model):
-    """Description of a group's own model, which reads what it declares to learn from."""
+    """Description of a group's own model, which reads what it declares to learn from, and learns
+    any task.
+    """
+
+    def fits(self, inputs: Collection[str], task: str) -> bool:
+        """See Model."""
+        return not {*self.inputs}.isdisjoint(inputs)
 
     def reads(self, inputs: Collection[str]) -> frozenset[str]:
         """See Model."""
@@ -71,9 +80,18 @@ MODELS = {
         "attention between the patches of an image, then their mean", ("image",)
     ),
     "backbone": Model(
-        "a network of keras.applications, such as ResNet50, with an output layer of its own; with "
-        "weights given, first that layer is trained alone, then the last layers with it",
+        "a network of keras.applications, such as ResNet50, with an output layer of its own, or, "
+        "of masks, with the expanding half of a U-Net; with weights given, first that is trained "
+        "alone, then the last layers with it",
         ("image",),
+        tasks=ALL,
+    ),
+    "unet": Model(
+        "a U-Net (https://arxiv.org/abs/1505.04597): convolutions that halve an image step by "
+        "step, and others that double it again, each joined with what there was at its size",
+        ("image",),
+        max_pooling=True,
+        tasks=(SEGMENTATION,),
     ),
     "recurrent": Model(
         "GRU or LSTM cells over each sequence of a row, then fully connected layers over their "

@@ -89,6 +89,9 @@ NUMBERS = (REGRESSION, SURVIVAL)
 ONE_CLASS = (MULTICLASS, BINARY)
 """Tasks in which each example has one class."""
 
+OF_EXAMPLES = tuple(task for task in ALL if task != SEGMENTATION)
+"""Tasks with one answer for each example, and none for each pixel."""
+
 NAMED = (*ONE_CLASS, MULTILABEL)
 """Tasks whose label is text: the names of an example's classes."""
 

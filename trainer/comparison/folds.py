@@ -192,7 +192,7 @@ def _together(every: Sequence[Fold]) -> HeldOutSplit:
         classes=splits[0].classes,
         records=tuple(records[place] for place in order),
         groups=Groups.named(units) if groups or repeated else None,
-        multilabel=splits[0].multilabel,
+        family=splits[0].family,
         addresses=tuple(addresses[place] for place in order) if addresses else (),
         rows=rows,
     )

@@ -19,7 +19,7 @@ from trainer.stored import labels_of
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, Event, Feature
 from trellis_contracts.records import parse, payloads
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import MULTILABEL
 from trellis_contracts.withheld import quoted, some_of
 
 _NAMED = 10  # keys that an error message lists
@@ -55,13 +55,13 @@ class Record:
 class HeldOutSplit:
     """Keys and labels of the test split, ordered by key.
 
-    keys: (n,) object array of str. labels: (n,) int64 class indices, float64 values of a
-    regression, or (n, 2) times and events. classes: class names; empty of numbers. multilabel:
-    whether labels are sets of them (trainer.label_sets). event: of a time to one.
-    records: where each example lies, (file, offset of its payload, length in bytes). groups: None
-    unless groups decide the dataset's split; group_names: (n,) int64, the same in all datasets of
-    these rows. addresses: of the examples' images, if each has one. rows: of the test splits of
-    several folds, (n,) keys of the frozen rows, one more than once if it was predicted more often.
+    keys: (n,) object array of str. labels: as trainer.families has them. classes: class names;
+    empty of numbers. family: of the task, one of trellis_contracts.dataset.FAMILIES. event: of a
+    time to one. records: where each example lies, (file, offset of its payload, length in bytes).
+    groups: None unless groups decide the dataset's split; group_names: (n,) int64, the same in all
+    datasets of these rows. addresses: of the examples' images, if each has one. rows: of the test
+    splits of several folds, (n,) keys of the frozen rows, one more than once if it was predicted
+    more often.
     """
 
     keys: np.ndarray
@@ -69,7 +69,7 @@ class HeldOutSplit:
     classes: tuple[str, ...]
     records: tuple[tuple[Path, int, int], ...]
     groups: Groups | None = None
-    multilabel: bool = False
+    family: str = CLASSIFICATION
     addresses: tuple[str, ...] = ()
     group_names: np.ndarray | None = None
     rows: np.ndarray | None = None
@@ -81,13 +81,9 @@ class HeldOutSplit:
         return self.keys if self.rows is None else self.rows
 
     @property
-    def family(self) -> str:
-        """Family of the task, one of trellis_contracts.dataset.FAMILIES."""
-        if self.multilabel:
-            return MULTILABEL
-        if self.event is not None:
-            return SURVIVAL
-        return CLASSIFICATION if self.classes else REGRESSION
+    def multilabel(self) -> bool:
+        """Whether an example has any number of the classes."""
+        return self.family == MULTILABEL
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -189,13 +185,13 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
     that in dataset.json.
     """
     keys, labels, places, groups, addresses = [], [], [], [], []
-    images = dataset.features_of(IMAGE)
+    images, family = dataset.features_of(IMAGE), FAMILIES[dataset.family]
     grouped = dataset.split.by is not None
     for record in records(directory, dataset):
         if grouped:
             groups.append(record.features["group"].int64_list.value[0])
         keys.append(record.key)
-        labels.append(record.label)
+        labels.append(family.truth(dataset, record.label[None])[0])
         places.append(record.place)
         if len(images) == 1:
             addresses.append(record.address_of(images[0]))
@@ -213,7 +209,7 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
         records=tuple(places[i] for i in order),
         groups=Groups.named(np.array(groups)[order]) if grouped else None,
         group_names=np.array(groups)[order] if grouped else None,
-        multilabel=dataset.is_multilabel,
+        family=dataset.family,
         addresses=tuple(addresses[i] for i in order) if addresses else (),
         event=dataset.label.event,
     )

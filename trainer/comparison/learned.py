@@ -17,7 +17,8 @@ constant  For every class, the log odds of at least 99% of the test examples lie
 order     It orders the examples no better than chance (AUC at most 0.5; of values, no positive
           correlation), and its probabilities or values cost no less than the best constant's (log
           loss, RMSE). A weak model that is honest passes: with an AUC of 0.52 whatever its interval
-          is, and with probabilities that are far off.
+          is, and with probabilities that are far off. Of masks, no better Dice than that of the
+          same class everywhere.
 """
 
 import math
@@ -29,6 +30,7 @@ from trainer.comparison.scoreboard import Scoreboard
 from trainer.families import FAMILIES
 from trainer.metrics.outcome import FLOOR, AnyOutcome, ClassOutcome
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.segmentation import MaskOutcome
 from trainer.metrics.survival import SurvivalOutcome
 from trellis_contracts.training import Training
 
@@ -121,12 +123,16 @@ def _without_order(name: str, outcome: AnyOutcome, board: Scoreboard) -> str | N
     family = FAMILIES[outcome.family]
     loss = board.metrics[family.loss]
     constant = board.chance(loss)
-    if constant is None or loss.name not in scores or scores[loss.name].value < constant:
+    if constant is None or loss.name not in scores:
+        return None
+    if loss.sign * (scores[loss.name].value - constant) > 0:
         return None
     cost = (
         f"a {loss.title} of {scores[loss.name].value:.4g} is no better than the {constant:.4g} of "
         "a constant"
     )
+    if isinstance(outcome, MaskOutcome):
+        return cost
     if isinstance(outcome, ValueOutcome):
         centred = outcome.values - outcome.values.mean()
         if not np.ptp(outcome.labels) or float(centred @ outcome.centred) > 0:

@@ -44,14 +44,14 @@ def notes(
     of_classes = {n: o for n, o in outcomes.items() if isinstance(o, ClassOutcome)}
     competing = [s for s in scores.standings if s.name not in scores.not_selected]
     found = [
-        _unrecognized(of_classes, competing, classes),
+        _unrecognized(of_classes, competing, classes) if of_classes else None,
         _selection(selected, len(scores.not_selected)),
         _seeds(repeats, scores) if repeats else None,
         _optimism(competing),
         _groups(next(iter(outcomes.values())), by),
-        _small_split(of_classes) if classes else _small_numbers(outcomes),
+        _small_split(of_classes) if of_classes else _small_numbers(outcomes),
         _close_race(competing, scores.primary),
-        _rare_classes(of_classes, classes) if classes else None,
+        _rare_classes(of_classes, classes) if of_classes else None,
         f"{failed} of {failed + len(scores.standings)} contenders failed and could not be scored."
         if failed
         else None,
@@ -188,8 +188,6 @@ def _unrecognized(
     outcomes: Mapping[str, ClassOutcome], competing: Sequence[Standing], classes: Sequence[str]
 ) -> str | None:
     """The first contender's classes of which it finds no example: accuracy hides rare ones."""
-    if not classes:
-        return None
     first = competing[0].name
     never = [
         f"{classes[c]} ({total})"

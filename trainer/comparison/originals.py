@@ -45,10 +45,12 @@ class HeldOutImage:
 
 @dataclass(frozen=True)
 class HeldOutImages:
-    """The images of an example, by the features' names. label: name of its class, or a number."""
+    """The images of an example, by the features' names. label: name of its class, a number, or a
+    mask (height, width).
+    """
 
     key: str
-    label: str | float
+    label: Any
     images: Mapping[str, HeldOutImage]
 
 
@@ -92,7 +94,9 @@ def _read(record: Record, dataset: DatasetDescription) -> HeldOutImages:
 
 
 def _label(label: Any, dataset: DatasetDescription) -> Any:
-    """Return the label in the form of a table's column."""
+    """Return the label in the form of a table's column; a mask as it is."""
+    if dataset.is_segmentation:
+        return label
     if dataset.is_multilabel:
         return label_sets.joined(int(label), dataset.classes)
     return dataset.classes[int(label)] if dataset.classes else label

@@ -1,10 +1,10 @@
 """The ranking: scores with intervals, and paired differences between contenders.
 
 Contenders are ranked by the primary metric at its published decimals; ties are broken by the lower
-log loss (regression: RMSE; time to an event: integrated Brier score), then by name (training/2
-before training/10). The first is the winner. The published numbers alone determine the order.
-Trainings that the validation split did not select (`selection`) are scored too, but do not compete:
-they follow the others.
+log loss (regression: RMSE; time to an event: integrated Brier score; masks: Dice), then by name
+(training/2 before training/10). The first is the winner. The published numbers alone determine the
+order. Trainings that the validation split did not select (`selection`) are scored too, but do not
+compete: they follow the others.
 
 Differences have simultaneous intervals: one contender against each of the k others that compete, at
 the level 1 - 0.05 / k, so that all k cover with 95% confidence (Bonferroni).
@@ -72,7 +72,7 @@ def metric_named(name: str, family: str = CLASSIFICATION, classes: Sequence[str]
         )
     if part is None:
         return known[name]
-    found = FAMILIES[family].part_of(known[name], part)
+    found = FAMILIES[family].part_of(known[name], part, classes)
     if found is None:
         raise ScoringError(f"{name} is no average over parts, of which {part!r} could be one")
     return found
@@ -173,12 +173,12 @@ class Scoreboard:
 
     def _key(self, name: str) -> tuple:
         """Sort key of the ranking; see the module's docstring."""
-        scores = self._scores[name]
+        scores, loss = self._scores[name], self.metrics[FAMILIES[self.family].loss]
         natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
         return (
             -self.primary.sign * scores[self.primary.name].value,
             # Undefined of a time to an event whose test split is too short.
-            scores[loss].value if (loss := FAMILIES[self.family].loss) in scores else 0.0,
+            -loss.sign * scores[loss.name].value if loss.name in scores else 0.0,
             natural,
         )
 

@@ -62,12 +62,18 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
     try:
         for batch, inputs in _inputs(model, dataset_uri, dataset):
             keys += [example.key for example in batch]
-            labels += [example.label for example in batch]
-            answers.append(_answers(model, batch, inputs, dataset))
+            stored = [example.label for example in batch]
+            found = _answers(model, batch, inputs, dataset)
+            if dataset.is_segmentation:
+                masks = np.stack(stored)
+                stored = [*family.truth(dataset, masks)]
+                found = family.found(dataset, masks, found)
+            labels += stored
+            answers.append(found)
         if not keys:
             raise ScoreError("the dataset's test split has no examples")
         all_keys = np.array(keys, dtype=object)
-        if not dataset.classes:
+        if not dataset.classes or dataset.is_segmentation:
             numbers = np.array(labels, np.float64)
             return family.predictions(dataset, all_keys, numbers, np.concatenate(answers))
         named = [classes_in(str(one), dataset.task) for one in labels]
@@ -109,6 +115,13 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
         )
     for field in model.rows.fields:
         feature = _feature(field, dataset)
+        if dataset.is_segmentation and field.image is not None:
+            size, wanted = field.image.shape[:2], dataset.label.mask_shape
+            if size != wanted:
+                problems.append(
+                    f"it predicts masks of {size[0]}x{size[1]} pixels, the dataset's have "
+                    f"{wanted[0]}x{wanted[1]}"
+                )
         if feature is None:
             problems.append(f"the dataset has no feature {field.name}, which the model needs")
         elif field.kind != feature.kind:

@@ -208,6 +208,8 @@ def load(folder: Path) -> FilePredictor:
 
 def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
     """The scores as an array. Raises ValueError, whose message goes on from `predict returned`."""
+    if dataset.is_segmentation:
+        return _masks(found, examples, dataset)
     try:
         scores = np.asarray(found, np.float64)
     except (TypeError, ValueError):
@@ -240,6 +242,20 @@ def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarr
             f"{np.flatnonzero(off)[0]} of a batch; expected 1"
         )
     return scores.astype(np.float32)
+
+
+def _masks(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
+    """(examples, height, width) uint8 class indices. Raises ValueError."""
+    indices, classes = np.asarray(found), len(dataset.classes)
+    expected = (examples, *dataset.label.mask_shape)
+    if indices.shape != expected or indices.dtype.kind not in "iub":
+        raise ValueError(
+            f"an array {indices.shape} of {indices.dtype} for {examples} examples; expected "
+            f"{expected} whole numbers, the index of each pixel's class"
+        )
+    if (wrong := (indices < 0) | (indices >= classes)).any():
+        raise ValueError(f"{_first(wrong, indices)}; expected indices from 0 to {classes - 1}")
+    return indices.astype(np.uint8)
 
 
 def _survival(curves: np.ndarray, examples: int, dataset: DatasetDescription) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""A network of keras.applications (https://keras.io/api/applications) below an output layer.
+"""A network of keras.applications (https://keras.io/api/applications) below an output layer; of
+masks, as the contracting half of a U-Net.
 
 With given weights it is trained in two phases (https://keras.io/guides/transfer_learning): first
-the output layer alone, then the network's last layers with it, at a lower rate
+what lies above the network alone, then the network's last layers with it, at a lower rate
 (trainer.training.phases). Batch normalization keeps the statistics that came with the weights, in
 training and serving alike, as does all else that acts in training only.
 
@@ -11,20 +12,22 @@ normalization takes its statistics over all replicas' examples (trainer.training
 Nothing is downloaded here: a job need not reach the internet, and must not depend on it.
 """
 
+import math
 import shutil
 import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 from keras import layers
 
 from trainer import storage
-from trainer.models import ModelError, image_model, inputs
+from trainer.models import ModelError, image_model, inputs, mask_model
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
@@ -33,47 +36,84 @@ NO_WEIGHTS = "none"
 IMAGENET = "imagenet"
 SUFFIX = ".weights.h5"
 
+# Of all networks of keras.applications.
+_HALVINGS = 5
+# Filters of the steps of the expanding half, the coarsest first, and size of its convolutions.
+_EXPANDING = (256, 128, 64, 32, 16)
+_KERNEL = 3
+
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
+    if dataset.is_segmentation:
+        return mask_model.build(dataset, h, lambda x: _with_masks(x, h), "backbone", _HALVINGS)
 
     def body(x: keras.KerasTensor, feature: Feature) -> keras.KerasTensor:
-        inner = _network_for(feature, h)
-        x = layers.Rescaling(127.5, offset=127.5, dtype=inputs.FLOAT)(x)
-        if feature.image_shape[-1] == 1:
-            x = layers.Concatenate()([x] * 3)
-        x = preprocessing(h.backbone)(x)
-        if h.weights == NO_WEIGHTS:
-            x = inner(x)
-        else:
-            _load(inner, h)
-            _freeze(inner, h.unfrozen_layers)
-            x = inner(x, training=False)
-        return layers.Dropout(h.dropout)(x)
+        inner = _network_for(x, h)
+        # Names are unique in a model, and each image of a row has a network.
+        inner.name = f"{inner.name}_{feature.column}"
+        return layers.Dropout(h.dropout)(_called(inner, inner, x, h))
 
     return image_model.build(dataset, h, body, "backbone")
 
 
-def _network_for(feature: Feature, h: Hyperparameters) -> keras.Model:
-    height, width, _ = feature.image_shape
+def _with_masks(x: keras.KerasTensor, h: Hyperparameters) -> keras.KerasTensor:
+    """Pixels (b, height, width, channels) to features of each, (b, height, width, any)."""
+    inner = _network_for(x, h, pooling=None)
+    steps = _steps(inner)
+    halves = keras.Model(inner.inputs, steps, name=inner.name)
+    *skipped, found = _called(halves, inner, x, h)
+    found = layers.Dropout(h.dropout)(found)
+    # The finest step is the image's own pixels: not every network has features at its size.
+    beside = [*skipped[::-1], x]
+    return mask_model.expanded(found, beside, _EXPANDING[-len(beside) :], _KERNEL)
+
+
+def _steps(inner: keras.Model) -> list[keras.KerasTensor]:
+    """The last features of a network at each size of half an image and less, the largest first."""
+    height = inner.inputs[0].shape[1]
+    found = {}
+    for layer in inner.layers:
+        shape: Sequence[int] = getattr(layer.output, "shape", ())
+        if len(shape) == 4 and not isinstance(layer, layers.ZeroPadding2D):
+            # Networks without padding halve 75 pixels to 37.
+            found[round(math.log2(height / shape[1]))] = layer.output
+    return [found[halvings] for halvings in sorted(found) if halvings > 0]
+
+
+def _called(part: keras.Model, inner: keras.Model, x: keras.KerasTensor, h: Hyperparameters) -> Any:
+    """Call a part of a network, with the given weights, on pixels from -1 to 1."""
+    x = layers.Rescaling(127.5, offset=127.5, dtype=inputs.FLOAT)(x)
+    if x.shape[-1] == 1:
+        x = layers.Concatenate()([x] * 3)
+    x = preprocessing(h.backbone)(x)
+    if h.weights == NO_WEIGHTS:
+        return part(x)
+    _load(inner, h)
+    _freeze(inner, h.unfrozen_layers)
+    return part(x, training=False)
+
+
+def _network_for(
+    pixels: keras.KerasTensor, h: Hyperparameters, pooling: str | None = "avg"
+) -> keras.Model:
+    _, height, width, _ = pixels.shape
     try:
-        inner = network(h.backbone, (height, width, 3))
+        return network(h.backbone, (height, width, 3), pooling)
     except ValueError as error:
         raise ModelError(
             f"backbone={h.backbone} does not take {height}x{width} images: {error}"
         ) from error
-    # Names are unique in a model, and each image of a row has a network.
-    inner.name = f"{inner.name}_{feature.column}"
-    return inner
 
 
-def network(name: str, shape: tuple[int, int, int]) -> keras.Model:
-    """A network with random weights: preprocessed images (b, *shape) to features (b, any).
+def network(name: str, shape: tuple[int, int, int], pooling: str | None = "avg") -> keras.Model:
+    """A network with random weights: preprocessed images (b, *shape) to features (b, any), without
+    pooling (b, height, width, any).
 
     Raises ValueError if it does not take images of this shape.
     """
     make = getattr(keras.applications, name)
-    return make(weights=None, include_top=False, input_shape=shape, pooling="avg")
+    return make(weights=None, include_top=False, input_shape=shape, pooling=pooling)
 
 
 def preprocessing(name: str) -> Callable[[keras.KerasTensor], keras.KerasTensor]:

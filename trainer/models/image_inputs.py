@@ -40,8 +40,13 @@ def pixels(feature: Feature) -> tuple[keras.KerasTensor, keras.KerasTensor]:
     and the same from -1 to 1.
     """
     taken = keras.Input(feature.image_shape, dtype=feature.dtype, name=image_input(feature))
-    scaled = layers.Rescaling(2 / feature.white, offset=-1, name=scaling(feature), dtype=FLOAT)
-    return taken, scaled(taken)
+    return taken, scaled(feature, taken)
+
+
+def scaled(feature: Feature, taken: keras.KerasTensor) -> keras.KerasTensor:
+    """Pixels of an image feature's type, (b, any, any, channels), from -1 to 1."""
+    layer = layers.Rescaling(2 / feature.white, offset=-1, name=scaling(feature), dtype=FLOAT)
+    return layer(taken)
 
 
 def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTensor]:
@@ -56,16 +61,16 @@ def from_floats(model: keras.Model, dataset: DatasetDescription) -> Callable[...
     names of its inputs: (inputs, training=False).
     """
     taken = {tensor.name: tensor for tensor in model.inputs}
-    scaled = {
+    layer_of = {
         name: model.get_layer(scaling(feature))
         for feature in dataset.features_of(IMAGE)
         if (name := image_input(feature)) in taken
     }
-    begin = [scaled[name].output if name in scaled else taken[name] for name in taken]
+    begin = [layer_of[name].output if name in layer_of else taken[name] for name in taken]
     rest = keras.Model(begin, model.output)
 
     def call(inputs: Mapping[str, tf.Tensor], training: bool) -> tf.Tensor:
-        values = [scaled[n](inputs[n]) if n in scaled else inputs[n] for n in taken]
+        values = [layer_of[n](inputs[n]) if n in layer_of else inputs[n] for n in taken]
         return rest(values, training=training)
 
     return call

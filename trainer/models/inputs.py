@@ -30,7 +30,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from trainer.models.image_inputs import FLOAT, image, image_input, pixels
+from trainer.models.image_inputs import FLOAT, image, image_input, pixels, scaled
 from trainer.models.steps import Sequences, Steps
 from trainer.text import BUCKETS
 from trellis_contracts.dataset import DatasetDescription
@@ -54,6 +54,7 @@ __all__ = [
     "image_input",
     "joined",
     "pixels",
+    "scaled",
     "sequence_input",
     "step_limit",
     "table",

@@ -53,7 +53,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common, Table
 from trellis_contracts.metrics import IN_TRAINING
 from trellis_contracts.model_file import Declaration, ModelFileError
-from trellis_contracts.tasks import REGRESSION, SURVIVAL
+from trellis_contracts.tasks import REGRESSION, SEGMENTATION, SURVIVAL
 
 if TYPE_CHECKING:
     import keras
@@ -197,6 +197,7 @@ def _by_name(model: "keras.Model") -> "keras.Model":
 _MEANINGS = {
     REGRESSION: "one number",
     SURVIVAL: "a logit for each interval of time, or one log-risk (objective: cox)",
+    SEGMENTATION: "a logit for each pixel and class",
 }
 
 
@@ -209,6 +210,9 @@ def _two_examples(dataset: DatasetDescription) -> tuple[Any, Any]:
         labels = tf.zeros([2, 2])
     if dataset.is_multilabel:
         labels = tf.zeros([2, dataset.outputs])
+    if dataset.is_segmentation:
+        labels = tf.zeros([2, *dataset.label.mask_shape], tf.int32)
+        return labels, tf.zeros([*labels.shape, dataset.outputs])
     return labels, tf.zeros([2, dataset.outputs])
 
 
@@ -268,13 +272,15 @@ def _unfit(model: Any, dataset: DatasetDescription, *, several: bool) -> str | N
     output = model.output
     if several and isinstance(output, list | tuple) and output:
         output = output[0]
-    if not isinstance(output, keras.KerasTensor) or output.shape != (None, dataset.outputs):
+    expected: tuple[int | None, ...] = (None, dataset.outputs)
+    last = "layers.Dense(dataset.outputs)"
+    if dataset.is_segmentation:
+        expected = (None, *dataset.label.mask_shape, dataset.outputs)
+        last = "layers.Conv2D(dataset.outputs, 1)"
+    if not isinstance(output, keras.KerasTensor) or output.shape != expected:
         shape = getattr(output, "shape", type(output).__name__)
         meaning = _MEANINGS.get(dataset.family, "a logit for each class")
-        return (
-            f"a model with output {shape}; expected (None, {dataset.outputs}), {meaning}: end with "
-            "layers.Dense(dataset.outputs)"
-        )
+        return f"a model with output {shape}; expected {expected}, {meaning}: end with {last}"
     if output.dtype != "float32":
         return (
             f"a model with outputs of {output.dtype}; expected float32: give the last layer "

@@ -7,6 +7,7 @@ from trainer.report.contenders import shortened
 from trainer.report.numbers import interval, score
 from trellis_contracts.charts import ACCENT, GUIDE, INK, MUTED, chart, layer, name, number
 from trellis_contracts.leaderboard import Estimate, Leaderboard, Slices
+from trellis_contracts.tasks import NAMED
 
 # Letters of a contender's name. In pixels: a letter in a name, a value and a remark; gaps.
 _LONGEST = 40
@@ -31,7 +32,7 @@ def ranking_forest(board: Leaderboard) -> dict[str, Any]:
 
 def difference_forest(board: Leaderboard) -> dict[str, Any] | None:
     """Differences to the winner by the primary metric; None if no other was scored."""
-    won = "right alone" if board.dataset.classes else "closer"
+    won = "right alone" if board.task in NAMED else "closer"
     rows = []
     for contender in board.contenders:
         if found := contender.difference:

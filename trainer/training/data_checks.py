@@ -12,7 +12,7 @@ from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT
 from trellis_contracts.hyperparameters import Common
 from trellis_contracts.models import MODELS, words_for
-from trellis_contracts.tasks import MULTILABEL, NUMBERS, SURVIVAL, TASKS
+from trellis_contracts.tasks import MULTILABEL, NUMBERS, SEGMENTATION, SURVIVAL, TASKS
 from trellis_contracts.withheld import quoted, some_of
 
 Refuse = Callable[[str], NoReturn]
@@ -99,6 +99,8 @@ def _check_common(
             f"is one of {words_for(read)}, for {settings.task}: {', '.join(idle)} would have no "
             "effect; leave it out"
         )
+    if wrong := hyperparameters.unfit(h, settings.task):
+        refuse(f"is for {settings.task}, and {', '.join(wrong)} is for other tasks: leave it out")
     if getattr(h, "mix", "none") != "none":
         _check_mix(dataset, read, refuse)
     (class_weights.of_sets if dataset.is_multilabel else class_weights.of)(dataset, h)
@@ -115,10 +117,11 @@ def _check_features(settings: Settings, dataset: DatasetDescription, refuse: Ref
     if not dataset.features:
         refuse("has no features: there is nothing to predict the label from")
     kinds = {feature.kind: None for feature in dataset.features}  # a set, in order
-    if not settings.declared.fits(dataset.inputs):
-        fitting = [name for name, model in MODELS.items() if model.fits(dataset.inputs)]
+    inputs, task = dataset.inputs, settings.task
+    if not settings.declared.fits(inputs, task):
+        fitting = [name for name, model in MODELS.items() if model.fits(inputs, task)]
         refuse(
-            f"is one of {words_for(dataset.inputs)}, which {settings.model} does not read: use "
+            f"is one of {words_for(inputs)}, which {settings.model} does not read for {task}: use "
             "--model " + ", ".join(fitting[:-1]) + f" or {fitting[-1]}"
         )
     if not settings.own and MODELS[settings.model].needs == SEQUENCE and SEQUENCE not in kinds:
@@ -141,6 +144,11 @@ def _check_mix(dataset: DatasetDescription, read: Collection[str], refuse: Refus
 def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
     task, classes = TASKS[settings.task], len(dataset.classes)
     name = dataset.label.column or "its label"
+    if dataset.is_segmentation != (settings.task == SEGMENTATION):
+        kind, other = (
+            ("masks", "segmentation") if dataset.is_segmentation else ("no masks", "another")
+        )
+        refuse(f"has {kind} as label ({name}): use --task {other}")
     if dataset.is_multilabel != (settings.task == MULTILABEL):
         few, other = (
             ("any number of classes", MULTILABEL)
@@ -164,6 +172,10 @@ def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse
     if task.max_classes and classes > task.max_classes:
         refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
     of_class = dataset.counts["validation"].classes
+    if settings.task == SEGMENTATION:
+        if not any(of_class[name] for name in dataset.classes[1:]):
+            refuse("has nothing but background in the validation split, so there is no Dice")
+        return
     if settings.task == MULTILABEL:
         mixed = any(0 < count < dataset.examples("validation") for count in of_class.values())
         if not mixed and (metric := settings.metric) in ("auc", "average_precision"):

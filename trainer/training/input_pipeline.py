@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from trainer import byte_size, storage
-from trainer.training import TrainingError, kept, records
+from trainer.models.image_inputs import image_input
+from trainer.training import TrainingError, kept, patches, records
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
 from trainer.training.records import do_not_convert
@@ -32,6 +33,7 @@ from trellis_contracts.hyperparameters import Common
 SHUFFLE_BYTES = 512 << 20
 _READ_BUFFER_BYTES = 4 << 20
 _PARALLEL_READS = 8
+_OF_PATCHES = 1 << 16
 
 # If shares differ by more than this fraction of their mean, workers split records, not files.
 _EVEN = 0.01
@@ -90,6 +92,7 @@ class Input:
         self._varied: Augmentation | None = Augmentation(
             h, dataset.features_of(IMAGE), dataset.is_segmentation
         )
+        self._patch: int = getattr(h, "patch", 0)
         files, workers = dataset.files["train"], len(distribution.cluster)
         shares = divide(files, workers)
         if not shares.whole_files:
@@ -152,6 +155,7 @@ class Input:
         )
         same = copy.copy(self)
         same._records, same._varied = records.keyed(self._dataset, self._names), None
+        same._patch = 0
         batches = same.train_batches(context, step).take(self._distribution.local_replicas)
         return [key.decode() for _, keys, *_ in batches for key in keys.numpy()]
 
@@ -312,11 +316,19 @@ class Input:
 
     def _augmentation(self, epoch: tf.Tensor, worker: int) -> Vary:
         def vary(index, batch):
-            if self._varied is None or not self._varied.varies:
+            varies = self._varied is not None and self._varied.varies
+            if not (varies or self._patch):
                 return batch
-            seed = tf.random.fold_in(self._seeds(epoch), index)
+            seed = tf.random.fold_in(tf.random.fold_in(self._seeds(epoch), index), worker)
             inputs, labels, weights = batch
-            return *self._varied(inputs, labels, tf.random.fold_in(seed, worker)), weights
+            if self._varied is not None and varies:
+                inputs, labels = self._varied(inputs, labels, seed)
+            if self._patch:
+                (feature,) = self._dataset.features_of(IMAGE)
+                # Another seed than those of the augmentation.
+                own, name = tf.random.fold_in(seed, _OF_PATCHES), image_input(feature)
+                inputs, labels = patches.cut(inputs, labels, name, self._patch, own)
+            return inputs, labels, weights
 
         return vary
 

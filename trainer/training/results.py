@@ -1,5 +1,6 @@
 """The files of a training: the saved model, predictions of the test split, metrics.json; of a
-calibrated one the predictions without the calibration, uncalibrated.parquet.
+calibrated one the predictions without the calibration, uncalibrated.parquet; of a segmentation the
+predicted masks.
 
 trellis_contracts.training has the fields of metrics.json. It is written last, so a training that
 has one is complete.
@@ -13,11 +14,15 @@ out: the order of examples of one class, r2 of equal labels. The loss is without
 replica's entry is a process: its steps, and the examples of all its devices.
 """
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from trainer import storage
 from trainer.metrics.decision import Threshold
+from trainer.stored import StoredBatch
 from trainer.training import held_out, scores
 from trainer.training.held_out import Chosen
 from trainer.training.protocol import Estimator, Fitted, Predictor
@@ -92,9 +97,19 @@ def keep(
     if chosen.postprocessing.calibration is not None:
         before = scores.of_split(predictor, address, dataset, split)
         _write(places.uncalibrated, before, None)
-    found = scores.of_split(load(places.model, dataset), address, dataset, split)
+    saved, writing = load(places.model, dataset), None
+    if dataset.is_segmentation:
+        writing = functools.partial(_write_masks, places)
+    found = scores.of_split(saved, address, dataset, split, writing)
     _write(places.predictions, found, chosen.threshold)
     return chosen, found.figures(chosen.threshold) if split == "test" else None
+
+
+def _write_masks(places: Places, batch: StoredBatch, answers: np.ndarray) -> None:
+    from trainer import masks
+
+    for key, mask in zip(batch.keys, answers, strict=True):
+        storage.write_bytes(places.mask(key), masks.encode(mask))
 
 
 def _write(path: Path, found: Scores, threshold: Threshold | None) -> None:

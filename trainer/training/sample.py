@@ -32,7 +32,7 @@ from trellis_contracts.dataset_features import (
     Statistics,
     TermStatistics,
 )
-from trellis_contracts.tasks import REGRESSION, SURVIVAL
+from trellis_contracts.tasks import REGRESSION, SEGMENTATION, SURVIVAL
 
 _EXAMPLES = 4096
 _NULLS = 0.1
@@ -133,7 +133,7 @@ def _description(features: tuple[Feature, ...], task: str, classes: int) -> Data
         counts={split: Counts(_EXAMPLES, of_class) for split in ("train", "validation", "test")},
         files={},
         rejected=0,
-        label=_label(task),
+        label=Label.of_masks(features[0]) if task == SEGMENTATION else _label(task),
         task=task,
     )
 
@@ -168,6 +168,20 @@ def _noise(feature: Feature, bright: float, random: np.random.Generator) -> byte
     """The PNG file of a picture around a brightness from 0 to 255."""
     pixels = random.normal(bright, 20, feature.image_shape).clip(0, 255) * (feature.white / 255)
     return cv2.imencode(".png", pixels.astype(feature.dtype))[1].tobytes()
+
+
+def _mask(feature: Feature, classes: int, random: np.random.Generator) -> tuple[bytes, bytes]:
+    """The PNG files of a mask, and of a picture that is the brighter, the higher the class."""
+    height, width, channels = feature.image_shape
+    coarse = random.uniform(0, classes, (4, 4))
+    smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+    mask = smooth.clip(0, classes - 1).astype(np.uint8)
+    bright = (mask + 0.5)[..., None].repeat(channels, 2) / classes
+    noisy = random.normal(bright, 0.05).clip(0, 1) * feature.white
+    mask_png, image_png = (
+        cv2.imencode(".png", each)[1].tobytes() for each in (mask, noisy.astype(feature.dtype))
+    )
+    return mask_png, image_png
 
 
 def _record(dataset: DatasetDescription, key: bytes, random: np.random.Generator) -> bytes:
@@ -207,6 +221,10 @@ def _record(dataset: DatasetDescription, key: bytes, random: np.random.Generator
     for feature in of_kind(TEXT):
         words = " ".join(random.choice(_TERMS, random.integers(0, 12))).encode()
         record[f"text/{feature.column}"] = words
+    if dataset.is_segmentation:
+        (feature,) = of_kind(IMAGE)
+        mask, record[feature.record_name] = _mask(feature, len(dataset.classes), random)
+        return serialize(record | {"label": mask})
     for feature in of_kind(IMAGE):
         bright = 255 / (1 + math.exp(-signal))
         record[feature.record_name] = _noise(feature, bright, random)

@@ -1,25 +1,27 @@
 """Scores of a split, whatever the model: a Predictor's answers, with keys, labels and figures."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from trainer.metrics.decision import Threshold
-from trainer.stored import batches
+from trainer.stored import StoredBatch, batches
 from trainer.training import TrainingError
 from trainer.training.protocol import Predictor
 from trellis_contracts.dataset import DatasetDescription
 
-# Examples in one call of the model.
+# Examples in one call of the model; of masks, whose models have features for each pixel, pixels.
 _BATCH = 256
+_PIXELS = 1 << 22
 
 
 @dataclass(frozen=True)
 class Scores:
     """A predictor's answers for all examples of a split.
 
-    keys: (n,) str. labels: (n,) as trainer.stored has them. answers: (n, ...) as trainer.families
-    has them. groups: (n,) of examples that are not independent; None if all are.
+    keys: (n,) str. labels, answers: (n, ...) as trainer.families has them. groups: (n,) of examples
+    that are not independent; None if all are.
     """
 
     dataset: DatasetDescription
@@ -43,23 +45,45 @@ class Scores:
         return family.figures(self.dataset, self.labels, self.answers, threshold)
 
 
-def of_split(predictor: Predictor, address: str, dataset: DatasetDescription, split: str) -> Scores:
-    """Predict every example of a split once. address: of the dataset's folder.
+def at_once(dataset: DatasetDescription, most: int = _BATCH) -> int:
+    """How many examples a model should be given in one call: `most`, or fewer large masks."""
+    if not dataset.is_segmentation:
+        return most
+    height, width = dataset.label.mask_shape
+    return max(1, min(most, _PIXELS // (height * width)))
+
+
+def of_split(
+    predictor: Predictor,
+    address: str,
+    dataset: DatasetDescription,
+    split: str,
+    keep: Callable[[StoredBatch, np.ndarray], None] | None = None,
+) -> Scores:
+    """Predict every example of a split once. address: of the dataset's folder. keep: called with
+    each batch and the predictor's answers.
 
     Raises TrainingError if those are not as many as dataset.json says; StoredError.
     """
+    # Imports Parquet, which takes a second and which a tuning trial does not need.
+    from trainer.families import FAMILIES
+
+    family = FAMILIES[dataset.family]
     keys, labels, answers = [], [], []
     groups: list[np.ndarray] = []
-    for batch in batches(address, dataset, split, _BATCH):
+    for batch in batches(address, dataset, split, at_once(dataset)):
         keys.append(batch.keys)
-        labels.append(batch.labels)
-        answers.append(predictor.predict(batch))
+        labels.append(family.truth(dataset, batch.labels))
+        found = predictor.predict(batch)
+        if keep:
+            keep(batch, found)
+        answers.append(family.found(dataset, batch.labels, found))
         if (of := batch.groups) is not None:
             groups.append(of)
-    found, expected = sum(map(len, keys)), dataset.examples(split)
-    if found != expected:
+    count, expected = sum(map(len, keys)), dataset.examples(split)
+    if count != expected:
         raise TrainingError(
-            f"the {split} split has {expected} examples by its dataset.json, but {found} in its "
+            f"the {split} split has {expected} examples by its dataset.json, but {count} in its "
             "files: export the dataset again"
         )
     return Scores(

@@ -32,7 +32,7 @@ _FEATURES = 64
 
 
 def probabilities(dataset: DatasetDescription, outputs: np.ndarray) -> str | None:
-    """Return why outputs (b, o) are probabilities already, in a clause; None if they are not.
+    """Return why outputs (b, ..., o) are probabilities already, in a clause; None if they are not.
 
     They lie in [0, 1], and every example's add up to 1: logits do that by chance in one batch of
     very many. Of a multi-label task nothing tells probabilities from small logits.
@@ -42,7 +42,7 @@ def probabilities(dataset: DatasetDescription, outputs: np.ndarray) -> str | Non
     low, high = float(outputs.min()), float(outputs.max())
     if low < 0 or high > 1 + _ROUNDING:
         return None
-    if np.abs(outputs.sum(axis=1) - 1).max() > _ROUNDING:
+    if np.abs(outputs.sum(axis=-1) - 1).max() > _ROUNDING:
         return None
     return f"the outputs of {len(outputs)} examples lie in [0, 1] and add up to 1"
 

@@ -19,7 +19,7 @@ KEYS = np.array(["a", "b", "c"], dtype=object)
 LABELS = np.array([0, 1, 1])
 CLASSES = ("false", "true")
 SPLIT = HeldOutSplit(KEYS, LABELS, CLASSES, records=())
-NUMBERS = HeldOutSplit(KEYS, np.array([1.0, 2.0, 3.0]), (), records=())
+NUMBERS = HeldOutSplit(KEYS, np.array([1.0, 2.0, 3.0]), (), records=(), family="regression")
 
 
 def pairs(*shares, names=CLASSES):

@@ -11,7 +11,11 @@ from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.models import MODELS
 
 # The backbone: test_backbone.py.
-OF_IMAGES = [n for n, model in MODELS.items() if "image" in model.inputs and n != "backbone"]
+OF_IMAGES = [
+    name
+    for name, model in MODELS.items()
+    if model.fits({"image"}, "multiclass_classification") and name != "backbone"
+]
 
 
 def images(shape, classes=2):

@@ -14,7 +14,7 @@ from trainer.report.residuals import residual_section
 
 def section(labels, **values):
     keys = np.array([f"k{i:06d}" for i in range(len(labels))], dtype=object)
-    split = HeldOutSplit(keys, labels, (), records=())
+    split = HeldOutSplit(keys, labels, (), records=(), family="regression")
     outcomes = {name: ValueOutcome(labels, np.asarray(found)) for name, found in values.items()}
     styles = [ContenderStyle(name, f"s{i + 1}", i == 0) for i, name in enumerate(values)]
     return residual_section(outcomes, styles, split, features=())

@@ -9,7 +9,7 @@ import tensorflow as tf
 from testbed.trainings import arguments, without_seconds
 from tests.trainer.training.test_objectives import of_classes
 from trainer.estimators import run
-from trainer.training import checkpoints, loop, objectives
+from trainer.training import checkpoints, loop, objectives, patches
 from trainer.training.augmentation import Augmentation, ImageAugmentation, Mixed
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
@@ -172,3 +172,24 @@ def test_rows_of_one_image_are_mixed_with_their_labels():
     alone, expected = varied(noise(), **h)
     np.testing.assert_array_equal(found["image_photo"], alone)
     np.testing.assert_array_equal(labels.second, expected.second)
+
+
+def test_a_patch_is_cut_of_image_and_mask_at_the_same_random_place():
+    masks = tf.constant(np.random.default_rng(0).integers(0, 255, (64, 12, 16)), tf.uint8)
+    seed = tf.constant([3, 4], tf.int64)
+    inputs, cut = patches.cut({"image": masks[..., None]}, masks, "image", 8, seed)
+    np.testing.assert_array_equal(inputs["image"][..., 0], cut)
+    found = set()
+    for patch, mask in zip(cut.numpy(), masks.numpy(), strict=True):
+        places = [
+            (row, column)
+            for row in range(5)
+            for column in range(9)
+            if np.array_equal(mask[row : row + 8, column : column + 8], patch)
+        ]
+        found.update(places)
+        assert len(places) == 1
+    assert {row for row, _ in found} == {*range(5)}
+    assert {column for _, column in found} == {*range(9)}
+    again = patches.cut({"image": masks[..., None]}, masks, "image", 8, seed)[1]
+    np.testing.assert_array_equal(again, cut)

@@ -356,7 +356,8 @@ def test_dense_does_not_learn_what_only_the_order_tells(train, rising):
     [
         (
             {"model": "convolutional"},
-            "is one of tables, which convolutional does not read: use --model dense, residual, ",
+            "is one of tables, which convolutional does not read for binary_classification: use "
+            "--model dense, residual, ",
         ),
         (
             {"task": "regression"},

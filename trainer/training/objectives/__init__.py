@@ -11,17 +11,18 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from trainer.models.own import OwnMetrics
-from trainer.training import TrainingError, mask_answers
+from trainer.training import TrainingError
 from trainer.training.objectives.classification import Classification
 from trainer.training.objectives.cox import Cox
 from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
 from trainer.training.objectives.own_metrics import tally as own_tally
 from trainer.training.objectives.regression import Regression
+from trainer.training.objectives.segmentation import Segmentation
 from trainer.training.objectives.survival import Hazards
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.hyperparameters import Common
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SURVIVAL
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
 
 
 def build(
@@ -53,12 +54,8 @@ def build(
 
 def answers_of(dataset: DatasetDescription) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """What a model of the dataset answers, of its outputs: of a time to an event as of hazards."""
-    if dataset.is_segmentation:
-        return mask_answers.of
-    if dataset.classes:
-        kind = MultiLabel if dataset.family == MULTILABEL else Classification
-        return kind.answers
-    return _OF_FAMILY[dataset.family](dataset, Common(), None).answers
+    known = _ANSWERS.get(dataset.family)
+    return known or _OF_FAMILY[dataset.family](dataset, Common(), None).answers
 
 
 def _of_times(dataset: DatasetDescription, h: Common, metric: str | None) -> Objective:
@@ -70,4 +67,12 @@ _OF_FAMILY: Mapping[str, Callable[[DatasetDescription, Common, str | None], Obje
     MULTILABEL: MultiLabel,
     REGRESSION: lambda dataset, h, metric: Regression(dataset, metric),
     SURVIVAL: _of_times,
+    SEGMENTATION: Segmentation,
 }
+
+_ANSWERS: Mapping[str, Callable[[tf.Tensor], dict[str, tf.Tensor]]] = {
+    CLASSIFICATION: Classification.answers,
+    MULTILABEL: MultiLabel.answers,
+    SEGMENTATION: Segmentation.answers,
+}
+"""Those that need nothing of the dataset."""

@@ -54,6 +54,9 @@ def _without_effect(
     if task in TASKS and not parameter.has_effect(inputs, task):
         source = words_for(inputs)
         return f"has no effect for {task} on a source of {source}, {parameter.only}: leave it out"
+    given = possible(experiment, catalog, parameter.name)
+    if task in TASKS and (wrong := parameter.unfit(given, task)):
+        return f"{wrong}: choose another {parameter.name}"
     # A file of another library may call something else so.
     mixed = parameter is catalog.hyperparameters.get("mix") and {
         *possible(experiment, catalog, "mix")

@@ -8,6 +8,7 @@ from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.validation import backbone, hyperparameters, layers, own_file
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.models import words_for
+from trellis_contracts.tasks import TASKS
 
 
 def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
@@ -36,12 +37,15 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
 
 def unfit(experiment: Experiment, catalog: Catalog) -> str | None:
     """Return why the experiment's model cannot learn from its source; None if it can."""
-    inputs, models = experiment.source.inputs, catalog.models
-    if experiment.model not in models or models[experiment.model].fits(inputs):
+    inputs, models, task = experiment.source.inputs, catalog.models, experiment.task
+    # Another problem names a task that there is not.
+    if task not in TASKS or experiment.model not in models:
         return None
-    fitting = [name for name, entry in models.items() if entry.fits(inputs)]
-    known = ", ".join(fitting)
-    return f"{experiment.model} is not for a source of {words_for(inputs)}; known: {known}"
+    if models[experiment.model].fits(inputs, task):
+        return None
+    known = ", ".join(name for name, entry in models.items() if entry.fits(inputs, task))
+    source = f"{words_for(inputs)} for {task}"
+    return f"{experiment.model} is not for a source of {source}; known: {known}"
 
 
 def _place(where: Where, found: Where) -> Where:

@@ -1,0 +1,115 @@
+"""Models of masks: what they take and answer, and tiles that say what the whole image does."""
+
+import numpy as np
+import pytest
+
+from trainer import models
+from trainer.models import ModelError, answering, mask_model, tiling, unet
+from trainer.models.tiling import PatchModel
+from trainer.training import sample
+from trellis_contracts.hyperparameters import Hyperparameters
+
+
+def dataset(shape=(48, 64, 1), classes=3):
+    return sample.images(shape, "segmentation", classes)
+
+
+def built(shape=(48, 64, 1), model="unet", **values):
+    values = {"blocks": 2, "filters": 4, **values} if model == "unet" else values
+    return models.build(model, dataset(shape), Hyperparameters(**values))
+
+
+def pixels(shape, count=2, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (count, *shape)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("shape", [(48, 64, 1), (50, 61, 3), (7, 5, 1)])
+def test_there_is_a_logit_for_each_pixel_and_class(shape):
+    model = built(shape)
+    assert model.output.shape == (None, *shape[:2], 3)
+    assert model({"image": pixels(shape)}).shape == (2, *shape[:2], 3)
+
+
+def of_tiles(shape, patch, **values):
+    """A model of whole images, and one of patches with its weights, as it answers."""
+    whole, patches = built(shape, **values), built(shape, patch=patch, **values)
+    patches.set_weights(whole.get_weights())
+    return whole, patches
+
+
+@pytest.mark.parametrize(
+    ("shape", "patch"), [((96, 128, 1), 64), ((64, 64, 1), 64), ((160, 100, 1), 96)]
+)
+def test_tiles_are_to_rounding_what_the_whole_image_is(shape, patch):
+    """With blocks=1 nothing is further away than the margin, a quarter of a tile."""
+    whole, patches = of_tiles(shape, patch, blocks=1)
+    assert unet.reach(1, 3) <= mask_model.margin(patch, 2, unet.reach(1, 3)) <= patch // 4
+    taken = {"image": pixels(shape)}
+    found = answering.of(patches)(taken, training=False)
+    np.testing.assert_allclose(found, whole(taken, training=False), atol=1e-5)
+
+
+def test_without_a_margin_tiles_would_differ():
+    whole, patches = of_tiles((96, 128, 1), 64, blocks=1)
+    patches.whole = (96, 128), 0
+    taken = {"image": pixels((96, 128, 1))}
+    found = answering.of(patches)(taken, training=False)
+    assert np.abs(found - whole(taken, training=False)).max() > 1e-2
+
+
+def test_nothing_is_further_away_than_the_reach():
+    model = built((64, 64, 1), blocks=2)
+    black = np.zeros((1, 64, 64, 1), np.uint8)
+    for row in (30, 31, 33):
+        light = black.copy()
+        light[0, row, 0] = 255
+        found, dark = (model({"image": one}).numpy() for one in (light, black))
+        changed = np.flatnonzero((found != dark).any(axis=(0, 2, 3)))
+        assert max(row - changed[0], changed[-1] - row) <= unet.reach(2, 3)
+
+
+@pytest.mark.parametrize(("size", "side", "margin"), [(64, 64, 16), (96, 64, 16), (200, 64, 8)])
+def test_tiles_have_every_pixel_once_and_keep_their_margins(size, side, margin):
+    found = tiling.places(size, side, margin)
+    own = [pixel for _, first, last in found for pixel in range(first, last)]
+    assert own == list(range(size))
+    for begin, first, last in found:
+        assert first - begin >= (margin if begin else 0)
+        assert begin + side - last >= (margin if begin + side < size else 0)
+
+
+def test_a_model_of_patches_takes_patches_and_answers_for_images():
+    model = built((96, 128, 1), patch=32)
+    assert isinstance(model, PatchModel)
+    assert model({"image": pixels((32, 32, 1))}).shape == (2, 32, 32, 3)
+    assert answering.of(model)({"image": pixels((96, 128, 1))}).shape == (2, 96, 128, 3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "values", "message"),
+    [
+        ((48, 64, 1), {"patch": 30}, "multiple, such as 32"),
+        ((48, 64, 1), {"patch": 64}, "use at most 48"),
+        ((50, 64, 1), {"patch": 32}, "50x64 images have no such sides"),
+        ((3, 64, 1), {}, "cannot be halved 2 times"),
+    ],
+)
+def test_what_does_not_fit_is_refused(shape, values, message):
+    with pytest.raises(ModelError, match=message):
+        built(shape, **values)
+
+
+# Of each kind one: sizes that halve, are padded, and are odd.
+OTHERS = (
+    *("ResNet50V2", "VGG16", "DenseNet121", "EfficientNetB0", "ConvNeXtTiny", "InceptionV3"),
+    *("Xception", "NASNetMobile", "MobileNetV3Small", "InceptionResNetV2"),
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["MobileNetV2", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
+def test_every_network_of_keras_can_be_the_contracting_half(name):
+    shape = (96, 128, 3)
+    model = built(shape, "backbone", backbone=name)
+    assert model({"image": pixels(shape, 1)}).shape == (1, 96, 128, 3)
