@@ -151,6 +151,10 @@ SELECT
     LIMIT 5
   ) AS no_addresses,
 {% endif %}
+{% if automl_image %}
+  COUNTIF(REGEXP_CONTAINS({{ automl_image | identifier }}, {{ automl_unread | literal }})) AS unread_by_automl,
+  MIN(IF(REGEXP_CONTAINS({{ automl_image | identifier }}, {{ automl_unread | literal }}), {{ automl_image | identifier }}, NULL)) AS an_image_unread_by_automl,
+{% endif %}
   [
 {% for feature in features %}
     STRUCT(

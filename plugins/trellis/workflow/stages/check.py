@@ -93,6 +93,8 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
         folds=_grouped(plan.experiment),
         weight=plan.table.weight is not None,
         images=plan.table.addresses,
+        automl_image=_of_automl(plan),
+        automl_unread=image_checks.UNREAD,
         rejected=plan.table.rejected is not None,
         # No feature alone tells a mask.
         alone=[] if plan.table.masks else plan.table.of_baselines(),
@@ -103,6 +105,14 @@ def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     )
     limit = queries.limit(plan.query_bytes, queries.CHECK)
     return job_messages.query(plan.experiment, platform, statement, **limit)
+
+
+def _of_automl(plan: Plan) -> str | None:
+    """The column of the images that AutoML reads by itself; None: it reads none."""
+    experiment = plan.experiment
+    if experiment.baselines.automl is None or experiment.source.automl != "image":
+        return None
+    return plan.table.images[0].column
 
 
 def _grouped(experiment: Experiment) -> bool:
@@ -154,6 +164,7 @@ def evaluate(
     if plan.table.images:
         refused, warned = image_checks.of_rows(row, experiment.source.most_rejected)
         problems, warnings = [*problems, *refused], [*warnings, *warned]
+        problems += image_checks.of_automl(row)
     # The number of rows of a view or query was unknown before.
     few = group.too_few_for_automl(experiment, platform, row["examples"], None)
     problems += [few] if few else []

@@ -28,5 +28,22 @@ def of_rows(row: Mapping[str, Any], max_rejected: float) -> tuple[list[str], lis
     return [], [f"{found}; the export rejects them"]
 
 
+UNREAD = r"(?i)\.(dcm|dicom|tiff?)$"
+"""Addresses of files that our export reads, and AutoML's training does not.
+https://cloud.google.com/vertex-ai/docs/image-data/classification/prepare-data"""
+
+
+def of_automl(row: Mapping[str, Any]) -> list[str]:
+    """Problems of images that AutoML could not read. row: the result of checks.sql."""
+    count = row.get("unread_by_automl")
+    if not count:
+        return []
+    such = quoted(f", such as {row['an_image_unread_by_automl']}", "")
+    return [
+        f"AutoML learns from JPEG, PNG, GIF, BMP and ICO, and {count:,} of {row['examples']:,} "
+        f"images are DICOM or TIFF{such}; leave `baselines.automl` out"
+    ]
+
+
 def _value(address: str | None) -> str:
     return "NULL" if address is None else repr(address[:200])

@@ -19,11 +19,13 @@ def client(google, group):
 
 @pytest.fixture
 def plan(client, breast_cancer, group):
-    """Plans a run on the rows of a query, with some keys of the source changed."""
+    """Plans a run on the rows of a query, with some keys of the source, or baselines, changed."""
 
-    def plan(run_id, task=TASK, **changes):
+    def plan(run_id, task=TASK, baselines=None, **changes):
         source = {"bigquery": None, "partition": None} | changes
         changed = {("source", k): v for k, v in source.items()}
+        if baselines is not None:
+            changed |= {("baselines",): baselines, ("deploy",): None}
         if task != TASK:
             changed |= {("task",): task, ("baselines",): None, ("deploy",): None}
         if task == "regression":

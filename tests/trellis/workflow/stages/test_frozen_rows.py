@@ -275,3 +275,15 @@ def test_rows_without_an_address_of_an_image_are_named(row_of_checks, photo, fou
     problems, _ = image_checks.of_rows(row, 0.0)
     assert problems == [] if found is None else found in problems[0]
     assert found is None or "1 of 300 rows" in problems[0]
+
+
+def test_images_that_automl_does_not_read_are_refused_by_name(row_of_checks):
+    photo = (
+        "FORMAT('gs://lab/%d.%s', n, CASE n WHEN 7 THEN 'DCM' WHEN 8 THEN 'tiff' ELSE 'png' END)"
+    )
+    alone = {"features": ["photo"], "image_columns": {"photo": {"size": 8}}}
+    row = row_of_checks(select(photo=photo), baselines={"automl": {"node_hours": 8}}, **alone)
+    (problem,) = image_checks.of_automl(row)
+    assert says(problem, "2 of 300 images are DICOM or TIFF", "gs://lab/7.DCM", "`baselines")
+    # Without AutoML nobody minds.
+    assert image_checks.of_automl(row_of_checks(select(photo=photo), baselines={}, **alone)) == []
