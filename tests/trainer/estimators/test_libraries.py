@@ -1,5 +1,5 @@
 """Scores of XGBoost and PyTorch are those of the library's own call on the same split, and a
-training of two workers that is killed ends as one that ran through. scikit-learn's are in
+training of one or two workers that is killed ends as one that ran through. scikit-learn's are in
 test_own_file.py. Each in the environment of its image, which is made if it is not there.
 """
 
@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from testbed.tables import mixed_rows, write_table
-from testbed.trainings import MODULE, ROOT, Job, arguments, write_dataset
+from testbed.trainings import MODULE, ROOT, Job, arguments, without_seconds, write_dataset
 from tests.trainer.estimators.library_calls import EPOCHS, SEED
 from trainer import predictions
 
@@ -64,14 +64,16 @@ def dataset(tmp_path_factory):
 
 
 @pytest.fixture
-def job(tmp_path, python, dataset):
+def job(tmp_path, python, dataset, monkeypatch):
     """A function: name of the library, of the replicas -> the job, which is ended in the end."""
+    # Threads of several processes on the same cores wait for one another.
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     jobs = []
 
-    def job(name, *names):
+    def job(name, *names, **flags):
         folder = tmp_path / f"job{len(jobs)}"
         folder.mkdir()
-        flags = {"epochs": EPOCHS, "seed": SEED, **FLAGS[name]}
+        flags = {"epochs": EPOCHS, "seed": SEED, **FLAGS[name], **flags}
         argv = [*MODULE, *arguments(dataset(name), **flags)]
         jobs.append(Job(folder, names, argv, python(name)))
         return jobs[-1]
@@ -105,8 +107,14 @@ def test_scores_are_those_of_the_librarys_own_call(job, python, dataset, name):
     assert np.mean(own.argmax(1) == found.labels) > 0.6
 
 
-def test_two_workers_of_pytorch_go_on_after_one_was_killed(job):
-    through, killed = (job("torch", "chief:0", "worker:0") for _ in range(2))
+# Trees are made in milliseconds: enough of them that it is killed in between. Of all rows, as
+# XGBoost draws others where it goes on.
+LONG = {"torch": {}, "xgboost": {"epochs": 80, "patience": 1000, "rows": 1.0}}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_two_workers_go_on_after_one_was_killed(job, name):
+    through, killed = (job(name, "chief:0", "worker:0", **LONG[name]) for _ in range(2))
     through.start()
     assert set(through.wait().values()) == {0}, through.log("chief:0")
     killed.start()
@@ -117,7 +125,23 @@ def test_two_workers_of_pytorch_go_on_after_one_was_killed(job):
     assert not (killed.folder / "output/metrics.json").exists()
     killed.start()
     assert set(killed.wait().values()) == {0}, killed.log("chief:0")
-    assert [row["epoch"] for row in killed.metrics["history"]] == [*range(1, EPOCHS + 1)]
+    epochs = LONG[name].get("epochs", EPOCHS)
+    assert [row["epoch"] for row in killed.metrics["history"]] == [*range(1, epochs + 1)]
     # It went on, and made no epoch of the first ones again.
+    assert killed.log("chief:0").count("epoch 1/") == 1
+    assert without_seconds(killed.metrics)["history"] == without_seconds(through.metrics)["history"]
+    np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
+
+
+def test_a_killed_training_of_xgboosts_goes_on(job):
+    through, killed = (job("xgboost", "chief:0", **LONG["xgboost"]) for _ in range(2))
+    through.start()
+    assert through.wait() == {"chief:0": 0}, through.log("chief:0")
+    killed.start()
+    killed.wait_for("chief:0", "epoch 3/")
+    killed.kill("chief:0")
+    assert killed.wait() == {"chief:0": -9}
+    killed.start()
+    assert killed.wait() == {"chief:0": 0}, killed.log("chief:0")
     assert killed.log("chief:0").count("epoch 1/") == 1
     np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
