@@ -23,7 +23,7 @@ from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation import class_names, platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
-from trellis_contracts.tasks import ALL, MULTILABEL, REGRESSION
+from trellis_contracts.tasks import ALL, MULTILABEL, REGRESSION, SEGMENTATION
 from trellis_contracts.withheld import shown
 
 DATASET = "data"
@@ -46,7 +46,8 @@ def add(commands: Any) -> None:
         help="DATASET.TABLE of BigQuery; a .csv, .tsv (also .gz, .zip), .parquet or .feather file; "
         "TFRecords, FOLDER/*.tfrecord; tables in Cloud Storage, 'gs://BUCKET/FOLDER/*.parquet', "
         "also .csv, .jsonl, .avro; a manifest of images, gs://BUCKET/FILE.csv; a folder of images, "
-        "FOLDER/CLASS/IMAGE.png, or beside a table of their names, FOLDER --table FILE",
+        "FOLDER/CLASS/IMAGE.png, or with masks, FOLDER/images/IMAGE.png and "
+        "FOLDER/masks/IMAGE.png, or beside a table of their names, FOLDER --table FILE",
     )
     experiment.add_argument("--name", help="of the experiment (default: the data's)")
     experiment.add_argument("--label", metavar="COLUMN", help="what to predict")
@@ -162,7 +163,8 @@ def _found(
         place = options.to or name
         address = group.uri(f"{place.rstrip('/')}/{images.MANIFEST}")
         of_folder = images.of_folder(paths[0], address)
-        uploading.say(f"{data}: a folder of images, a class each folder in it", of_folder.notes)
+        what = "with their masks" if of_folder.masks else "a class each folder in it"
+        uploading.say(f"{data}: a folder of images, {what}", of_folder.notes)
         upload = partial(uploading.upload_images, group, paths[0], place)
         return _Found(_of_images(of_folder, group, options), upload, place)
     if paths or beside:
@@ -209,6 +211,12 @@ def _of_rows(
     """The text of a table's file, for a budget. counts_of: rows by the value of a column. local:
     images that are not in Cloud Storage yet.
     """
+    if options.task == SEGMENTATION:
+        raise DataError(
+            f"{rows.address} is a table, of which masks are not looked at: begin with "
+            f"dags/experiments/cells.yaml, name the column of the masks' addresses as "
+            "`source.label` and that of the images' under `image_columns`"
+        )
     chosen = roles.propose(rows, options.label, options.task)
     whole = {"whole": True} if chosen.cast else {}
     counts = counts_of(chosen.label.name, **whole) if chosen.classification else {}
@@ -248,6 +256,8 @@ def _of_rows(
 
 
 def _of_images(found: Images, group: Platform, options: argparse.Namespace) -> Callable[[str], str]:
+    if found.masks or options.task == SEGMENTATION:
+        return _of_masks(found, group, options)
     several = found.several and options.task is None
     chosen = MULTILABEL if several else roles.task_of_labels(found.classes, options.task)
     print(f"{found.address}: {found.count:,} images, {len(found.classes):,} labels ({chosen})")
@@ -258,6 +268,25 @@ def _of_images(found: Images, group: Platform, options: argparse.Namespace) -> C
     source = found.address.removeprefix(f"gs://{group.bucket}/")
     owner = _owner(options)
     return lambda budget: text.of_images(found, chosen, source, owner, budget)
+
+
+def _of_masks(found: Images, group: Platform, options: argparse.Namespace) -> Callable[[str], str]:
+    if options.task not in (None, SEGMENTATION):
+        raise DataError(
+            f"the labels of {found.address} are masks, which {options.task} (--task) does not "
+            f"learn: leave it out, or write {SEGMENTATION}"
+        )
+    if not found.masks:
+        raise DataError(
+            f"{found.address} has no masks: a {SEGMENTATION} learns from images/NAME.png with "
+            "masks/NAME.png, or from lines gs://BUCKET/IMAGE,gs://BUCKET/MASK"
+        )
+    print(f"{found.address}: {found.count:,} images with masks ({SEGMENTATION})")
+    values = ", ".join(f"{name} {value}" for name, value in found.masks)
+    print(f"values of their pixels, of some that were looked at, under names of ours: {values}")
+    source = found.address.removeprefix(f"gs://{group.bucket}/")
+    owner = _owner(options)
+    return lambda budget: text.of_images(found, SEGMENTATION, source, owner, budget)
 
 
 def _owner(options: argparse.Namespace) -> str:

@@ -183,7 +183,8 @@ class Images:
     median of those looked at. resize: letterbox if those have several shapes, else stretch.
     count: of images. grouped: every line names a group after the label. frozen: every line names
     its split. several: lines have any number of labels. bits: of one channel, and pages: of a
-    file, the most of those looked at.
+    file, the most of those looked at. masks: names of the values that their masks' pixels have, the
+    background first, if masks are their labels.
     """
 
     address: str
@@ -198,3 +199,4 @@ class Images:
     several: bool = False
     count: int = 0
     notes: tuple[Note, ...] = ()
+    masks: tuple[tuple[str, int | str], ...] = ()

@@ -4,10 +4,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trellis.new import dicom, kinds, signs
+from trellis.new import dicom, kinds, masks, signs
 from trellis.new.described import IMAGE_SUFFIXES, DataError, Note
 from trellis.workflow.spec.problems import GUIDE
 from trellis.workflow.validation.class_names import folded
@@ -44,24 +44,19 @@ _OTHERS = {
     ),
 }
 _KNOWN = {suffix for suffixes in _OTHERS for suffix in suffixes}
-_MASKS = re.compile(
-    r"(.*[_ -])?(masks?|segmentations?|segs?|gts?|ground_?truths?|annotations?|contours?|rois?)"
-    r"([_ -].*)?|labels?(tr|ts)?|seg(mentation)?(class|object).*"
-)
-_IMAGES = re.compile(
-    r"(.*[_ -])?(images?|imgs?|inputs?|originals?|jpegimages|scans?|pics?)(tr|ts)?"
-)
-_MASK_FILE = re.compile(r"(.+?)[_ -](mask|seg|segmentation|gt|annotation|label)s?(_?\d+)?", re.I)
 _FOLD = re.compile(r"(k?fold|cv)[_ -]?\d+", re.I)
 
 
 @dataclass(frozen=True)
 class Image:
-    """split: train, validation or test if the folders say it, else None."""
+    """split: train, validation or test if the folders say it, else None. mask: the file that is the
+    label; then the label is "".
+    """
 
     file: Path
     label: str
     split: str | None = None
+    mask: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -73,8 +68,12 @@ class Folder:
 
 
 def read(folder: Path) -> Folder:
-    """The images in FOLDER/CLASS/..., or FOLDER/SPLIT/CLASS/.... Raises DataError."""
+    """The images in FOLDER/CLASS/..., or FOLDER/SPLIT/CLASS/...; or those in FOLDER/images with
+    their masks in FOLDER/masks, or in both of FOLDER/SPLIT. Raises DataError.
+    """
     found, left, others = _images(folder)
+    if paired := _with_masks(folder, found):
+        return replace(paired, notes=(*_left_out(left, others), *paired.notes))
     found = _without_masks(found, left)
     loose = [file for file in found if file.parent == folder]
     inside = [file for file in found if file.parent != folder]
@@ -91,6 +90,22 @@ def read(folder: Path) -> Folder:
         images = [Image(file, file.relative_to(folder).parts[0]) for file in inside]
     _check_classes(folder, images)
     notes = [*_left_out(left, others), *_of_folders_below(folder, images)]
+    return Folder(images, tuple(notes))
+
+
+def _with_masks(folder: Path, found: list[Path]) -> Folder | None:
+    """The images that have masks; None if none have."""
+    of_both, notes = masks.pairs(folder, found)
+    if not of_both:
+        return None
+    tops = {file.relative_to(folder).parts[0] for file in of_both}
+    names = {top: signs.split_of(top) for top in tops}
+    images = [
+        Image(file, "", names[file.relative_to(folder).parts[0]], mask)
+        for file, mask in sorted(of_both.items())
+    ]
+    if any(names.values()):
+        _check_splits(folder, names, "images/IMAGE.png")
     return Folder(images, tuple(notes))
 
 
@@ -190,10 +205,11 @@ def _without_masks(found: list[Path], left: Counter[str]) -> list[Path]:
     stems = {(file.parent, file.stem) for file in found}
     kept = []
     for file in found:
-        named = _MASK_FILE.fullmatch(file.stem)
+        named = masks.MASK_FILE.fullmatch(file.stem)
         if named and (file.parent, named.group(1)) in stems:
             left[
-                f"masks beside their images (NAME_mask); segmentation is not learned, {GUIDE}"
+                "masks beside their images (NAME_mask); to learn them, move the images to images/ "
+                "and the masks to masks/"
             ] += 1
         else:
             kept.append(file)
@@ -232,18 +248,19 @@ def _others_alone(folder: Path, others: Counter[str]) -> DataError | None:
 
 
 def _check_annotated(folder: Path, tops: set[str]) -> None:
-    """Raises DataError for images beside masks, boxes or the like, of all or of each split."""
-    for above in (folder, *(folder / top for top in sorted(tops) if signs.split_of(top))):
+    """Raises DataError for images beside masks, boxes or the like, of all, or of each split or
+    class.
+    """
+    for above in (folder, *(folder / top for top in sorted(tops))):
         # Annotations may be texts, in a folder without an image.
-        names = sorted(path.name for path in above.iterdir() if path.is_dir())
-        masks = [name for name in names if _MASKS.fullmatch(name.lower())]
-        images = [name for name in names if _IMAGES.fullmatch(name.lower())]
-        if masks and images:
+        images, annotations = masks.folders_of(above)
+        if annotations and images:
             raise DataError(
-                f"{above} has images ({', '.join(images)}) beside masks or annotations "
-                f"({', '.join(masks)}): Trellis learns no segmentation and no detection; {GUIDE} "
-                "says what to do instead. To classify the images, sort them into a folder for each "
-                "class"
+                f"{above} has images ({', '.join(images)}) beside annotations "
+                f"({', '.join(annotations)}): Trellis learns masks, of one folder masks/ beside "
+                f"one images/ with equal names in {folder}, and no detection; "
+                f"{GUIDE} says what to do instead. To classify the images, sort them into a folder "
+                "for each class"
             )
 
 
@@ -282,14 +299,7 @@ def _of_splits(folder: Path, files: list[Path], names: dict[str, str | None]) ->
                 f"classes, name the folder that has them: trellis new experiment {folder}/FOLDER"
             )
         images.append(Image(file, parts[1], names[parts[0]]))
-    absent = [s for s in ("train", "validation", "test") if s not in names.values()]
-    if absent:
-        whole = next((n for n in names if names[n] == "train"), min(names))
-        raise DataError(
-            f"{folder} has the splits {', '.join(sorted(names))}, and none for "
-            f"{' and '.join(absent)}: add it, {folder}/{absent[0]}/CLASS/IMAGE.png, or name one "
-            f"folder alone ({folder}/{whole}), whose images Trellis divides itself"
-        )
+    _check_splits(folder, names, "CLASS/IMAGE.png")
     learned = {image.label for image in images if image.split == "train"}
     if unknown := sorted({image.label for image in images} - learned):
         raise DataError(
@@ -297,6 +307,18 @@ def _of_splits(folder: Path, files: list[Path], names: dict[str, str | None]) ->
             "remove the others"
         )
     return images
+
+
+def _check_splits(folder: Path, names: dict[str, str | None], inside: str) -> None:
+    """Raises DataError if a split has no folder. names: split by folder. inside: of a split."""
+    absent = [s for s in ("train", "validation", "test") if s not in names.values()]
+    if absent:
+        whole = next((n for n in names if names[n] == "train"), min(names))
+        raise DataError(
+            f"{folder} has the splits {', '.join(sorted(names))}, and none for "
+            f"{' and '.join(absent)}: add it, {folder}/{absent[0]}/{inside}, or name one "
+            f"folder alone ({folder}/{whole}), whose images Trellis divides itself"
+        )
 
 
 def _check_classes(folder: Path, images: list[Image]) -> None:

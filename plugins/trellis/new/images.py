@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trellis.new import folders, manifests
+from trellis.new import folders, manifests, masks
 from trellis.new.described import DataError, Images, Note, Pictures, sampled
 from trellis.new.shapes import HEADER, Shape, is_image, shape_of
 from trellis.results.files import blob
@@ -50,12 +50,14 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
     several = several or len({len(line.after) for line in lines}) > 1
     grouped = not several and manifests.are_grouped(lines)
     contents = manifests.count(lines, several, grouped)
+    of_masks = [label for label in contents.classes if manifests.is_address(label)]
+    is_masks = len(of_masks) == len(contents.classes) > 0 and not several
     left_out = [
         Note("left out", f"{len(numbers):,} lines: {why}, as line {numbers[0]}")
         for why, numbers in contents.rejected.items()
     ]
-    classes = dict(sorted(contents.classes.items()))
-    if not contents.images or (len(classes) < 2 and not several):
+    classes = {} if is_masks else dict(sorted(contents.classes.items()))
+    if not contents.images or (len(classes) < 2 and not several and not is_masks):
         why = "; ".join(note.of for note in left_out)
         one = f"all {contents.examples:,} images are of one class" if classes else why
         raise DataError(f"{address} has nothing to learn: {one} ({GUIDE})")
@@ -70,7 +72,16 @@ def describe(client: Any, address: str, several: bool = False) -> Images:
         several=several,
         count=len(contents.images),
         notes=(*left_out, *found.notes),
+        masks=_masks_at(client, address, sampled(of_masks)) if is_masks else (),
     )
+
+
+def _masks_at(
+    client: Any, address: str, uris: Sequence[str]
+) -> tuple[tuple[str, masks.Value], ...]:
+    """The classes of the masks at some addresses. Raises DataError."""
+    with ThreadPoolExecutor(8) as pool:
+        return masks.classes(address, pool.map(lambda uri: _content(client, uri), uris))
 
 
 def of_column(
@@ -104,9 +115,9 @@ def _of_local(local: Pictures, addresses: set[str]) -> Iterator[_Looked]:
 
 
 def upload(client: Any, folder: Path, address: str) -> int:
-    """Upload the images of FOLDER/CLASS/..., or FOLDER/SPLIT/CLASS/..., to a gs:// folder, and the
-    manifest last; the number of images. Raises DataError as `folders.read`, and if a manifest
-    exists.
+    """Upload the images of FOLDER/CLASS/..., or FOLDER/SPLIT/CLASS/..., or images and their masks,
+    to a gs:// folder, and the manifest last; the number of images. Raises DataError as
+    `folders.read`, and if a manifest exists.
     """
     from google.cloud.storage import transfer_manager
 
@@ -120,19 +131,25 @@ def upload(client: Any, folder: Path, address: str) -> int:
             "folder. To append, upload these images to a folder of their own; a manifest may name "
             "images of several"
         )
-    pairs = [
-        (str(image.file), root.blob(f"{prefix}/images/{image.file.relative_to(folder).as_posix()}"))
+    # Folders of classes go into one; images/ and masks/ stay what they are.
+    inside = prefix if found[0].mask else f"{prefix}/images"
+    places = {
+        file: f"{inside}/{file.relative_to(folder).as_posix()}"
         for image in found
-    ]
+        for file in (image.file, image.mask)
+        if file
+    }
+    pairs = [(str(file), root.blob(place)) for file, place in places.items()]
     results = transfer_manager.upload_many(pairs, worker_type=transfer_manager.THREAD)
     failed = next((result for result in results if isinstance(result, Exception)), None)
     if failed is not None:
         raise DataError(f"{folder} cannot be uploaded: {failed}")
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    for image, (_, uploaded) in zip(found, pairs, strict=True):
+    for image in found:
         ml_use = [] if image.split is None else [_ML_USE[image.split]]
-        lines.writerow([*ml_use, f"gs://{bucket}/{uploaded.name}", image.label])
+        label = f"gs://{bucket}/{places[image.mask]}" if image.mask else image.label
+        lines.writerow([*ml_use, f"gs://{bucket}/{places[image.file]}", label])
     # Written last: a manifest names images that are there.
     manifest.upload_from_string(text.getvalue(), content_type="text/csv")
     return len(found)
@@ -151,12 +168,17 @@ def of_folder(folder: Path, address: str) -> Images:
     if splits:
         of = ", ".join(f"{name} {count:,}" for name, count in splits.items())
         notes.append(Note("the folders' splits are kept (ML_USE)", of))
+    of_masks = [image.mask for image in found.images if image.mask]
+    classes = Counter(image.label for image in found.images if not image.mask)
+    read = (file.read_bytes() for file in sampled(of_masks))
+    known = masks.classes(str(folder), read) if of_masks else ()
     return Images(
         address,
-        dict(sorted(Counter(image.label for image in found.images).items())),
+        dict(sorted(classes.items())),
         count=len(found.images),
         frozen=bool(splits),
         notes=tuple(notes),
+        masks=known,
         **_together(looked),
     )
 

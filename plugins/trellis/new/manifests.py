@@ -153,6 +153,11 @@ def count(found: Iterable[Line], several: bool, grouped: bool) -> Contents:
     return contents
 
 
+def is_address(label: str) -> bool:
+    """Return whether the label is the address of an object, as that of a mask is."""
+    return bool(_IMAGE.fullmatch(label))
+
+
 def is_number(label: str) -> bool:
     """Return whether a regression can learn the label: a number that float32 holds."""
     return bool(_NUMBER.fullmatch(label)) and abs(float(label)) <= LARGEST

@@ -9,7 +9,14 @@ from trellis.new.roles import Roles
 from trellis.new.source import SMALL, WIDTH, because, line, scalar, values_and_pages
 from trellis_contracts import catalog
 from trellis_contracts.metrics import METRICS
-from trellis_contracts.tasks import BINARY, MULTILABEL, SURVIVAL, TASKS, natural_order
+from trellis_contracts.tasks import (
+    BINARY,
+    MULTILABEL,
+    ONE_CLASS,
+    SURVIVAL,
+    TASKS,
+    natural_order,
+)
 
 MODELINE = "# yaml-language-server: $schema=../experiment.schema.json"
 
@@ -61,9 +68,11 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
     what = "with a number each" if regression else f"in {len(images.classes)} classes"
     if task == MULTILABEL:
         what = f"with any number of {len(images.classes)} classes each"
+    if images.masks:
+        what = f"with masks of {len(images.masks)} classes"
     split = ["  split: {by: group}   # the third field of every line"] if images.grouped else []
     if not split and not images.frozen and images.count < SMALL:
-        rule = "" if regression or task == MULTILABEL else "stratify: label, "
+        rule = "stratify: label, " if task in ONE_CLASS else ""
         split = because(f"  split: {{{rule}train: 60, validation: 20, test: 20}}", "few images")
     heavy = _heavy(images.count, [images])
     return "\n".join(
@@ -85,9 +94,10 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             f"  channels: {images.channels}",
             *values_and_pages(images),
             f"  encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}",
+            *_masks(images),
             *split,
             "",
-            "model: convolutional",
+            f"model: {'unet' if images.masks else 'convolutional'}",
             f"task: {task}"
             + (f"   # {len(images.classes):,} numbers are labels" if regression else ""),
             *_positive(task, images.classes),
@@ -96,7 +106,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             *_training(
                 _goal(task),
                 images.count,
-                _IMAGE_SEARCH,
+                _MASK_SEARCH if images.masks else _IMAGE_SEARCH,
                 *_machine(heavy),
             ),
             "",
@@ -104,6 +114,14 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             "",
         ]
     )
+
+
+def _masks(images: Images) -> Iterator[str]:
+    """The classes of masks, by the values that were seen."""
+    if images.masks:
+        yield "  masks:   # a name of yours for each value; a mask with another value is rejected"
+        for name, value in images.masks:
+            yield f"    {name}: {scalar(value) if isinstance(value, str) else value}"
 
 
 def _heavy(examples: int, of_each: Iterable[Images]) -> bool:
@@ -129,6 +147,12 @@ _IMAGE_SEARCH = (
     "    learning_rate: {from: 3e-4, to: 1e-2, scale: log}",
     "    filters:       {choose: [16, 32, 64]}",
     "    dropout:       {from: 0.0, to: 0.4}",
+)
+
+
+_MASK_SEARCH = (
+    "    learning_rate: {from: 3e-4, to: 1e-2, scale: log}",
+    "    filters:       {choose: [8, 16, 32]}",
 )
 
 
