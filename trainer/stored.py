@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import cv2
 import numpy as np
 
-from trainer import storage
+from trainer import masks, storage
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import Label
 from trellis_contracts.records import Example, parse, payloads
@@ -62,8 +61,8 @@ def labels_of(label: Label, features: Sequence[Mapping[str, Any]]) -> np.ndarray
     """The labels of n tf.train.Examples, given the features of each; see StoredBatch.labels."""
     if label.encoding is not None:
         pngs = [each[label.name].bytes_list.value[0] for each in features]
-        masks = [cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED) for png in pngs]
-        return np.array(masks, np.uint8).reshape(len(masks), *label.mask_shape)
+        found_masks = [masks.decode(png, 256) for png in pngs]
+        return np.array(found_masks, np.uint8).reshape(len(pngs), *label.mask_shape)
     numbers = label.dtype == "float32"
     kind = "float_list" if numbers else "int64_list"
     found = [getattr(each[label.name], kind).value for each in features]

@@ -37,11 +37,11 @@ class Mask:
         self.classes = _classes(data, known)
 
     def like(self, images: Feature) -> np.ndarray:
-        """(height, width, 1) uint8: of the size of these images, resized as they are, each pixel
-        with the class of the nearest one.
+        """(height, width) uint8: of the size of these images, resized as they are, each pixel with
+        the class of the nearest one.
         """
         height, width, _ = images.image_shape
-        return resize(self.classes, height, width, images.image_resize, nearest=True)[..., None]
+        return resize(self.classes, height, width, images.image_resize, nearest=True)
 
 
 def _classes(data: bytes, known: Sequence[MaskClass]) -> np.ndarray:

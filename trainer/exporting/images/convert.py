@@ -20,12 +20,11 @@ def convert(data: bytes, feature: Feature, split: str) -> tuple[bytes, View]:
     """
     scale = None if feature.scale is None else Scale.parse(feature.scale)
     seen = images.view(data, feature.image_shape, feature.image_resize, scale, feature.pages)
-    encode = _jpeg if feature.encoding_of(split) == "jpeg" else png
+    encode = _jpeg if feature.encoding_of(split) == "jpeg" else _png
     return encode(seen.pixels), seen
 
 
-def png(pixels: np.ndarray) -> bytes:
-    """(height, width, channels) as a PNG file."""
+def _png(pixels: np.ndarray) -> bytes:
     return _encoded(".png", pixels)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.exporting.images.convert import png
+from trainer import masks
 from trainer.exporting.images.reading import Read
 from trainer.images import ImageError
 from trainer.images.masks import Mask
@@ -39,4 +39,4 @@ def read_mask(
         found, of_image = (f"{width} x {height}" for height, width in (mask.classes.shape, size))
         return f"the mask has {found} pixels, and its image {of_image}"
     pixels = mask.like(images)
-    return StoredMask(png(pixels), tuple(np.unique(pixels).tolist()))
+    return StoredMask(masks.encode(pixels), tuple(np.unique(pixels).tolist()))
