@@ -23,6 +23,10 @@ from trellis.verdict import Verdict
 # After this many failed jobs of one unit of work, retrying does not help.
 MOST_JOBS = 50
 
+_TITLE = "BigQuery job"
+# A query is billed for 10 MB at least: https://cloud.google.com/bigquery/pricing#on_demand_pricing
+_LEAST_BYTES = 10 * 2**20
+
 
 class Work:
     """A unit of work, and the jobs that were inserted for it.
@@ -67,21 +71,30 @@ class Work:
 
 
 def within_plan(jobs: Sequence[Any], configuration: dict[str, Any]) -> dict[str, Any]:
-    """The configuration of the next job, with the time that those before have left of its limit.
+    """The configuration of the next job, with the time and bytes that those before have left of its
+    limits.
 
     jobs: of the same work. Those of an earlier round do not count. Raises JobFailedForGood if
     nothing is left.
     """
-    if "jobTimeoutMs" not in configuration:
-        return configuration
     round_ = configuration["labels"][ROUND_LABEL]
     same = [job for job in jobs if (job.labels or {}).get(ROUND_LABEL) == round_]
-    used = sum(
-        (job.ended - job.started).total_seconds() for job in same if job.started and job.ended
-    )
-    allowed = float(configuration["jobTimeoutMs"]) / 1000
-    seconds = attempts.seconds_left(allowed, used, "BigQuery job")
-    return {**configuration, "jobTimeoutMs": f"{seconds * 1000:.0f}"}
+    if "jobTimeoutMs" in configuration:
+        used = sum(
+            (job.ended - job.started).total_seconds() for job in same if job.started and job.ended
+        )
+        allowed = float(configuration["jobTimeoutMs"]) / 1000
+        least = min(attempts.LEAST_SECONDS, allowed / 2)
+        seconds = attempts.left(allowed, used, least=least, unit="s", what=_TITLE)
+        configuration = {**configuration, "jobTimeoutMs": f"{seconds * 1000:.0f}"}
+    query = configuration.get("query", {})
+    if "maximumBytesBilled" in query:
+        billed = sum(getattr(job, "total_bytes_billed", None) or 0 for job in same)
+        limit = float(query["maximumBytesBilled"])
+        rest = attempts.left(limit, billed, least=_LEAST_BYTES, unit="bytes", what=_TITLE)
+        query = {**query, "maximumBytesBilled": f"{rest:.0f}"}
+        configuration = {**configuration, "query": query}
+    return configuration
 
 
 def find_or_insert(

@@ -45,7 +45,7 @@ from trellis.vertex.jobs import (
 )
 from trellis.vertex.links import ConsoleLink
 from trellis.vertex.outcome import FINISHED, raise_unless_succeeded
-from trellis.vertex.submission import find, find_or_create, seconds_used
+from trellis.vertex.submission import Cap, find, find_or_create, seconds_left
 from trellis.vertex.trials import trial_summaries
 from trellis.vertex.triggers import VertexJobTrigger
 from trellis.waiting import in_task
@@ -61,16 +61,30 @@ class OneJobPerTask(VertexTask):
     :param wait: seconds after which a job that has no machines yet is cancelled, and the task
         fails; None: it waits as long as Vertex AI lets it. The trigger enforces it.
     :param limit: as wait, for the whole of the job; for kinds without a time limit of their own.
+    :param at_most: US dollars that all attempts may cost together (templated); None: what one job
+        may cost.
+    :param usd_per_hour: price of an hour of a job whose message does not tell it; None: its
+        attempts are not limited together.
     """
 
     kind: JobKind
     _labels: dict[str, str] | None = None
     _written: tuple[str, ...] = ()
 
-    def __init__(self, *, wait: float | None = None, limit: float | None = None, **kwargs: Any):
+    def __init__(
+        self,
+        *,
+        wait: float | None = None,
+        limit: float | None = None,
+        at_most: float | None = None,
+        usd_per_hour: float | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.wait = wait
         self.limit = limit
+        self.at_most = at_most
+        self.usd_per_hour = usd_per_hour
 
     def execute(self, context: Any) -> Any:
         described = getattr(self, self.kind.field)
@@ -78,7 +92,7 @@ class OneJobPerTask(VertexTask):
             raise AirflowSkipException("This run does not need it.")
         self._labels = job_labels(context["ti"], self.generation)
         message = message_of(self.kind, described, self._labels)
-        job = find_or_create(self._jobs, message, self.log, self.limit)
+        job = find_or_create(self._jobs, message, self.log, self._cap())
         self.log.info("Console: %s", console.vertex(job.name))
         ConsoleLink.remember(context, job.name)
         if state_of(job) in FINISHED:
@@ -116,13 +130,21 @@ class OneJobPerTask(VertexTask):
             self.log.info("The task was killed: cancelling its %s %s", self.kind.title, job.name)
             self._jobs.cancel(job.name)
 
-    def _limit(self, job: Any) -> float | None:
-        """Seconds that the job may take: what the attempts before have left of the limit."""
-        if self.limit is None:
+    def per_hour(self, job: Any) -> float | None:
+        """US dollars an hour of a job of this task, of a search of one trial; None: not known."""
+        return self.usd_per_hour
+
+    def _cap(self) -> Cap | None:
+        if self.per_hour(self._message()) is None:
             return None
-        assert self._labels is not None
-        key, round_ = self._labels[KEY_LABEL], self._labels[ROUND_LABEL]
-        return max(1.0, self.limit - seconds_used(self._jobs, key, round_, job.create_time))
+        return Cap(self.at_most, self.per_hour, self.limit)  # type: ignore[arg-type]
+
+    def _limit(self, job: Any) -> float | None:
+        """Seconds that the job may take: what the attempts before have paid of the limit."""
+        cap = self._cap()
+        if self.limit is None or cap is None:
+            return self.limit
+        return seconds_left(self._jobs, job, cap, self.limit, job.create_time)
 
     def _raise_if_overstayed(self, job: Any) -> None:
         """Raise JobFailedForGood for a job that was stopped as it took too long."""
@@ -168,6 +190,7 @@ class CustomJobOperator(OneJobPerTask, CreateCustomJobOperator):
     """
 
     kind = CUSTOM
+    template_fields: Sequence[str] = (*CreateCustomJobOperator.template_fields, "at_most")
 
     def _writes(self) -> Iterable[str]:
         return (_output(self._message().job_spec),)
@@ -186,7 +209,7 @@ class HyperparameterTuningJobOperator(OneJobPerTask, CreateHyperparameterTuningJ
     """
 
     kind = TUNING
-    template_fields: Any = (*PLACE, "hyperparameter_tuning_job")
+    template_fields: Any = (*PLACE, "hyperparameter_tuning_job", "at_most")
 
     def __init__(self, *, hyperparameter_tuning_job: Any, **kwargs: Any):
         described = filled(
@@ -253,7 +276,7 @@ class BatchPredictionJobOperator(OneJobPerTask, CreateBatchPredictionJobOperator
     """
 
     kind = BATCH
-    template_fields: Sequence[str] = (*PLACE, "batch_prediction_job")
+    template_fields: Sequence[str] = (*PLACE, "batch_prediction_job", "at_most")
 
     def __init__(
         self,

@@ -10,7 +10,10 @@ it: the next attempt adopts it. Labels alone do not prevent duplicates; three fa
 """
 
 import datetime
+import math
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from google.api_core import exceptions, retry
@@ -43,20 +46,34 @@ TRY_AGAIN = (
 _NEVER = (exceptions.InvalidArgument, exceptions.PermissionDenied, exceptions.NotFound)
 
 
-def find_or_create(jobs: Jobs, message: Any, log: Any, limit: float | None = None) -> Any:
+@dataclass(frozen=True)
+class Cap:
+    """What the jobs of a task may cost together, and how long each may take.
+
+    usd: the plan's figure; None: what one job may cost. per_hour: gives the price of an hour of a
+    job, of a search that of one trial, in US dollars. seconds: time limit of a kind of job whose
+    message has none; the caller enforces it.
+    """
+
+    usd: float | None
+    per_hour: Callable[[Any], float]
+    seconds: float | None = None
+
+
+def find_or_create(jobs: Jobs, message: Any, log: Any, cap: Cap | None = None) -> Any:
     """The job of the task that labelled `message`: adopted if it is there, else created.
 
     Adopts a job that succeeded, runs or waits. A job that failed by its own fault in this round (no
     one has cleared the task since) fails this attempt at once, as it failed the previous one. In
     all other cases (cancelled, Google's fault, an earlier round's failure) it creates a new job,
-    with the time that those before have left (`within_plan`).
+    with the time for which those before have left money (`within_plan`).
 
     Raises JobFailed when Vertex refuses for two minutes, with the quota's name if it is one;
     JobFailedForGood as above, and for errors that waiting does not fix: permissions, a
     malformed job.
     """
     try:
-        return retrying(log)(_find_or_create_once)(jobs, message, log, limit)
+        return retrying(log)(_find_or_create_once)(jobs, message, log, cap)
     except _NEVER as error:
         raise JobFailedForGood(
             f"Vertex AI refuses this {jobs.kind.title}: {reason(error)}"
@@ -100,40 +117,54 @@ def find(jobs: Jobs, key: str, round_: str) -> Any | None:
     return None
 
 
-def within_plan(jobs: Jobs, message: Any, limit: float | None = None) -> Any:
-    """The next job of a task, with the time that those before have left of its limit.
+def within_plan(jobs: Jobs, message: Any, cap: Cap | None) -> Any:
+    """The next job of a task, with the time that is paid for after the jobs before it.
 
-    limit: seconds, of a kind of job whose message has none; the caller enforces it. Of a tuning
-    job, the limit is that of each trial. Raises JobFailedForGood if nothing is left. A pipeline of
-    AutoML has no time limit, and one that fails is not billed:
+    Of a tuning job, the time is that of each trial. Raises JobFailedForGood if nothing is left. A
+    pipeline of AutoML has no time limit, and one that fails is not billed:
     https://cloud.google.com/vertex-ai/pricing#automl_models
     """
-    kind = jobs.kind
-    if not kind.spec:
-        if limit is not None:
-            key, round_ = message.labels[KEY_LABEL], message.labels[ROUND_LABEL]
-            attempts.seconds_left(limit, seconds_used(jobs, key, round_), kind.title)
+    scheduling = getattr(message, jobs.kind.spec).scheduling if jobs.kind.spec else None
+    longest = scheduling.timeout.total_seconds() if scheduling else None
+    if cap is None or not (longest := longest or cap.seconds):
         return message
-    scheduling = getattr(message, kind.spec).scheduling
-    allowed = scheduling.timeout.total_seconds()
-    used = seconds_used(jobs, message.labels[KEY_LABEL], message.labels[ROUND_LABEL])
-    if allowed and used:
-        several = max(1, getattr(message, "max_trial_count", 1))
-        seconds = attempts.seconds_left(several * allowed, used, kind.title) / several
+    seconds = seconds_left(jobs, message, cap, longest)
+    if scheduling and seconds < longest:
         scheduling.timeout = datetime.timedelta(seconds=max(1, int(seconds)))
     return message
 
 
-def seconds_used(
-    jobs: Jobs, key: str, round_: str, before: datetime.datetime | None = None
+def seconds_left(
+    jobs: Jobs, job: Any, cap: Cap, longest: float, before: datetime.datetime | None = None
 ) -> float:
-    """Seconds that the machines of a task's jobs were used for in this round, by their own times;
-    of tuning jobs, those of all trials together.
+    """Seconds that a job, or each trial of a search, may run, `longest` at most.
+
+    before: what was created then or later is not counted. Raises JobFailedForGood as `within_plan`.
+    """
+    key, round_ = job.labels[KEY_LABEL], job.labels[ROUND_LABEL]
+    spent = usd_spent(jobs, key, round_, cap.per_hour, before)
+    second = cap.per_hour(job) * max(1, getattr(job, "max_trial_count", 1)) / 3600
+    allowed = longest * second if cap.usd is None else cap.usd
+    least = min(attempts.LEAST_SECONDS, longest / 2) * second
+    rest = attempts.left(allowed, spent, least=least, unit="USD", what=jobs.kind.title)
+    # A plan's figures are rounded.
+    return min(longest, math.ceil(rest / second))
+
+
+def usd_spent(
+    jobs: Jobs,
+    key: str,
+    round_: str,
+    per_hour: Callable[[Any], float],
+    before: datetime.datetime | None = None,
+) -> float:
+    """US dollars of a task's jobs in this round, by their own times and machines; of tuning jobs,
+    those of all trials together.
 
     before: without jobs that were created then or later.
     """
     return sum(
-        _seconds(part)
+        _seconds(part) / 3600 * per_hour(job)
         for job in jobs.with_label(KEY_LABEL, key)
         if job.labels.get(ROUND_LABEL) == round_ and (before is None or job.create_time < before)
         for part in (job.trials if hasattr(job, "trials") else [job])
@@ -161,11 +192,11 @@ def reason(error: Any) -> str:
     return f"{text} (quota: {', '.join(missing)})" if missing else text
 
 
-def _find_or_create_once(jobs: Jobs, message: Any, log: Any, limit: float | None) -> Any:
+def _find_or_create_once(jobs: Jobs, message: Any, log: Any, cap: Cap | None) -> Any:
     round_ = message.labels[ROUND_LABEL]
     found = find(jobs, message.labels[KEY_LABEL], round_)
     if found is None:
-        message = within_plan(jobs, message, limit)
+        message = within_plan(jobs, message, cap)
         try:
             created = jobs.create(message)
         except exceptions.ResourceExhausted:

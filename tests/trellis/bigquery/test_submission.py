@@ -1,4 +1,4 @@
-"""The time that BigQuery's jobs of one work may take together."""
+"""The time and bytes that BigQuery's jobs of one work may take together."""
 
 import datetime
 from types import SimpleNamespace
@@ -28,6 +28,19 @@ def test_a_repeated_job_has_what_is_left_of_an_hour():
     assert within_plan([ran(60, round_="1")], hour) == hour
     with pytest.raises(JobFailedForGood, match="Clear this task"):
         within_plan([ran(20), ran(40)], hour)
+
+
+def test_a_repeated_query_may_read_what_those_before_have_left():
+    mb = 2**20
+    query = {"query": "CREATE MODEL", "maximumBytesBilled": str(30 * mb)}
+    asked = configuration(query=query)
+    once = SimpleNamespace(**vars(ran(1)), total_bytes_billed=18 * mb)
+    # A query that fails is not billed.
+    unbilled = SimpleNamespace(**vars(ran(1)), total_bytes_billed=None)
+    assert within_plan([unbilled], asked) == asked
+    assert within_plan([once], asked)["query"] == {**query, "maximumBytesBilled": str(12 * mb)}
+    with pytest.raises(JobFailedForGood, match=r"used 37,748,736\.00 bytes, of the 31,457,280\.00"):
+        within_plan([once, once], asked)
 
 
 def test_a_job_without_a_limit_stays_as_it_is():

@@ -10,6 +10,7 @@ from google.cloud.aiplatform_v1.types import (
     CustomJob,
     HyperparameterTuningJob,
     JobState,
+    Scheduling,
 )
 from google.rpc import code_pb2, error_details_pb2
 
@@ -17,7 +18,7 @@ from trellis.identity import KEY_LABEL, ROUND_LABEL
 from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex import submission
 from trellis.vertex.jobs import BATCH, CUSTOM, TUNING
-from trellis.vertex.submission import find_or_create
+from trellis.vertex.submission import Cap, find_or_create
 
 LOG = logging.getLogger(__name__)
 
@@ -66,12 +67,20 @@ def failed(hours, round_="0"):
     return job
 
 
-def next_job(jobs, hours=10, round_="0"):
-    """Submit a job that may run for so many hours: hours that it is given."""
+SPOT, STANDARD = Scheduling.Strategy.SPOT, Scheduling.Strategy.STANDARD
+
+
+def price(job):
+    """US dollars an hour: those of a spot machine, or of one on demand."""
+    return 0.25 if job.job_spec.scheduling.strategy == SPOT else 1.0
+
+
+def next_job(jobs, round_="0", strategy=STANDARD):
+    """Submit a job that may run for 10 hours, in a plan of 10 USD: hours that it is given."""
     message = CustomJob(labels={KEY_LABEL: "k", ROUND_LABEL: round_})
-    message.job_spec.scheduling.timeout = datetime.timedelta(hours=hours)
-    timeout = find_or_create(jobs, message, LOG).job_spec.scheduling.timeout
-    return timeout.total_seconds() / 3600
+    message.job_spec.scheduling = {"timeout": datetime.timedelta(hours=10), "strategy": strategy}
+    made = find_or_create(jobs, message, LOG, Cap(10, price))
+    return made.job_spec.scheduling.timeout.total_seconds() / 3600
 
 
 def submit(jobs, round_="0"):
@@ -159,20 +168,38 @@ def test_what_patience_does_not_change_fails_for_good(refusal):
         submit(Jobs(faults=[refusal]))
 
 
-def test_a_job_that_fails_three_times_costs_no_more_than_the_plan_says():
+@pytest.mark.parametrize(
+    ("attempts", "given", "used"),
+    [
+        ([(STANDARD, 2), (STANDARD, 3), (STANDARD, 4.99)], [10, 8, 5], "9.99"),
+        # Hours of a spot machine are cheaper: what they leave are fewer hours on demand.
+        ([(SPOT, 8), (SPOT, 8), (STANDARD, 5.99)], [10, 10, 6], "9.99"),
+        ([(STANDARD, 9), (SPOT, 3.99)], [10, 4], "10.00"),
+    ],
+)
+def test_a_job_that_fails_again_and_again_costs_no_more_than_the_plan_says(attempts, given, used):
     jobs = Jobs()
-    allowed, spent = [], 0.0
-    for hours in (2, 3, 4.995):
-        allowed.append(next_job(jobs))
-        assert spent + allowed[-1] <= 10
-        spent += hours
+    spent = 0.0
+    for (strategy, hours), allowed in zip(attempts, given, strict=True):
+        assert next_job(jobs, strategy=strategy) == allowed
+        assert spent + allowed * price(jobs.jobs[0]) <= 10
         jobs.jobs[0] = failed(hours)
-    assert allowed == [10, 8, 5]
-    with pytest.raises(JobFailedForGood, match=r"have run for 9\.99 h, of the 10\.00 h .* Clear"):
+        jobs.jobs[0].job_spec.scheduling.strategy = strategy
+        spent += hours * price(jobs.jobs[0])
+    said = rf"have used {used} USD, of the 10\.00 USD that its plan has .* Clear"
+    with pytest.raises(JobFailedForGood, match=said):
         next_job(jobs)
-    assert len(jobs.jobs) == 3
+    assert len(jobs.jobs) == len(attempts)
     # A person has cleared the task, and allowed it as much again.
     assert next_job(jobs, round_="1") == 10
+
+
+def test_a_dearer_machine_than_the_plan_knew_runs_for_less_time():
+    """platform.yaml names another machine since."""
+    message = CustomJob(labels={KEY_LABEL: "k", ROUND_LABEL: "0"})
+    message.job_spec.scheduling.timeout = datetime.timedelta(hours=10)
+    next_ = submission.within_plan(Jobs(), message, Cap(10, lambda job: 4.0))
+    assert next_.job_spec.scheduling.timeout == datetime.timedelta(hours=2.5)
 
 
 def test_trials_of_a_repeated_search_share_what_is_left():
@@ -194,7 +221,7 @@ def test_trials_of_a_repeated_search_share_what_is_left():
         max_trial_count=4,
         trial_job_spec={"scheduling": {"timeout": datetime.timedelta(hours=1)}},
     )
-    next_ = submission.within_plan(Searches(search), message)
+    next_ = submission.within_plan(Searches(search), message, Cap(None, lambda job: 0.5))
     assert next_.trial_job_spec.scheduling.timeout == datetime.timedelta(minutes=30)
 
 
@@ -222,7 +249,8 @@ def batch(state, minutes):
 
 def test_a_job_that_ended_just_before_its_limit_is_adopted():
     message = BatchPredictionJob(labels={KEY_LABEL: "k", ROUND_LABEL: "0"})
-    found = find_or_create(Batches(batch("SUCCEEDED", 59.9)), message, LOG, 3600)
+    hour = Cap(None, lambda job: 2.0, seconds=3600)
+    found = find_or_create(Batches(batch("SUCCEEDED", 59.9)), message, LOG, hour)
     assert found.name.endswith("/old")
     with pytest.raises(JobFailedForGood, match="its plan has"):
-        find_or_create(Batches(batch("FAILED", 59.9)), message, LOG, 3600)
+        find_or_create(Batches(batch("FAILED", 59.9)), message, LOG, hour)

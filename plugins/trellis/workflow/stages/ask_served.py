@@ -107,6 +107,7 @@ def _tasks(dag: Building) -> Tasks:
                 task_id="predict",
                 batch_prediction_job=field(prediction),
                 limit=cost.AUTOML_PREDICTION_LIMIT.total_seconds(),
+                usd_per_hour=cost.automl_prediction(experiment, 1, platform.region),
                 region=platform.region,
                 **common,
                 **slots(platform.pools.vertex, 1),

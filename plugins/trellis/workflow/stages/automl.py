@@ -67,6 +67,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             task_id="predict",
             batch_prediction_job=field(messages.prediction, returned(f"{NAME}.train", "model")),
             limit=cost.AUTOML_PREDICTION_LIMIT.total_seconds(),
+            usd_per_hour=cost.automl_prediction(experiment, 1, platform.region),
             **job,
         )
         ready >> dataset >> train >> predict

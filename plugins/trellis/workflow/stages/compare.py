@@ -13,7 +13,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
-from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.planned import figure, planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Fleet, Stage, Usd
 
@@ -29,6 +29,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         region=platform.region,
         gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.trainings),
+        at_most=planned(experiment, platform, figure("compare")),
         reads=folders,
         writes=_leaderboard(experiment, platform),
         contenders=contenders,

@@ -13,7 +13,7 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import compare, job_messages
-from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.planned import figure, planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Row, Stage, Tasks, Usd
 
@@ -36,6 +36,7 @@ def _tasks(dag: Building) -> Tasks:
         region=platform.region,
         gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.trainings),
+        at_most=planned(experiment, platform, figure("ensemble")),
         reads=compare.folders,
         writes=_folder(experiment, platform),
         contenders=compare.trainings,

@@ -14,7 +14,7 @@ from trellis.workflow.spec import job_images, sharding
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import compare
-from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.planned import figure, planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Row, Stage, Usd
 from trellis_contracts.folds import EVERYTHING, dataset
@@ -31,6 +31,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         region=platform.region,
         gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.dataset),
+        at_most=planned(experiment, platform, figure("folds")),
         unless=planned(experiment, platform, mark),
         generation=experiment.generation,
         poll_interval=platform.poll_seconds,

@@ -14,8 +14,14 @@ from airflow.sdk import BaseOperator
 
 from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.dataflow.operators import FlexTemplateOperator
-from trellis.vertex.operators import CustomJobOperator, HyperparameterTuningJobOperator
+from trellis.vertex.operators import (
+    BatchPredictionJobOperator,
+    CustomJobOperator,
+    HyperparameterTuningJobOperator,
+    OneJobPerTask,
+)
 from trellis.workflow.lookups import reused, storage
+from trellis.workflow.pricing import jobs
 from trellis.workflow.stages import job_messages
 from trellis_contracts.layout import trained_model
 
@@ -59,7 +65,23 @@ class ExportOperator(FlexTemplateOperator):
         yield f"{folder}/" if name == "columns.json" else source
 
 
-class FoldsOperator(CustomJobOperator):
+class Priced(OneJobPerTask):
+    """Mixed in before an operator of Vertex AI whose job names its machines."""
+
+    def per_hour(self, job: Any) -> float:
+        """US dollars an hour of a job of this task, of a search of one trial."""
+        return jobs.per_hour(job, self.region)
+
+
+class PredictOperator(Priced, BatchPredictionJobOperator):
+    """Predicts on machines of its own."""
+
+
+class ScoreOperator(Priced, CustomJobOperator):
+    """Scores earlier predictions."""
+
+
+class FoldsOperator(Priced, CustomJobOperator):
     """Makes the datasets of folds.
 
     :param unless: address of the file that is written last (templated): if it exists, there is no
@@ -87,7 +109,7 @@ class PartQueryOperator(BigQueryJobOperator):
         self.part = part
 
 
-class TuneOperator(HyperparameterTuningJobOperator):
+class TuneOperator(Priced, HyperparameterTuningJobOperator):
     """Runs the search.
 
     :param reused: {"source", "target"}: folder of an earlier search's trials that is copied in
@@ -113,7 +135,7 @@ class TuneOperator(HyperparameterTuningJobOperator):
         return reused.tuning(self.gcp_conn_id, **self.reused)
 
 
-class TrainOperator(CustomJobOperator):
+class TrainOperator(Priced, CustomJobOperator):
     """Trains one trial in full.
 
     :param chosen: an entry of trials.json's `chosen`, or UNTUNED; of one of the experiment's other
@@ -145,7 +167,7 @@ class TrainOperator(CustomJobOperator):
         return {**copied, "output": self.reused["target"]}
 
 
-class CompareOperator(CustomJobOperator):
+class CompareOperator(Priced, CustomJobOperator):
     """Compares again if the contenders have changed since the last comparison: a training or a
     baseline was cleared, or another model is served. Else adopts the run's existing comparison.
 

@@ -11,7 +11,7 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import compare
-from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.planned import figure, planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Stage, Usd
 
@@ -32,6 +32,7 @@ def _tasks(dag: Building) -> Any:
         region=platform.region,
         gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job),
+        at_most=planned(experiment, platform, figure("outputs")),
         reads=compare.folders,
         writes=[],
         contenders=compare.trainings,

@@ -237,7 +237,7 @@ def _cost(
     serving = cost.serving(experiment, platform.region)
     return {
         "at_most_usd": round(limit.usd, 2),
-        "stages": {stage: round(usd, 2) for stage, usd in limit.stages.items()},
+        "stages": {stage: round(usd, 6) for stage, usd in limit.stages.items()},
         "assumptions": limit.assumptions,
         "query_bytes": query_bytes,
         "serving": serving.to_json() if serving else None,

@@ -55,3 +55,12 @@ def returned(task_id: str, name: str, required: bool = True) -> Any:
         return content[name] if content else None
 
     return pull
+
+
+def figure(stage: str) -> Callable[[Any, Platform], float]:
+    """A function of a plan: the US dollars that its stage may cost, for a stage of one job."""
+
+    def at_most(plan: Any, platform: Platform) -> float:
+        return float(plan.cost["stages"][stage])
+
+    return at_most

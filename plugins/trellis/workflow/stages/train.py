@@ -58,6 +58,7 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
         custom_job=planned(
             experiment, platform, job, lambda context: context["task"].chosen, needs=left.dataset
         ),
+        at_most=planned(experiment, platform, figure),
         reused=planned(experiment, platform, copied, lambda context: context["task"].chosen),
         gcp_conn_id=platform.connection,
         generation=experiment.generation,
@@ -109,6 +110,11 @@ def job(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, Any
         },
         **job_messages.encryption(platform),
     }
+
+
+def figure(plan: Plan, platform: Platform) -> float:
+    """US dollars that one training may cost, by the run's plan."""
+    return plan.rates["training"] * cost.hours(plan.experiment.train.timeout)
 
 
 def copied(plan: Plan, platform: Platform, chosen: dict[str, Any]) -> dict[str, str] | None:

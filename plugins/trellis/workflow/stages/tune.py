@@ -51,6 +51,7 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
             lambda context: (model, context["task"].part),
             needs=left.dataset,
         ),
+        at_most=planned(experiment, platform, figure),
         reused=planned(experiment, platform, copied, lambda context: (model, context["task"].part)),
         generation=experiment.generation,
         wait=job_messages.wait(experiment.tuning.machines),
@@ -95,6 +96,12 @@ def job(plan: Plan, platform: Platform, of: Searched = (None, None)) -> dict[str
         },
         **job_messages.encryption(platform),
     }
+
+
+def figure(plan: Plan, platform: Platform) -> float:
+    """US dollars that one search may cost, by the run's plan."""
+    tune = plan.experiment.tuning
+    return tune.trials * plan.rates["trial"] * cost.hours(tune.timeout)
 
 
 def copied(plan: Plan, platform: Platform, of: Searched = (None, None)) -> dict[str, str] | None:

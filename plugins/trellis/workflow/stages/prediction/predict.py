@@ -5,13 +5,13 @@ Skipped for a model of BigQuery ML's: `publish` asks it by a query.
 
 from typing import Any
 
-from trellis.vertex.operators import BatchPredictionJobOperator
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
-from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.operators import PredictOperator
+from trellis.workflow.stages.planned import figure, planned
 from trellis.workflow.stages.pools import slots
 
 # The server reads all images of a request, 10 MB together at most (trainer.serving.limits).
@@ -20,11 +20,12 @@ _IMAGES_AT_ONCE = 8
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns {"name", "console", "output"}."""
-    return BatchPredictionJobOperator(
+    return PredictOperator(
         task_id="predict",
         batch_prediction_job=planned(
             experiment, platform, job, load=plans.load_prediction, needs=left.rows_to_predict
         ),
+        at_most=planned(experiment, platform, figure("predict"), load=plans.load_prediction),
         limit=experiment.prediction.timeout.total_seconds(),
         # A few refused instances must not fail the others; `result` counts them.
         partly=True,
