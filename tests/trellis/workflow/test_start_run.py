@@ -75,6 +75,11 @@ def goes_on(dag, folder, cold):
     assert planned["jobs"]["custom"] == cold + 2
     earlier = folder(dag)
     version = promote(dag, earlier)
+    # One of its hyperparameters is gone since.
+    metrics = earlier / "training/1/metrics.json"
+    trained = json.loads(metrics.read_text())
+    trained["hyperparameters"]["momentum_of_old"] = 0.9
+    metrics.write_text(json.dumps(trained))
 
     run = run_dag(dag)
     assert run.state == "success", states(run)
@@ -88,6 +93,7 @@ def goes_on(dag, folder, cold):
     assert f"--start={start['weights']}" in arguments
     rate = start["hyperparameters"]["learning_rate"]
     assert f"--learning_rate={rate}" in arguments
+    assert not any("momentum_of_old" in argument for argument in arguments)
     for rank in range(cold):
         job = rendered(run, f"train {rank}")["custom_job"]
         args = job["job_spec"]["worker_pool_specs"][0]["container_spec"]["args"]

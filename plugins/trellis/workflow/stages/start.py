@@ -1,9 +1,10 @@
 """start: finds the weights of the served model, from which one more training begins.
 
-That training has the champion's hyperparameters, and competes with those that begin with new
-weights: the leaderboard shows what the start is worth. It is refused, before anything is spent on
-training, where the weights do not fit this run's data, or the champion has learned from examples by
-which this run is judged. start.json has what was found; before there is a champion there is none.
+That training has the champion's hyperparameters, without those that no longer exist, and competes
+with those that begin with new weights: the leaderboard shows what the start is worth. It is
+refused, before anything is spent on training, where the weights do not fit this run's data, or the
+champion has learned from examples by which this run is judged. start.json has what was found;
+before there is a champion there is none.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import start_checks, train
 from trellis.workflow.stages.stage import Building, Row, Stage
+from trellis.workflow.validation.file import known_to
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.layout import metrics, trained_model
 from trellis_contracts.plan import PlanFile
@@ -86,10 +88,15 @@ def find(plan: Plan, platform: Platform) -> Start | None:
     now = layout.dataset_mark(plan.dataset.uri)
     current = documents.read_file(platform, DatasetDescription, now)
     weights = _weights(platform, training)
+    accepted = known_to(plan.experiment)
+    if gone := [name for name in before.hyperparameters if name not in accepted]:
+        print(f"Left out, as this version has no such hyperparameter: {', '.join(gone)}")
+    values = {name: value for name, value in before.hyperparameters.items() if name in accepted}
     problems = [
         *start_checks.of_training(before, plan),
         *start_checks.of_split(planned.configuration if planned else None, plan.experiment),
         *start_checks.of_data(described, current),
+        *start_checks.of_values(values, accepted),
         *([] if weights else ["its training has kept no weights of its best epoch"]),
     ]
     if problems or weights is None:
@@ -104,7 +111,7 @@ def find(plan: Plan, platform: Platform) -> Start | None:
         training=training,
         weights=weights,
         dataset=before.dataset.fingerprint,
-        hyperparameters=before.hyperparameters,
+        hyperparameters=values,
     )
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.spec.experiment import Experiment
+from trellis_contracts.catalog import Hyperparameter
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import Feature
+from trellis_contracts.hyperparameter_field import Value
 from trellis_contracts.training import Training
 from trellis_contracts.withheld import some_of
 
@@ -23,6 +25,13 @@ def of_training(before: Training, plan: Plan) -> Iterator[str]:
         yield f"{before.model} has changed since it was trained"
     if before.task != experiment.task:
         yield f"its task is {before.task}, and this run's {experiment.task}"
+
+
+def of_values(values: Mapping[str, Value], known: Mapping[str, Hyperparameter]) -> Iterator[str]:
+    """Values of hyperparameters that the trainer took then, and refuses now."""
+    for name, value in values.items():
+        if problem := known[name].problem_with(value):
+            yield f"its {name} is {value}; {problem}"
 
 
 def of_split(before: Mapping[str, Any] | None, experiment: Experiment) -> Iterator[str]:

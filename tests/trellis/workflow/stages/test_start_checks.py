@@ -13,7 +13,7 @@ from tests.trellis.results.a_run import epochs, metrics
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.stages import start_checks
-from trellis.workflow.validation.file import with_changes
+from trellis.workflow.validation.file import known_to, with_changes
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.training import Training
 from trellis_contracts.withheld import shown, withheld
@@ -66,6 +66,16 @@ def test_other_classes_are_named():
     turned = described(AGE, classes={"b": 5, "a": 5})
     assert of_data(before, turned) == ["the classes differ (their order)"]
     assert "gone" in of_data(None, now)[0]
+
+
+def test_a_value_that_the_trainer_takes_no_more_is_named(digits):
+    known = known_to(digits)
+    assert list(start_checks.of_values({"batch_size": 64, "optimizer": "adam"}, known)) == []
+    found = list(start_checks.of_values({"batch_size": 0, "optimizer": "adagrad"}, known))
+    assert found == [
+        f"its batch_size is 0; expected {known['batch_size'].expected}",
+        f"its optimizer is adagrad; expected {known['optimizer'].expected}",
+    ]
 
 
 def configured(experiment, **split):
