@@ -16,10 +16,12 @@ locals {
 locals {
   airflow_ui = google_composer_environment.airflow.config[0].airflow_uri
 
-  # Log entries that begin with these words: a task that failed for good, a run behind its deadline.
+  # Log entries that begin with these words: a task that failed for good, a run behind its deadline, data or
+  # predictions beyond a limit of `changes`. Each says what to do.
   messages = {
     failure = { words = "TRELLIS FAILURE", title = "a run has failed", severity = "ERROR" }
     late    = { words = "TRELLIS LATE", title = "a run is late", severity = "WARNING" }
+    warning = { words = "TRELLIS WARNING", title = "data or predictions have drifted", severity = "WARNING" }
   }
 
   environment = "resource.type=\"cloud_composer_environment\" AND resource.labels.environment_name=\"${var.name}\""

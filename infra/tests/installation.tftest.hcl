@@ -64,10 +64,10 @@ run "defaults" {
 
   assert {
     condition = alltrue([
-      for key, words in { failure = "TRELLIS FAILURE", late = "TRELLIS LATE" } :
+      for key, words in { failure = "TRELLIS FAILURE", late = "TRELLIS LATE", warning = "TRELLIS WARNING" } :
       strcontains(google_monitoring_alert_policy.message[key].conditions[0].condition_matched_log[0].filter, words)
     ])
-    error_message = "The alerts look for the words that a failed task and a late run log."
+    error_message = "The alerts look for the words that a failed task, a late run and a limit of changes log."
   }
 
   assert {

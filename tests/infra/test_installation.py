@@ -230,9 +230,10 @@ def test_the_image_has_the_airflow_that_the_package_needs():
     assert f"| `apache-airflow-providers-google` | {provider} " in readme
 
 
-def test_the_alerts_look_for_what_a_failed_task_and_a_late_run_log(plans):
-    assembly = terraform.ROOT / "plugins/trellis/workflow/assembly"
-    logged = (assembly / "alerts.py").read_text() + (assembly / "deadline.py").read_text()
+def test_the_alerts_look_for_what_a_failed_task_a_late_run_and_a_drift_log(plans):
+    workflow = terraform.ROOT / "plugins/trellis/workflow"
+    files = ("assembly/alerts.py", "assembly/deadline.py", "stages/changes.py")
+    logged = "".join((workflow / file).read_text() for file in files)
     filters = [
         condition["condition_matched_log"][0]["filter"]
         for _, kind, values, _ in planned(plans["defaults"])
@@ -240,7 +241,7 @@ def test_the_alerts_look_for_what_a_failed_task_and_a_late_run_log(plans):
         for condition in values["conditions"]
         if condition["condition_matched_log"]
     ]
-    assert len(filters) == 2
+    assert len(filters) == 3
     for text in filters:
         words = re.search(r'textPayload:"([A-Z ]+)"', text)[1]
         assert f'f"{words}: ' in logged

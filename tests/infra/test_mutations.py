@@ -36,6 +36,12 @@ CHANGES = {
         'words = "ERROR"',
         "defaults",
     ),
+    "no alert of drift": (
+        "alerts.tf",
+        'words = "TRELLIS WARNING"',
+        'words = "Warning:"',
+        "defaults",
+    ),
     "an alert that reaches nobody": (
         "alerts.tf",
         """  display_name          = "${var.name}: no DAG processor works"

@@ -12,8 +12,16 @@ from trellis.workflow.validation.notifiers import instance
 log = logging.getLogger("airflow.task")
 
 
+def tell(platform: Platform, context: Any, text: str) -> None:
+    """Write a message into the task's log, where infra/alerts.tf looks for its first words, and
+    send it.
+    """
+    log.warning("%s", text)
+    send(platform, context, text)
+
+
 def send(platform: Platform, context: Any, text: str) -> None:
-    """Tell everybody. A notifier that fails keeps no other from its work, and is in the log."""
+    """Send a message. A notifier that fails keeps no other from its work, and is in the log."""
     for name, entry in platform.notify.items():
         try:
             instance(entry)(_with(context, text))

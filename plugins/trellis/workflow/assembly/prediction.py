@@ -7,7 +7,7 @@ from airflow.sdk.definitions.param import ParamsDict
 
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.group_dag import group_dag
-from trellis.workflow.assembly.notifications import send
+from trellis.workflow.assembly.notifications import tell
 from trellis.workflow.assembly.prediction_page import ADVICE, page
 from trellis.workflow.contracts.prediction_params import run_params
 from trellis.workflow.spec.experiment import Experiment
@@ -31,7 +31,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
 
     A model of BigQuery ML's is asked by `publish`, and `predict` is skipped.
 
-    truth -> score -> performance, beside them, if labels arrive later (`predict.truth`).
+    plan -> truth -> score -> performance, beside them, if labels arrive later (`predict.truth`).
     """
     schedule = experiment.prediction.schedule
     with group_dag(
@@ -50,15 +50,15 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     ) as dag:
         planned = plan.task(experiment, platform)
         predicted = predict.task(experiment, platform)
-        resulted = result.task(experiment, platform, functools.partial(send, platform))
+        resulted = result.task(experiment, platform, functools.partial(tell, platform))
         if isinstance(experiment.prediction, ImagePredict):
             planned >> predicted >> resulted
         else:
             frozen = snapshot.task(experiment, platform)
             compared = changes.task(experiment, platform)
             published = publish.task(experiment, platform)
-            if experiment.row_prediction.truth is not None:
-                truth.tasks(experiment, platform)
+            if experiment.prediction.truth:
+                planned >> truth.tasks(experiment, platform)
             planned >> frozen >> compared >> predicted >> published >> resulted
             # Of a BigQuery ML model `predict` is skipped.
             compared >> published

@@ -74,7 +74,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         budget=usd_text(experiment.budget),
         cost=prediction.at_most(experiment, platform),
         rows=_rows(predict),
-        truth=_TRUTH if rows and experiment.row_prediction.truth is not None else "",
+        truth=_TRUTH if predict.truth else "",
         publish=_PUBLISH if rows else "",
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),

@@ -11,7 +11,7 @@ from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.deadline import deadline
 from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.links import ResultsLink
-from trellis.workflow.assembly.notifications import send
+from trellis.workflow.assembly.notifications import tell
 from trellis.workflow.assembly.page import page
 from trellis.workflow.contracts import assets
 from trellis.workflow.contracts.run_params import run_params
@@ -40,7 +40,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         deadline=deadline(experiment, platform),
     ) as dag:
         building = Building(
-            experiment, platform, chain.STAGES, alert, functools.partial(send, platform)
+            experiment, platform, chain.STAGES, alert, functools.partial(tell, platform)
         )
         made = building.made
         for stage in costs.of(chain.STAGES, experiment):

@@ -4,7 +4,7 @@ Images, a table or a query, as in the section `source`.
 """
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from trellis.workflow.spec.changes import Limits, PredictionChanges
 from trellis.workflow.spec.machines import Machine
@@ -38,6 +38,8 @@ class ImagePredict(_Predict):
 
     opening = ("images",)
     title = "images"
+    truth: ClassVar[None] = None
+    """An image has no key by which a label that arrives later could be found."""
 
     images: Folder = key(
         "folder with the images, subfolders included; {date} in it stands for the first day of a "

@@ -1,4 +1,4 @@
-{# Predictions with the labels that have arrived since: how many there are of each run, or their rows as files. #}
+{# Predictions with the labels that have arrived since: how many there are of each run, or their rows; with `export`, as files. #}
 {% if export %}
 EXPORT DATA OPTIONS (uri = {{ export | literal }}, format = 'PARQUET', overwrite = TRUE) AS
 {% endif %}
@@ -25,14 +25,14 @@ predicted AS (
 {% endif %}
 {% endfor %}
 )
-{% if export %}
-SELECT run, trained, key, label, prediction, unit
-{% else %}
+{% if count %}
 SELECT run, COUNT(*) AS examples
+{% else %}
+SELECT run, trained, key, label, prediction, unit
 {% endif %}
 FROM predicted
 JOIN labelled USING (key)
 WHERE label IS NOT NULL
-{% if not export %}
+{% if count %}
 GROUP BY run
 {% endif %}

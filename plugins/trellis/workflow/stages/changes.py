@@ -4,7 +4,7 @@ Beyond the limits of `source.changes` the run is warned of, or refused: by then 
 cost anything. A dataset that a run has trained on before is not compared again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +17,14 @@ from trellis.workflow.stages.stage import Row, Stage
 from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.finding import Finding
-from trellis_contracts.withheld import for_log, shown
+from trellis_contracts.withheld import for_log, shown, withheld
 
 
-def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task. Returns the number of findings."""
+def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], None]) -> Any:
+    """The Airflow task. Returns the number of findings.
+
+    tell: sends a message to people; called with the context and the text.
+    """
     from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowFailException
 
@@ -29,7 +32,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
     # The export is skipped if its dataset exists.
     @airflow_task(task_id="changes", trigger_rule="none_failed")
-    def changes(run_id=None):
+    def changes(run_id=None, **context):
         plan = plans.load(experiment, platform, run_id)
         findings, remark = compare(plan, platform)
         limits = plan.experiment.source.changes
@@ -47,6 +50,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
             raise AirflowFailException(refusal(plan, texts))
         for text in texts:
             print(f"  {'Warning: ' if findings else ''}{text}")
+        if findings:
+            warnings = [withheld(finding.text) for finding in findings]
+            tell({**context, "run_id": run_id}, message(plan, run_id, warnings))
         return len(findings)
 
     return changes()
@@ -76,6 +82,19 @@ def compare(plan: Plan, platform: Platform) -> tuple[list[Finding], str | None]:
     return change_checks.judge(earlier, current, plan.experiment.source.changes), None
 
 
+def message(plan: Plan, run_id: str, warnings: Sequence[str]) -> str:
+    """What people are told of a dataset that is beyond a limit."""
+    return "\n".join(
+        [
+            f"TRELLIS WARNING: {plan.experiment.name} is beyond the limits of source.changes",
+            f"Run: {run_id}. Dataset: {plan.dataset.uri}, compared with {plan.dataset.previous}",
+            *warnings,
+            f"What to do: the run goes on. {plan.run.changes} has the values. Where the data are "
+            "wrong, mark the run as failed and correct them; `beyond: refuse` stops the next one.",
+        ]
+    )
+
+
 def refusal(plan: Plan, texts: list[str]) -> str:
     """Message of a refusal: the problems, and what to do."""
     from trellis.workflow.contracts.run_params import ACCEPT_CHANGES
@@ -103,7 +122,7 @@ STAGE = Stage(
     name="changes",
     where="Airflow",
     writes=["changes.json"],
-    tasks=lambda dag: task(dag.experiment, dag.platform),
+    tasks=lambda dag: task(dag.experiment, dag.platform, dag.tell),
     page=_page,
     advice={
         "changes": "Nothing was spent on training, and the served model is unchanged. Correct the "

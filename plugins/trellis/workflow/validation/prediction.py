@@ -22,7 +22,7 @@ def problems(experiment: Experiment) -> Iterator[Problem]:
             ("predict", *predict.opening),
             f"the models of this experiment learn from {source.title} (source); expected {fitting}",
         )
-    if not isinstance(predict, ImagePredict) and predict.truth and experiment.task == SURVIVAL:
+    if predict.truth and experiment.task == SURVIVAL:
         yield Problem(
             ("predict", "truth"),
             "a time to an event is not scored on later labels: leave it out",

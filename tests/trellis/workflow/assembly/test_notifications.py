@@ -10,6 +10,7 @@ from tests.trellis.workflow.assembly.mail_server import mail_server
 from tests.wording import says
 from trellis.workflow.assembly import chain, training
 from trellis.workflow.assembly.alerts import on_failure
+from trellis.workflow.assembly.notifications import tell
 from trellis.workflow.spec.notifier import Notifier
 
 SMTP = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
@@ -104,6 +105,18 @@ def test_a_late_run_is_told_from_the_triggerer(told, digits, mails):
     assert mail["subject"] == "TRELLIS LATE: digits is not done after 6 hours"
     assert says(text_of(mail), "manual__1", "2026-01-01T00:01:00Z")
     assert "/dags/digits/runs/manual__1" in text_of(mail)
+
+
+def test_what_people_are_told_is_in_the_log_for_the_alert(told, mails, caplog):
+    tell(told, {}, "TRELLIS WARNING: digits is beyond a limit\nWhat to do: look")
+    (mail,) = mails
+    assert mail["subject"] == "TRELLIS WARNING: digits is beyond a limit"
+    # Without `notify`, the record is all that there is.
+    tell(told.model_copy(update={"notify": {}}), {}, "TRELLIS WARNING: again")
+    said = [
+        one.getMessage().partition("\n")[0] for one in caplog.records if one.levelname == "WARNING"
+    ]
+    assert said == ["TRELLIS WARNING: digits is beyond a limit", "TRELLIS WARNING: again"]
 
 
 def test_without_a_deadline_airflow_watches_nothing(told, digits):

@@ -7,6 +7,7 @@ from tests.trellis.workflow.prices import hourly
 from tests.wording import says
 from trellis.workflow.assembly import prediction
 from trellis.workflow.contracts.prediction_params import apply, run_params
+from trellis.workflow.pricing import cost, services
 from trellis.workflow.pricing import prediction as prediction_cost
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages import compare
@@ -91,7 +92,12 @@ def test_scoring_on_later_labels_costs_a_comparison(of_rows, group):
     without, beside = (prediction_cost.at_most(of_rows(**more), group) for more in ({}, TRUTH))
     hours = group.compare.timeout.total_seconds() / 3600
     assert beside.stages["score"] == pytest.approx(compare.per_hour(group) * hours)
-    assert beside.usd == pytest.approx(without.usd + beside.stages["score"])
+    assert beside.stages["truth"] == pytest.approx(2 * cost.scan(0, group.region))
+    assert beside.usd - without.usd == pytest.approx(
+        beside.stages["score"] + beside.stages["truth"]
+    )
+    tib = prediction_cost.of_truth(group, 2**40).stages["truth"]
+    assert tib == 2 * services.table(group.region).query_tib
 
 
 def test_a_time_to_an_event_is_not_scored_on_later_labels():
@@ -112,7 +118,7 @@ def test_the_chains(of_rows, of_images, group):
     assert chain(images) == ["plan", "predict", "result"]
     beside = prediction.build(of_rows(**TRUTH), group)
     assert {"truth", "score", "performance"} == set(beside.task_ids) - set(rows.task_ids)
-    assert not beside.get_task("truth").upstream_task_ids
+    assert beside.get_task("truth").upstream_task_ids == {"plan"}
     for task in [*rows.tasks, *images.tasks]:
         assert task.retries == 3
         assert task.on_failure_callback

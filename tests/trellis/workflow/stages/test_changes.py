@@ -23,8 +23,9 @@ def run(google, digits, group, request):
     """Runs the experiment up to its task `changes`: returns the run's changes.json.
 
     classes: how many train examples each has in the run's new manifest. trained: whether the run
-    then comes to a leaderboard.
+    then comes to a leaderboard. `run.told` has what people were told, by run.
     """
+    told = []
     bucket = google.buckets / "changes-tests"
     bucket.mkdir(exist_ok=True)
     name = request.node.name[5:40].replace("_", "-").strip("-")
@@ -32,7 +33,8 @@ def run(google, digits, group, request):
     refusing = {("source", "changes", "beyond"): "refuse", ("source", "images"): f"{name}.csv"}
     experiment = with_changes(digits, refusing).model_copy(update={"name": name})
     with DAG(name):
-        callable_ = changes.task(experiment, platform).operator.python_callable
+        tell = lambda context, text: told.append((context["run_id"], text))  # noqa: E731
+        callable_ = changes.task(experiment, platform, tell).operator.python_callable
 
     def run(run_id, classes, trained=True, **conf):
         manifest = "".join(
@@ -59,6 +61,7 @@ def run(google, digits, group, request):
             run.content = json.loads(path.read_text())
         return run.content
 
+    run.told = told
     return run
 
 
@@ -76,6 +79,7 @@ def test_a_change_beyond_a_limit_is_refused_before_training(run):
     assert "the share of one value was 50.0%, and is 90.0%; the limit is 10 points" in text
     assert "Nothing was spent on training" in text
     assert "`accept_changes`" in text
+    assert run.told == []  # the task fails: that is told
     # The refused run says so in its folder, too.
     assert run.content["previous"].endswith("/")
     (finding,) = run.content["findings"]
@@ -105,6 +109,10 @@ def test_what_was_accepted_once_is_accepted_for_ever(run, capsys):
     assert content["limits"]["beyond"] == "warn"
     assert [finding["check"] for finding in content["findings"]] == ["classes"]
     assert "Warning: label" in capsys.readouterr().out
+    ((told, text),) = run.told
+    assert told == "second"
+    assert text.startswith("TRELLIS WARNING: what-was-accepted-once")
+    assert "the share of one value was 50.0%, and is 90.0%" in text
     assert run("second", SKEWED, accept_changes=True) == content  # cleared
     # The same dataset in another run.
     assert run("same-again", SKEWED)["remark"] == "a run has trained on this one before"

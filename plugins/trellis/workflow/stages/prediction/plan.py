@@ -24,7 +24,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import DATE, ImagePredict
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages.prediction import images, rows
+from trellis.workflow.stages.prediction import images, rows, truth
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
 from trellis_contracts.plan import PlanFile
@@ -119,7 +119,8 @@ def make(
         found = _images(run, champion.table, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
-    limit = prediction.at_most(experiment, platform, found.bytes)
+    labels = truth.planned_bytes(experiment, platform) if experiment.prediction.truth else 0
+    limit = prediction.at_most(experiment, platform, found.bytes, labels)
     prediction.within_budget(experiment, limit)
     start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = PredictionPlan(
@@ -136,7 +137,7 @@ def make(
         output=found.output,
         cost={
             "at_most_usd": round(limit.usd, 2),
-            "stages": {stage: round(usd, 4) for stage, usd in limit.stages.items()},
+            "stages": {stage: round(usd, 6) for stage, usd in limit.stages.items()},
             "assumptions": limit.assumptions,
             **({"query_bytes": found.bytes} if found.rows else {}),
         },

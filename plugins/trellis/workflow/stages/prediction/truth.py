@@ -1,9 +1,10 @@
 """truth, score, performance: score earlier predictions on the labels that have arrived since.
 
-They run beside the prediction in every run of EXPERIMENT-predict whose file has `predict.truth`,
-also in one with nothing to predict: truth joins the labels with the tables of predictions (one
-query), score computes metrics with intervals (a custom job on the comparison's machine),
-performance writes them into the index.
+They run after `plan`, beside the prediction, in every run of EXPERIMENT-predict whose file has
+`predict.truth`, also in one with nothing to predict: truth counts the labels that have arrived and
+joins them with the tables of predictions (two queries, priced by a dry run and bounded by it),
+score computes metrics with intervals (a custom job on the comparison's machine), performance writes
+them into the index.
 """
 
 from collections.abc import Mapping
@@ -11,21 +12,24 @@ from typing import Any
 
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
+from google.cloud.bigquery import QueryJobConfig
 
 from trellis.bigquery.operators import BigQueryJobOperator
-from trellis.vertex.operators import CustomJobOperator
 from trellis.workflow import sql
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.record import PredictionRecord
 from trellis.workflow.lookups import documents, forms, own_dataset, records, table_state
 from trellis.workflow.lookups.source import dry_run
+from trellis.workflow.pricing import prediction, queries
+from trellis.workflow.pricing.cost import BudgetError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import GroupSplit
 from trellis.workflow.stages import job_messages
+from trellis.workflow.stages.operators import ScoreOperator
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.prediction.changes import LEAST
 from trellis_contracts.performance import PerformanceFile
@@ -35,8 +39,8 @@ NEWEST = 50
 """Predictions that are looked at: labels of older ones are not expected any more."""
 
 
-def tasks(experiment: Experiment, platform: Platform) -> None:
-    """The Airflow tasks."""
+def tasks(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow tasks; returns the first."""
     place: dict[str, Any] = {
         "project_id": platform.project,
         "gcp_conn_id": platform.connection,
@@ -51,9 +55,14 @@ def tasks(experiment: Experiment, platform: Platform) -> None:
         return job(experiment, platform, context["run_id"])
 
     joins = BigQueryJobOperator(
-        task_id="truth", configuration=joined, location=platform.location, **place
+        task_id="truth",
+        configuration=joined,
+        location=platform.location,
+        # A plan with nothing to predict is skipped; one that was refused spends nothing.
+        trigger_rule="none_failed",
+        **place,
     )
-    scores = CustomJobOperator(
+    scores = ScoreOperator(
         task_id="score",
         custom_job=scored,
         region=platform.region,
@@ -66,38 +75,61 @@ def tasks(experiment: Experiment, platform: Platform) -> None:
         return conclude(experiment, platform, run_id)
 
     joins >> scores >> performance()
+    return joins
 
 
 def join(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, Any] | None:
     """The query job that writes predictions with their labels; None if no run of predictions has
     enough new ones.
 
-    Raises AirflowFailException if BigQuery refuses `predict.truth`.
+    Raises AirflowFailException if BigQuery refuses `predict.truth`, or its queries may cost more
+    than the experiment's budget.
     """
-    known = [
-        one
-        for one in records.predictions(platform, experiment.name)[:NEWEST]
-        if one.output is not None and own_dataset.is_there(platform, one.output)
-    ]
+    known = _known(experiment, platform)
     if not known:
         print("There are no predictions yet, or their tables are gone.")
         return None
     client = own_dataset.client(platform)
     try:
-        check(experiment, client)
+        planned = _bytes(experiment, known, client)
+        prediction.within_budget(experiment, prediction.of_truth(platform, planned))
+        limit = queries.limit(planned)
+        counting = QueryJobConfig.from_api_repr({"query": limit})
+        statement = _statement(experiment, known, count=True)
         counted = {
-            row["run"]: row["examples"]
-            for row in table_state.answer(client, _statement(experiment, known, None))
+            row["run"]: row["examples"] for row in table_state.answer(client, statement, counting)
         }
-    except SourceError as error:
+    except (SourceError, BudgetError) as error:
         raise AirflowFailException(str(error)) from None
     due = [one for one in known if _is_due(one, counted)]
     print(f"{len(due)} of {len(known)} runs of predictions have new labels, {LEAST} or more.")
     if not due:
         return None
     rows = Prediction(experiment, platform, run_id).labelled
-    statement = _statement(experiment, due, f"{rows}*.parquet")
-    return job_messages.query(experiment, platform, statement)
+    statement = _statement(experiment, due, export=f"{rows}*.parquet")
+    return job_messages.query(experiment, platform, statement, **limit)
+
+
+def planned_bytes(experiment: Experiment, platform: Platform) -> int:
+    """Bytes that one query on the labels and predictions may be billed for; 0 without predictions.
+
+    Raises SourceError if BigQuery refuses the query, or it lacks a column.
+    """
+    known = _known(experiment, platform)
+    return _bytes(experiment, known, own_dataset.client(platform)) if known else 0
+
+
+def _known(experiment: Experiment, platform: Platform) -> list[PredictionRecord]:
+    """The newest runs of predictions whose tables are there."""
+    every = records.predictions(platform, experiment.name)
+    newest = [one for one in every if one.output is not None][:NEWEST]
+    return [one for one in newest if own_dataset.is_there(platform, str(one.output))]
+
+
+def _bytes(experiment: Experiment, known: list[PredictionRecord], client: Any) -> int:
+    check(experiment, client)
+    job = dry_run(client, "predict.truth", _statement(experiment, known), _truth(experiment))
+    return queries.planned(job.total_bytes_processed or 0, len(job.referenced_tables), 0)
 
 
 def check(experiment: Experiment, client: Any) -> None:
@@ -135,7 +167,11 @@ def _is_due(one: PredictionRecord, counted: Mapping[str, int]) -> bool:
 
 
 def _statement(
-    experiment: Experiment, predictions: list[PredictionRecord], export: str | None
+    experiment: Experiment,
+    predictions: list[PredictionRecord],
+    *,
+    count: bool = False,
+    export: str | None = None,
 ) -> str:
     source = experiment.source
     return sql.render(
@@ -146,6 +182,7 @@ def _statement(
         label_type="FLOAT64" if experiment.task == REGRESSION else "STRING",
         unit=_unit(experiment),
         predictions=predictions,
+        count=count,
         export=export,
     )
 

@@ -1,6 +1,8 @@
 """Earlier predictions, scored by the trainer's program when their labels have arrived."""
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from google.api_core.exceptions import GoogleAPICallError
 from google.cloud import storage
 
 from tests.contracts.datasets import categorical, dataset, numeric
@@ -8,6 +10,11 @@ from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
 from tests.wording import says
 from trellis.results.index import load_index
 from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.contracts.record import PredictionRecord
+from trellis.workflow.lookups import own_dataset
+from trellis.workflow.lookups.storage import blob
+from trellis.workflow.pricing import cost, queries
 from trellis.workflow.stages.prediction import truth
 from trellis.workflow.validation.file import with_changes
 
@@ -55,6 +62,9 @@ def test_predictions_are_scored_as_their_labels_arrive(made, client, states, cap
         "skipped",
         "skipped",
     )
+    least = cost.scan(0, made.platform.region)
+    assert made.written("plan")["cost"]["stages"]["truth"] == pytest.approx(2 * least, abs=1e-4)
+    assert made.plan["cost"]["stages"]["truth"] == pytest.approx(2 * 10 / 2**20 * 6.25, abs=1e-4)
     second = states(made.run())
     assert {second[name] for name in ("truth", "score", "performance")} == {"success"}
     assert "40 labels" in capfd.readouterr().out
@@ -87,3 +97,48 @@ def test_what_the_query_lacks_is_said_before_anything_is_read(made, client):
     assert "BigQuery refuses the query (predict.truth): Not found: Table" in said
     said = refused("SELECT sample_id, malignant AS malign FROM truth_tests.followup")
     assert says(said, "(predict.truth) lacks columns", "'malignant'", "'malign'")
+
+
+@pytest.fixture
+def predicted(client, predictions):
+    """An experiment with a prediction of 60 rows, of whose labels 40 have arrived."""
+    made = predictions("earlier", query=ROWS, truth=TRUTH)
+    own_dataset.create(made.platform, client)
+    run = Prediction(made.experiment, made.platform, "one")
+    client.query_and_wait(
+        f"CREATE OR REPLACE TABLE `{run.output_table}` AS SELECT CAST(n AS STRING) AS key, "
+        """'{"label": "true"}' AS prediction FROM UNNEST(GENERATE_ARRAY(1, 60)) AS n"""
+    )
+    PredictionRecord(
+        experiment=made.experiment.name,
+        run_id=run.run_id,
+        uri=run.uri,
+        at="2026-01-01T00:00:00+00:00",
+        version="projects/p/locations/l/models/m@1",
+        trained=f"gs://{BUCKET}/earlier/runs/r/",
+        predicted=60,
+        output=run.output_table,
+        warnings=(),
+    ).upload(blob(made.platform, run.indexed))
+    return made
+
+
+def test_both_queries_are_bounded_by_what_a_dry_run_says(predicted, monkeypatch):
+    experiment, platform = predicted.experiment, predicted.platform
+    with monkeypatch.context() as patched:
+        patched.setattr(queries, "LEAST", 1)
+        patched.setattr(truth, "_bytes", lambda *_: 1)
+        with pytest.raises(GoogleAPICallError, match="bytes billed"):
+            truth.join(experiment, platform, "two")
+    made = truth.join(experiment, platform, "two")
+    # BigQuery bills 10 MB at least for each of the two tables.
+    assert made["query"]["maximumBytesBilled"] == str(2 * queries.LEAST)
+    monkeypatch.setattr(queries, "LEAST", 0)
+    # 60 keys and answers, 80 keys and labels, of a few bytes each.
+    assert 60 * (2 + 17) < truth.planned_bytes(experiment, platform) < 10_000
+
+
+def test_labels_that_cost_more_than_the_budget_are_not_counted(predicted):
+    poor = with_changes(predicted.experiment, {("budget",): "0.01 USD"})
+    with pytest.raises(AirflowFailException, match=r"may cost .* \(truth 0\.00, score .* budget"):
+        truth.join(poor, predicted.platform, "two")
