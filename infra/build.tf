@@ -58,6 +58,35 @@ resource "google_artifact_registry_repository_iam_member" "build_pushes" {
   member     = local.build
 }
 
+# Signs what an image was built of. The build's account alone may; nobody has the private part.
+resource "google_kms_key_ring" "release" {
+  name       = "${var.name}-release"
+  location   = var.region
+  depends_on = [google_project_service.api]
+}
+
+resource "google_kms_crypto_key" "release" {
+  name     = "${var.name}-release"
+  key_ring = google_kms_key_ring.release.id
+  purpose  = "ASYMMETRIC_SIGN"
+  labels   = var.labels
+
+  version_template {
+    algorithm = "EC_SIGN_P256_SHA256"
+  }
+
+  lifecycle {
+    # Without it no signature of an earlier release can be checked.
+    prevent_destroy = true
+  }
+}
+
+resource "google_kms_crypto_key_iam_member" "build_signs" {
+  crypto_key_id = google_kms_crypto_key.release.id
+  role          = "roles/cloudkms.signer"
+  member        = local.build
+}
+
 # An update of the environment runs things as the environment's account.
 resource "google_service_account_iam_member" "build_updates_composer" {
   service_account_id = google_service_account.composer.name

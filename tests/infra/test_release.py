@@ -1,5 +1,6 @@
 """The scripts of a release: images, packages and DAGs that fit, each once."""
 
+import base64
 import hashlib
 import json
 import re
@@ -131,6 +132,7 @@ def test_each_image_that_was_built_has_its_packages_and_its_provenance(checkout)
     version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
     export = kept / "export" / version
     assert {file.name for file in export.iterdir()} == {
+        "provenance.dsse.json",
         "provenance.json",
         "sbom.spdx.json",
         "sources.sha256",
@@ -152,6 +154,33 @@ def test_each_image_that_was_built_has_its_packages_and_its_provenance(checkout)
     assert any(name.startswith("python:3.11") for name in named)
     details = statement["predicate"]["runDetails"]
     assert details["metadata"]["invocationId"].endswith("/builds/0123-abcd")
+
+
+def test_the_release_signs_what_an_image_was_built_of(checkout, tmp_path):
+    """With a real key, in place of that in Cloud KMS."""
+    checkout.run("images.sh")
+    checkout.run("documents.sh")
+    line = next(line for line in checkout.asked if "asymmetric-sign" in line)
+    assert "--key=trellis-release --keyring=trellis-release --version=1" in line
+    folder = next((checkout.registry / "documents").glob("export/*"))
+    public = tmp_path / "public.pem"
+    pair = checkout.registry / "key.pem"
+    subprocess.run(["openssl", "ec", "-in", pair, "-pubout", "-out", public], check=True)
+
+    def check(file):
+        command = [sys.executable, terraform.ROOT / "infra/release/dsse.py", "check", file, public]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    signed = folder / "provenance.dsse.json"
+    assert check(signed).stdout == (folder / "provenance.json").read_text()
+    envelope = json.loads(signed.read_text())
+    assert envelope["payloadType"] == "application/vnd.in-toto+json"
+    statement = base64.b64decode(envelope["payload"]).replace(b"export", b"serve ")
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(envelope | {"payload": base64.b64encode(statement).decode()}))
+    result = check(forged)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "is not signed by" in result.stderr
 
 
 def test_of_an_image_of_an_older_release_nothing_is_written_again(checkout):
