@@ -27,7 +27,13 @@ def variants():
 
 
 @pytest.fixture
-def vertex(home, impatient, tmp_path, monkeypatch, variants):
+def warehouse():
+    """BigQuery's tables, as for `variants`: None, BigQuery is not emulated."""
+    return
+
+
+@pytest.fixture
+def vertex(home, impatient, tmp_path, monkeypatch, variants, warehouse):
     """Vertex AI behind a gRPC server in this process: `vertex.jobs`, `.pipelines`, `.models`,
     `.datasets`, `.endpoints`, `.predictions`.
 
@@ -40,7 +46,7 @@ def vertex(home, impatient, tmp_path, monkeypatch, variants):
     monkeypatch.setenv("LOCAL_GCP_IMAGES", os.pathsep.join(files))
     monkeypatch.setenv("LOCAL_GCP_VARIANTS", variants)
     context = Context(home, PROJECT, Endpoints(1, 2), {"GCS_ROOT": str(home.buckets)})
-    service = Vertex(context)
+    service = Vertex(context, warehouse)
     service.start()
     server = grpc.server(ThreadPoolExecutor(8))
     server.add_generic_rpc_handlers(service.grpc_handlers)

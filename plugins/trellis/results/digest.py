@@ -53,7 +53,7 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
         found += ["", "Without a result: cancelled, or still at work"]
         found += [f"  {_name(run)}, at most {run.at_most_usd:.2f} USD" for run in open_]
     if warned:
-        found += ["", "Predictions beyond the limits of predict.changes"]
+        found += ["", "Predictions, and requests of endpoints, beyond their limits"]
         found += [line for one in warned for line in _warnings(one)]
     if limits is not None:
         found += ["", *_limits(index.runs, end, limits)]

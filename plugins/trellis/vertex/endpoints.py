@@ -82,6 +82,7 @@ class EndpointOperator(EndpointBaseOperator, provider.CreateEndpointOperator):
         found = self._listed(lambda: find_endpoint(*place), done)
         if found is not None:
             _check_reach(found, sent)
+            found = self._with_logging(found, sent)
             self.log.info("Endpoint %s: %s", found.name, describe_traffic(found))
             ConsoleLink.remember(context, found.name)
             return {"endpoint": found.name}
@@ -95,6 +96,26 @@ class EndpointOperator(EndpointBaseOperator, provider.CreateEndpointOperator):
             raise self._taken(name, experiment) from error
         self.log.info("Creating endpoint %s", name)
         return self._wait(context, operation.operation, self.doing)
+
+    def _with_logging(self, found: Any, sent: Any) -> Any:
+        """The endpoint, after it keeps the wanted share of its requests; none, if none is wanted.
+
+        https://cloud.google.com/vertex-ai/docs/predictions/online-prediction-logging
+        """
+        name = "predict_request_response_logging_config"
+        is_, wanted = getattr(found, name), getattr(sent, name)
+        if is_ == wanted or not (is_.enabled or wanted.enabled):
+            return found
+        if not wanted.enabled:
+            wanted = {"enabled": False}
+        changed = Endpoint(name=found.name, **{name: wanted})
+        self.log.info(
+            "Requests that are kept: %s",
+            f"{changed.predict_request_response_logging_config}".strip(),
+        )
+        return self._client.update_endpoint(
+            endpoint=changed, update_mask={"paths": [name]}, timeout=CALL_TIMEOUT_SECONDS
+        )
 
     def _taken(self, name: str, experiment: str) -> Exception:
         """The error for an ID that is in use."""

@@ -80,7 +80,7 @@ def test_predictions_beyond_their_limits_are_told(digits):
     text = lines(found, START, END, None)
     assert text[0].endswith("no changes of a champion, 2 predictions beyond limits")
     assert text[2:] == [
-        "Predictions beyond the limits of predict.changes",
+        "Predictions, and requests of endpoints, beyond their limits",
         "  2026-01-02 03:00  digits, daily: 1,200 predicted",
         f"    {record.warnings[0]}",
         "  2026-01-01 03:00  digits, daily: refused",

@@ -20,6 +20,7 @@ from local_gcp.vertex.datasets.dataset_service import Datasets
 from local_gcp.vertex.endpoints.endpoint_service import Endpoints
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.prediction import Predictions
+from local_gcp.vertex.endpoints.request_log import RequestLog
 from local_gcp.vertex.endpoints.rest import rest_app
 from local_gcp.vertex.endpoints.usage import Usage
 from local_gcp.vertex.evaluations import Evaluations
@@ -86,9 +87,12 @@ class Vertex(Service):
             folder / "models",
         )
         self.fleet = Fleet(home, self.state, context.environment, self.runner.machine)
-        self.endpoints = Endpoints(self.state, self.operations, self.models, self.fleet, variants)
+        self.endpoints = Endpoints(
+            self.state, self.operations, self.models, self.fleet, variants, warehouse
+        )
         self.usage = Usage(self.state)
-        predictions = Predictions(self.endpoints, self.fleet, self.usage)
+        self.request_log = RequestLog(warehouse)
+        predictions = Predictions(self.endpoints, self.fleet, self.usage, self.request_log)
         self.rest = rest_app(predictions)
         jobs = (self.custom_jobs, self.tuning_jobs, self.batch_predictions)
         self.grpc_handlers = (
@@ -110,6 +114,7 @@ class Vertex(Service):
         self.batch_predictions.start()
         self.models.start()
         self.usage.start()
+        self.request_log.start()
         self.endpoints.start()
         self.operations.run()
 
@@ -120,6 +125,7 @@ class Vertex(Service):
         self.tuning_jobs.stop()
         self.runner.stop()
         self.usage.stop()
+        self.request_log.stop()
         self.state.close()
 
     def jobs(self) -> list[dict[str, Any]]:

@@ -11,12 +11,14 @@ from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.rollback_page import ADVICE, page
 from trellis.workflow.contracts.aliases import CHAMPION, PATTERN, PREVIOUS
+from trellis.workflow.lookups import requests_table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.planned import returned
 from trellis.workflow.stages.rollback import resolve, result
 from trellis.workflow.stages.rollback.put_back import PutBackOperator
+from trellis.workflow.stages.short_source import short
 
 NAME = "rollback"
 
@@ -40,6 +42,9 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
 
     def endpoint_message(context: Any, jinja_env: Any) -> dict[str, Any]:
         return messages.endpoint(experiments[context["params"]["experiment"]], platform)
+
+    def keep_requests(context: Any) -> None:
+        requests_table.create(experiments[context["params"]["experiment"]], platform)
 
     def deployed_model(context: Any, jinja_env: Any) -> dict[str, Any]:
         experiment = experiments[context["params"]["experiment"]]
@@ -65,6 +70,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
             task_id="endpoint",
             endpoint_id="{{ params.experiment }}",
             endpoint=endpoint_message,
+            pre_execute=short(keep_requests),
             **common,
         )
         deploy = PutBackOperator(

@@ -22,6 +22,9 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.layout import examples
 
+REQUESTS = "requests of "
+"""What the names of such a comparison's runs begin with."""
+
 # A table's name has at most 1,024 characters, and people read only its start.
 _LONGEST = 100
 
@@ -98,6 +101,16 @@ class Prediction:
         if given is None:
             return self.uri.rstrip("/")
         return f"{self.platform.uri(given).rstrip('/')}/{self.folder}"
+
+
+def requests_table(experiment: Experiment, platform: Platform) -> str:
+    """PROJECT.DATASET.TABLE of what the experiment's endpoint was asked, a sample of it."""
+    return platform.own_table(_name("requests", experiment.name))
+
+
+def of_requests(experiment: Experiment, platform: Platform, run_id: str) -> Prediction:
+    """The addresses of what a run finds in these: as those of a prediction."""
+    return Prediction(experiment, platform, f"{REQUESTS}{run_id}")
 
 
 def _name(*parts: str) -> str:

@@ -1,6 +1,6 @@
 """Reads from Vertex AI the model that an experiment's endpoint serves. Called by tasks only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
@@ -26,7 +26,8 @@ class ServedVersion:
     name: projects/P/locations/R/models/ID@VERSION. traffic: percent of the requests. artifact_uri:
     its files; None of a service's model, and if someone deleted the version. own: registered by
     the calling run. champion: whether it has that alias. service: as in Served. origin: folder of
-    the contender that it was in its run; None if its description does not say.
+    the contender that it was in its run; None if its description does not say. deployed: IDs by
+    which the endpoint has it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ServedVersion:
     champion: bool = False
     service: str | None = None
     origin: str | None = None
+    deployed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ def find(platform: Platform, run: Run) -> Endpoint | None:
             platform.region
         )
         versions = [
-            _version(models, run, name, share) for name, share in _shares(found).items() if share
+            replace(_version(models, run, name, share), deployed=_ids(found, name))
+            for name, share in _shares(found).items()
+            if share
         ]
     except exceptions.Forbidden as error:
         raise AirflowFailException(
@@ -103,6 +107,10 @@ def _shares(endpoint: Any) -> dict[str, int]:
         name = version_at(deployed).name
         shares[name] = shares.get(name, 0) + endpoint.traffic_split.get(deployed.id, 0)
     return shares
+
+
+def _ids(endpoint: Any, name: str) -> tuple[str, ...]:
+    return tuple(one.id for one in endpoint.deployed_models if version_at(one).name == name)
 
 
 def _version(client: Any, run: Run, name: str, share: int) -> ServedVersion:

@@ -8,6 +8,7 @@ from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.record import (
     ChampionRecord,
@@ -123,6 +124,26 @@ def add_prediction(
         warnings=tuple(short(text) for text in warnings),
     )
     record.upload(storage.blob(platform, plan.run.indexed))
+
+
+def add_requests(
+    where: Prediction, version: str, trained: str, count: int, warnings: Iterable[str]
+) -> None:
+    """Record that so many instances of an endpoint's requests were compared. Others as those of
+    PredictionRecord.
+    """
+    record = PredictionRecord(
+        experiment=where.experiment.name,
+        run_id=where.run_id,
+        uri=where.uri,
+        at=now(),
+        version=version,
+        trained=trained,
+        predicted=count,
+        output=None,
+        warnings=tuple(short(text) for text in warnings),
+    )
+    record.upload(storage.blob(where.platform, where.indexed))
 
 
 def predictions(platform: Platform, experiment: str) -> list[PredictionRecord]:

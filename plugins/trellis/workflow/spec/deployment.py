@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from trellis.workflow.spec.changes import Limits
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.quantities import (
     Bounds,
@@ -162,6 +163,19 @@ class ServingMachines(Machine):
     replicas: Replicas = key("[fewest, most]; the load decides in between", (1, 1))
 
 
+class Requests(Section):
+    """A sample of what an endpoint is asked and answers, in the group's dataset of BigQuery."""
+
+    share: float = key("share of the requests that are kept, with their answers", gt=0, le=1)
+    keep: Duration = key("time after which a kept request is deleted", timedelta(days=30))
+    changes: Limits = key(
+        "limits of the difference between what was asked since the last run and what the model "
+        "learned from, and between its answers and those of the test split, beyond which a run "
+        "warns",
+        Limits(),
+    )
+
+
 class Deploy(Section):
     """Conditions and steps of serving the selected training, or a service's model."""
 
@@ -200,6 +214,12 @@ class Deploy(Section):
         "an endpoint that only the group's VPC network (platform.yaml: network), Airflow included, "
         "can reach",
         False,
+    )
+
+    requests: Requests | None = key(
+        "a sample of the requests is kept, and compared in each run with what the served model "
+        "learned from; left out: none is kept",
+        None,
     )
 
     @property

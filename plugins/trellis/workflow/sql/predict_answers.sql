@@ -1,7 +1,7 @@
--- What a batch prediction has answered: how often each class, or statistics of the numbers.
+-- What a model has answered: how often each class, or statistics of the numbers. rows: a SELECT of answers.
 {% if answer == "label" %}
 SELECT name, COUNT(*) AS examples
-FROM {{ table | identifier }}, UNNEST({{ "SPLIT(label, '|')" if several else "[label]" }}) AS name
+FROM ({{ rows | trim }}), UNNEST({{ "SPLIT(label, '|')" if several else "[label]" }}) AS name
 WHERE error IS NULL AND name != ''
 GROUP BY name
 {% else %}
@@ -10,6 +10,6 @@ SELECT
   AVG({{ answer }}) AS mean,
   STDDEV_POP({{ answer }}) AS stddev,
   IFNULL(APPROX_QUANTILES({{ answer }}, {{ quantiles - 1 }}), []) AS quantiles
-FROM {{ table | identifier }}
+FROM ({{ rows | trim }})
 WHERE error IS NULL
 {% endif %}

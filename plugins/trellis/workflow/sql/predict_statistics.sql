@@ -1,10 +1,13 @@
--- Statistics of the rows to predict, as dataset.json has them of the train split: one row.
-WITH sampled AS (
+-- Statistics of rows, as dataset.json has them of the train split: one row. rows: a SELECT of them.
+WITH every AS (
+  {{ rows | trim }}
+),
+sampled AS (
   SELECT *
-  FROM {{ snapshot | identifier }}
+  FROM every
   -- Of a large table a sample, the same one always: about {{ "{:,}".format(cells) }} values.
   WHERE ABS(MOD(FARM_FINGERPRINT(IFNULL(key, '')), 1000000)) * {{ plain | length + sequences | length }}
-    < {{ cells }} * 1000000 / GREATEST((SELECT COUNT(*) FROM {{ snapshot | identifier }}), 1)
+    < {{ cells }} * 1000000 / GREATEST((SELECT COUNT(*) FROM every), 1)
 ),
 -- A value is of a number or of a term; of sequences each element.
 cells AS (

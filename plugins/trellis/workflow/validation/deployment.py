@@ -8,6 +8,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.quantities import duration_text
 from trellis.workflow.spec.schedule import by_time, shortest_interval
+from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
 from trellis_contracts.tasks import ALL, NUMBERS, TASKS
@@ -26,6 +27,7 @@ def problems(experiment: Experiment) -> list[Problem]:
         *_allowed(experiment, deploy),
         *_baselines(deploy.gate, experiment.hurdles),
         *_approval(experiment, deploy),
+        *_requests(experiment, deploy),
         *machine_problems(deploy.machines, ("deploy", "machines"), "serving"),
     ]
 
@@ -66,6 +68,24 @@ def _allowed(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
         if deploy.machines.gpu is not None:
             message = f"a model of {service} is served without GPUs: leave out one of the two"
             yield Problem(("deploy", "machines", "gpu"), message)
+
+
+_SHORTEST_KEEP = timedelta(days=1)
+
+
+def _requests(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
+    """What of requests cannot be kept, or compared."""
+    if deploy.requests is None:
+        return
+    where = ("deploy", "requests")
+    if deploy.services:
+        message = "a model of a service is asked in its own form: leave it out"
+        yield Problem(where, f"{message}, or {', '.join(deploy.services)} in `allow`")
+    if experiment.source.image_columns or isinstance(experiment.source, ImageSource):
+        yield Problem(where, "requests with images are not kept: leave it out")
+    if deploy.requests.keep < _SHORTEST_KEEP:
+        got = duration_text(deploy.requests.keep)
+        yield Problem((*where, "keep"), f"got {got}; expected a day or more: a table has days")
 
 
 _LONGEST_WAIT = timedelta(days=30)

@@ -23,7 +23,7 @@ from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.variants import Variants
 from local_gcp.vertex import validation
-from local_gcp.vertex.endpoints import container, request, traffic
+from local_gcp.vertex.endpoints import container, request, request_log, traffic
 from local_gcp.vertex.endpoints.deployment import Deployment
 from local_gcp.vertex.endpoints.etags import Etags
 from local_gcp.vertex.endpoints.fleet import Fleet
@@ -37,7 +37,8 @@ _FIELDS = {
     "labels": filters.Labels("labels"),
 }
 _FIELDS["displayName"] = _FIELDS["display_name"]
-_UPDATABLE = ("display_name", "description", "labels", "traffic_split")
+_LOGGING = "predict_request_response_logging_config"
+_UPDATABLE = ("display_name", "description", "labels", "traffic_split", _LOGGING)
 _MUTABLE = (
     "dedicated_resources.min_replica_count",
     "dedicated_resources.max_replica_count",
@@ -57,10 +58,11 @@ class Endpoints:
         models: Models,
         fleet: Fleet,
         variants: Variants,
+        warehouse: Any = None,
     ):
         self._state, self._operations = state, operations
         self._etags = Etags(variants, self._change)
-        self._models, self._fleet = models, fleet
+        self._models, self._fleet, self._warehouse = models, fleet, warehouse
         self._table = state.table("endpoints", api.Endpoint)
         self._requests = state.table("deployModelRequests", api.DeployModelRequest)
         self._mutations = state.table("mutateDeployedModelRequests", api.DeployedModel)
@@ -95,6 +97,9 @@ class Endpoints:
         )
         if "encryption_spec" in sent:
             endpoint.encryption_spec = sent.encryption_spec
+        if _LOGGING in sent:
+            request_log.check(sent.predict_request_response_logging_config, self._warehouse)
+            setattr(endpoint, _LOGGING, sent.predict_request_response_logging_config)
         metadata = api.CreateEndpointOperationMetadata(generic_metadata=_now())
         with self._state.lock:
             taken = self._operations.under_way("create_endpoint", endpoint.name)
@@ -141,6 +146,9 @@ class Endpoints:
             if "traffic_split" in paths:
                 self._check_traffic(endpoint, sent.traffic_split, "endpoint.traffic_split")
                 endpoint.traffic_split = sent.traffic_split
+            if _LOGGING in paths:
+                request_log.check(sent.predict_request_response_logging_config, self._warehouse)
+                setattr(endpoint, _LOGGING, sent.predict_request_response_logging_config)
             self._put(endpoint)
             self._memory[endpoint.name] = endpoint
             return self._view(api.Endpoint(endpoint))

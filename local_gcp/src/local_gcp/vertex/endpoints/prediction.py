@@ -28,6 +28,7 @@ from local_gcp.vertex.endpoints import explain, traffic, values
 from local_gcp.vertex.endpoints.endpoint_service import Endpoints
 from local_gcp.vertex.endpoints.fleet import Fleet
 from local_gcp.vertex.endpoints.replica_call import Answer, DiedError, RefusedError, call
+from local_gcp.vertex.endpoints.request_log import RequestLog
 from local_gcp.vertex.endpoints.usage import Usage
 from local_gcp.wire import RpcError, failed_precondition, not_found
 
@@ -58,8 +59,8 @@ _QUOTED = 4000
 class Predictions:
     """See the module."""
 
-    def __init__(self, endpoints: Endpoints, fleet: Fleet, usage: Usage):
-        self._endpoints, self._fleet, self._usage = endpoints, fleet, usage
+    def __init__(self, endpoints: Endpoints, fleet: Fleet, usage: Usage, log: RequestLog):
+        self._endpoints, self._fleet, self._usage, self._log = endpoints, fleet, usage, log
 
     def predict(self, request: Any, context: Any) -> api.PredictResponse:
         pb = type(request).pb(request)
@@ -120,6 +121,9 @@ class Predictions:
         try:
             _check_status(answer)
             answered = _parsed(answer)
+            if not deployed_id:
+                # Of an explanation many requests are made, and none is a caller's.
+                self._log.add(endpoint_, deployed, body["instances"], answered["predictions"])
         finally:
             self._usage.add(endpoint_, deployed, answer.status, len(answered["predictions"]))
         fields = {

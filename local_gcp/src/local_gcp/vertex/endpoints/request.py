@@ -23,7 +23,6 @@ _ENDPOINT = {
     "dedicated_endpoint_enabled": "Use the shared address of the region.",
     "private_model_server_enabled": "Leave it out.",
     "client_connection_config": "Predictions may take 60 s.",
-    "predict_request_response_logging_config": "Leave it out.",
     "gen_ai_advanced_features_config": "",
 }
 _DEPLOYED = {

@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.aliases import CHAMPION, PREVIOUS
-from trellis.workflow.lookups import left
+from trellis.workflow.lookups import left, requests_table
 from trellis.workflow.stages.deploy.current import CurrentState
 from trellis.workflow.stages.deploy.record import Record
 from trellis.workflow.stages.deploy.subject import Subject
@@ -23,6 +23,10 @@ class DeploymentHooks:
 
     def record(self, context: Any) -> Record:
         return Record(self._subject.platform, self._run(context))
+
+    def keep_requests(self, context: Any) -> None:
+        """Make the table for a sample of the requests, before `endpoint`, if one is asked for."""
+        requests_table.create(self._subject.experiment, self._subject.platform)
 
     def begin(self, context: Any, result: Any) -> None:
         """Record the start of the deployment, after `endpoint`. One that has ended, and whose model

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from trellis.identity import EXPERIMENT_LABEL, label_value
 from trellis.workflow.contracts.aliases import RUN_LABEL
 from trellis.workflow.contracts.layout import Run
+from trellis.workflow.contracts.prediction_layout import requests_table
 from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -143,7 +144,20 @@ def endpoint(experiment: Experiment, platform: Platform) -> dict[str, Any]:
         "labels": _labels(experiment, platform),
         **job_messages.private_connection(experiment, platform),
         **job_messages.encryption(platform),
+        **_requests(experiment, platform),
     }
+
+
+def _requests(experiment: Experiment, platform: Platform) -> dict[str, Any]:
+    """The field for the sample of requests that is kept, if there is one."""
+    if experiment.deployment.requests is None:
+        return {}
+    config = {
+        "enabled": True,
+        "sampling_rate": experiment.deployment.requests.share,
+        "bigquery_destination": {"output_uri": f"bq://{requests_table(experiment, platform)}"},
+    }
+    return {"predict_request_response_logging_config": config}
 
 
 def examples(plan: Deployable, platform: Platform) -> str:

@@ -103,6 +103,7 @@ def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
             task_id="endpoint",
             endpoint_id=experiment.name,
             endpoint=field(messages.planned_endpoint),
+            pre_execute=short(hooks.keep_requests),
             post_execute=short(hooks.begin),
             **common,
         )

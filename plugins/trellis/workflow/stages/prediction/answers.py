@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
+from google.cloud.bigquery import QueryJobConfig
 from google.cloud.exceptions import NotFound
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import documents, own_dataset, storage, table_state
+from trellis.workflow.pricing import queries
+from trellis.workflow.spec.changes import Limits
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import change_checks
 from trellis.workflow.stages.prediction.changes import LEAST
@@ -27,16 +30,19 @@ _TITLE = "the prediction"
 
 
 def compare(
-    plan: PredictionPlan, platform: Platform, now: Answers
+    run: str, platform: Platform, now: Answers, label: str | None, limits: Limits
 ) -> tuple[list[Finding], str | None]:
-    """The differences beyond the limits of `predict.changes`, or why nothing was compared."""
-    before = of_test_split(plan.model_run, platform)
+    """The differences beyond the limits, or why nothing was compared.
+
+    run: folder of the run that has promoted the model. label: the experiment's column.
+    """
+    before = of_test_split(run, platform)
     if isinstance(before, str):
         return [], before
     count = now.count if isinstance(now, Statistics) else sum(now.values())
     if count < LEAST:
         return [], f"{count:,} answers are too few, of {LEAST} and more"
-    name = plan.experiment.source.label or _TITLE
+    name = label or _TITLE
     if isinstance(now, Statistics) and isinstance(before, Statistics):
         drift = measure_numbers(name, before, now)
     elif isinstance(now, Mapping) and isinstance(before, Mapping):
@@ -44,7 +50,7 @@ def compare(
         drift = measure_classes(name, *both)
     else:
         return [], "the model answers otherwise than on its test split"
-    return [*change_checks.of_label(drift, _TITLE, plan.experiment.prediction.changes)], None
+    return [*change_checks.of_label(drift, _TITLE, limits)], None
 
 
 def of_test_split(run: str, platform: Platform) -> Answers | str:
@@ -72,15 +78,27 @@ def of_test_split(run: str, platform: Platform) -> Answers | str:
 def of_table(plan: PredictionPlan, platform: Platform) -> Answers:
     """What the rows' table of predictions has."""
     assert plan.rows is not None
+    rows = f"SELECT * FROM {sql.identifier(plan.run.output_table)}"
+    limit = queries.limit(plan.cost.get("query_bytes"))
+    return of_rows(platform, rows, plan.rows.answer, plan.experiment.task, limit)
+
+
+def of_rows(
+    platform: Platform, select: str, answer: str, task: str, limit: Mapping[str, str]
+) -> Answers:
+    """What rows have that a SELECT gives: columns `error` and `answer`, which is label, value or
+    risk. limit: of the query's bytes, as in `queries.limit`.
+    """
     statement = sql.render(
         "predict_answers",
-        table=plan.run.output_table,
-        answer=plan.rows.answer,
-        several=plan.experiment.task == MULTILABEL,
+        rows=select,
+        answer=answer,
+        several=task == MULTILABEL,
         quantiles=QUANTILES,
     )
-    rows = list(table_state.answer(own_dataset.client(platform), statement))
-    if plan.rows.answer == "label":
+    bounded = QueryJobConfig.from_api_repr({"query": dict(limit)})
+    rows = list(table_state.answer(own_dataset.client(platform), statement, bounded))
+    if answer == "label":
         return {row["name"]: row["examples"] for row in rows}
     (row,) = rows
     if not row["present"]:

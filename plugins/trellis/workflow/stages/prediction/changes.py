@@ -14,6 +14,7 @@ from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.run_params import ACCEPT_CHANGES
 from trellis.workflow.lookups import documents, left, plans, records
 from trellis.workflow.pricing import queries
+from trellis.workflow.spec.changes import Limits
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import change_checks, data_checks, job_messages
@@ -31,6 +32,7 @@ from trellis_contracts.dataset_features import (
     TermStatistics,
 )
 from trellis_contracts.drift import measure_features
+from trellis_contracts.finding import Finding
 from trellis_contracts.withheld import for_log, shown, withheld
 
 LEAST = 30
@@ -70,20 +72,36 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any] | None:
     """The query job of the rows' statistics; None if there is nothing to compare them with."""
-    compared = list(enumerate(_compared(_learned_from(plan, platform))))
+    compared = compared_of(learned_from(plan.dataset, platform))
     if not compared:
         return None
-    statement = sql.render(
+    statement = statistics(compared, f"SELECT * FROM {sql.identifier(plan.run.snapshot)}")
+    limit = queries.limit(plan.cost.get("query_bytes"), queries.CHECK)
+    return job_messages.query(plan.experiment, platform, statement, **limit)
+
+
+def statistics(compared: Sequence[Feature], rows: str) -> str:
+    """The statement for the statistics of rows. rows: a SELECT of `key` and these features, under
+    the names of the dataset's columns.
+    """
+    places = list(enumerate(compared))
+    return sql.render(
         "predict_statistics",
-        snapshot=plan.run.snapshot,
-        plain=[one for one in compared if one[1].kind != SEQUENCE],
-        sequences=[one for one in compared if one[1].kind == SEQUENCE],
+        rows=rows,
+        plain=[one for one in places if one[1].kind != SEQUENCE],
+        sequences=[one for one in places if one[1].kind == SEQUENCE],
         cells=data_checks.MOST_CELLS,
         quantiles=QUANTILES,
         most_terms=_MOST_TERMS,
     )
-    limit = queries.limit(plan.cost.get("query_bytes"), queries.CHECK)
-    return job_messages.query(plan.experiment, platform, statement, **limit)
+
+
+def beyond(learned: DatasetDescription, row: Mapping[str, Any], limits: Limits) -> list[Finding]:
+    """The differences of rows from the train split beyond the limits. row: their statistics."""
+    compared = compared_of(learned)
+    rows = learned.examples("train"), row["examples"]
+    drifts = measure_features(compared, described(compared, row), rows)
+    return [finding for one in drifts for finding in change_checks.of_feature(one, limits)]
 
 
 def conclude(row: Mapping[str, Any], plan: PredictionPlan, platform: Platform) -> list[str]:
@@ -93,17 +111,14 @@ def conclude(row: Mapping[str, Any], plan: PredictionPlan, platform: Platform) -
     Raises AirflowFailException if one is beyond a limit and `predict.changes` refuses that.
     """
     limits = plan.experiment.row_prediction.changes
-    learned = _learned_from(plan, platform)
+    learned = learned_from(plan.dataset, platform)
     assert learned is not None
     if row["examples"] < LEAST:
         remark = f"{row['examples']:,} rows are too few, of {LEAST} and more"
         _write(plan, platform, remark)
         print(f"Not compared with what the model learned from: {remark}.")
         return []
-    compared = _compared(learned)
-    rows = learned.examples("train"), row["examples"]
-    drifts = measure_features(compared, described(compared, row), rows)
-    found = [finding for one in drifts for finding in change_checks.of_feature(one, limits)]
+    found = beyond(learned, row, limits)
     whole = tuple(replace(finding, text=shown(finding.text)) for finding in found)
     warnings = [withheld(finding.text) for finding in found]
     _write(plan, platform, None, whole)
@@ -146,23 +161,24 @@ def _described(
     return replace(feature, statistics=whole)
 
 
-def _compared(learned: DatasetDescription | None) -> list[Feature]:
+def compared_of(learned: DatasetDescription | None) -> list[Feature]:
     """The features that have statistics: all but images."""
     return [feature for feature in (learned.features if learned else ()) if feature.kind != IMAGE]
 
 
 def _without(plan: PredictionPlan, platform: Platform) -> str:
     """Why nothing can be compared; "" if it can."""
-    learned = _learned_from(plan, platform)
+    learned = learned_from(plan.dataset, platform)
     if learned is None:
         where = layout.dataset_mark(plan.dataset)
         return f"{where} was deleted, or written by another version of Trellis"
-    return "" if _compared(learned) else "it learned from images alone"
+    return "" if compared_of(learned) else "it learned from images alone"
 
 
-def _learned_from(plan: PredictionPlan, platform: Platform) -> DatasetDescription | None:
+def learned_from(dataset: str, platform: Platform) -> DatasetDescription | None:
+    """The description of the dataset in a folder; None if it was deleted, or is not readable."""
     try:
-        mark = layout.dataset_mark(plan.dataset)
+        mark = layout.dataset_mark(dataset)
         return documents.find_file(platform, DatasetDescription, mark)
     except AirflowFailException:
         return None

@@ -70,6 +70,8 @@ def message(experiment: str, run_id: str, output: str, warnings: Sequence[str]) 
             f"TRELLIS WARNING: {experiment}{PREDICTIONS} is beyond the limits of predict.changes",
             f"Run: {run_id}. Predictions: {output}",
             *warnings,
+            "What to do: the predictions are there. Where the rows or images are wrong, correct "
+            "them and predict anew; where they are right, train on newer data.",
         ]
     )
 
@@ -89,7 +91,8 @@ def make(
         found |= {"instances": plan.instances}
     else:
         found, said = _rows(platform, run), answers.of_table(plan, platform)
-    findings, remark = answers.compare(plan, platform, said)
+    label, limits = plan.experiment.source.label, plan.experiment.prediction.changes
+    findings, remark = answers.compare(plan.model_run, platform, said, label, limits)
     content = {
         "schema": SCHEMA,
         "experiment": experiment.name,

@@ -1,7 +1,5 @@
 """What a prediction answers against what its model answered on the test split."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from google.cloud import bigquery
@@ -30,11 +28,12 @@ def made(predictions):
 @pytest.fixture
 def compared(made):
     """Texts of the findings, or the remark, for answers to so many rows of each class."""
-    plan = dataclasses.make_dataclass("Plan", ["experiment", "model_run"])
+    experiment = made.experiment
+    label, limits = experiment.source.label, experiment.prediction.changes
     run = f"gs://{made.bucket}/answering/runs/r/"
 
     def compared(now, run=run):
-        found, remark = answers.compare(plan(made.experiment, run), made.platform, now)
+        found, remark = answers.compare(run, made.platform, now, label, limits)
         return remark or [finding.text for finding in found]
 
     return compared
@@ -79,7 +78,7 @@ def test_a_whole_prediction_tells_people(made, states, monkeypatch):
     from trellis.workflow.assembly import prediction
 
     told = []
-    monkeypatch.setattr(prediction, "send", lambda platform, context, text: told.append(text))
+    monkeypatch.setattr(prediction, "tell", lambda platform, context, text: told.append(text))
     assert states(made.run())["result"] == "success"
     (finding,) = made.record["findings"]
     assert finding["text"].startswith("the prediction: the share of class")

@@ -148,7 +148,7 @@ def test_the_statistics_are_those_of_the_export(client):
     places = list(enumerate(features))
     statement = sql.render(
         "predict_statistics",
-        snapshot="local-gcp.changes_tests.kinds",
+        rows="SELECT * FROM `local-gcp.changes_tests.kinds`",
         plain=places[:-1],
         sequences=places[-1:],
         cells=10**6,

@@ -1,0 +1,186 @@
+"""What a real endpoint is asked, kept by it and compared with what its model learned from."""
+
+import datetime
+import time
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk import DAG
+from google.cloud import aiplatform_v1 as api
+from google.cloud import bigquery, storage
+from google.protobuf import json_format, struct_pb2
+
+from tests.contracts.datasets import categorical, dataset, numeric
+from tests.trellis.vertex import deploying
+from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED, OPTIONS
+from trellis.results.index import load_index
+from trellis.vertex.endpoints import EndpointOperator
+from trellis.workflow.contracts.prediction_layout import requests_table
+from trellis.workflow.lookups import requests_table as table_of
+from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages.deploy import messages
+from trellis.workflow.stages.prediction import requests
+from trellis.workflow.validation.file import with_changes
+
+NAME = "asked"
+KEEP = {("deploy", "requests"): {"share": 1.0, "keep": "7 days"}}
+
+
+def endpoint_of(experiment, platform):
+    """The name of the experiment's endpoint, as a deployment finds or makes it."""
+    table_of.create(experiment, platform)
+    operator = EndpointOperator(
+        task_id="endpoint",
+        endpoint_id=NAME,
+        endpoint=messages.endpoint(experiment, platform),
+        **deploying.PLACE,
+    )
+    return deploying.run(operator)["endpoint"]
+
+
+@pytest.fixture(scope="module")
+def made(predictions):
+    """A champion that is served, and whose every request is kept."""
+    made = predictions(NAME, query="SELECT 1 AS sample")
+    made.experiment = with_changes(made.experiment, KEEP)
+    learned = dataset(
+        numeric("x", [-1.0, 1.0] * 150),
+        categorical("stage", ["early", "late"] * 150),
+        numeric("taken at", [1.0] * 300, kind="timestamp") | {"column": "taken"},
+        classes={"false": 150, "true": 150},
+    )
+    answered = {"false": 50, "true": 50}
+    made.promote("champion", table=LEARNED, learned=learned, answered=answered)
+    made.endpoint = endpoint_of(made.experiment, made.platform)
+    deploying.deploy(made.endpoint, f"{deploying.PARENT}/models/{NAME}@1", share=100)
+    return made
+
+
+@pytest.fixture
+def ask(made):
+    """ask(40, x=1.0): sends as many requests, and waits until they are kept."""
+    clients = api.PredictionServiceClient(client_options=OPTIONS)
+    rows = bigquery.Client(project="local-gcp")
+
+    def kept():
+        statement = f"SELECT COUNT(*) AS n FROM `{requests_table(made.experiment, made.platform)}`"
+        (row,) = rows.query_and_wait(
+            statement, job_config=bigquery.QueryJobConfig(use_query_cache=False)
+        )
+        return row["n"]
+
+    def ask(count, **changes):
+        before = kept()
+        for number in range(count):
+            instance = {
+                "x": -1.0 if number % 2 else 1.0,
+                "stage": "late" if number % 2 else "early",
+                "taken": "2026-01-01T00:00:00Z",
+                **changes,
+            }
+            clients.predict(
+                endpoint=made.endpoint,
+                instances=[json_format.ParseDict(instance, struct_pb2.Value())],
+                parameters=json_format.ParseDict({"each": True}, struct_pb2.Value()),
+            )
+        until = time.monotonic() + 20
+        while kept() < before + count:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        # The next run's moments have whole seconds.
+        time.sleep(1.1)
+
+    return ask
+
+
+@pytest.fixture
+def run(made):
+    """Runs the stage: (the warnings, what people were told)."""
+    told = []
+    building = SimpleNamespace(
+        experiment=made.experiment, platform=made.platform, tell=lambda _, text: told.append(text)
+    )
+    with DAG("requests_tests"):
+        callable_ = requests.task(building).operator.python_callable
+
+    def run(run_id):
+        told.clear()
+        return callable_(run_id=run_id), told
+
+    return run
+
+
+def test_requests_are_compared_since_the_run_before(made, ask, run, capsys):
+    ask(40)
+    assert run("first") == ([], [])
+    assert "40 instances of requests to projects/" in capsys.readouterr().out
+    ask(60, x=1.0, stage="never")
+    warnings, told = run("second")
+    assert len(warnings) >= 3
+    said = " ".join(warnings)
+    assert "feature 'x' has" in said
+    assert "feature 'stage'" in said
+    assert "the prediction: the share of one value was 50.0%, and is 0.0%" in said
+    # What people send is no message's.
+    assert "never" not in said
+    (text,) = told
+    assert text.startswith("TRELLIS WARNING: the endpoint of asked is asked beyond the limits")
+    found = [one for one in load_index(storage.Client(project="local-gcp"), BUCKET).predictions
+             if one.experiment == NAME]  # fmt: skip
+    assert sorted(one.predicted for one in found) == [40, 60]
+    assert {tuple(one.warnings) for one in found} == {(), tuple(warnings)}
+    # Too few since.
+    assert run("third") == ([], [])
+    assert "0 instances are too few" in capsys.readouterr().out
+
+
+def test_the_table_forgets_after_the_time_that_the_file_says(made):
+    client = bigquery.Client(project="local-gcp")
+    name = requests_table(made.experiment, made.platform)
+
+    def kept():
+        partitioning = client.get_table(name).time_partitioning
+        assert partitioning.field == "logging_time"
+        return datetime.timedelta(milliseconds=partitioning.expiration_ms)
+
+    assert kept() == datetime.timedelta(days=7)
+    longer = with_changes(made.experiment, {("deploy", "requests", "keep"): "20 days"})
+    table_of.create(longer, made.platform)
+    assert kept() == datetime.timedelta(days=20)
+
+
+def test_an_endpoint_that_is_there_follows_the_file(made):
+    _, endpoints = deploying.clients()
+
+    def config():
+        return endpoints.get_endpoint(name=made.endpoint).predict_request_response_logging_config
+
+    half = with_changes(made.experiment, {("deploy", "requests", "share"): 0.5})
+    assert endpoint_of(half, made.platform) == made.endpoint
+    assert (config().enabled, config().sampling_rate) == (True, 0.5)
+    none = with_changes(made.experiment, {("deploy", "requests"): None})
+    endpoint_of(none, made.platform)
+    assert not config().enabled
+    endpoint_of(made.experiment, made.platform)
+    assert (config().enabled, config().sampling_rate) == (True, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"share": 0.0}, "deploy.requests.share"),
+        ({"share": 1.5}, "deploy.requests.share"),
+        ({"share": 0.1, "keep": "2 hours"}, "expected a day or more"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(breast_cancer, changes, said):
+    with pytest.raises(FileError, match=said):
+        with_changes(breast_cancer, {("deploy", "requests"): changes})
+
+
+def test_requests_of_images_and_of_services_are_refused(digits, breast_cancer):
+    with pytest.raises(FileError, match="requests with images are not kept"):
+        with_changes(digits, {("deploy", "requests"): {"share": 0.1}})
+    served = {("deploy", "allow"): ["trainings", "automl"], ("deploy", "requests"): {"share": 0.1}}
+    with pytest.raises(FileError, match="a model of a service is asked in its own form"):
+        with_changes(breast_cancer, served)
