@@ -11,7 +11,7 @@ def fit(data, hyperparameters, report):
 
 
 def load(folder):
-    """The same for every dataset."""
+    """There is nothing to read: it is the same for every dataset."""
     return Background()
 
 

@@ -14,7 +14,7 @@ def fit(data, hyperparameters, report):
         raise ValueError(f"Otsu's threshold parts two classes, and there are {len(data.classes)}")
     found = {bright: Otsu(bright).predict(data.train) for bright in (True, False)}
     hits = {bright: (masks == data.train.labels).mean() for bright, masks in found.items()}
-    return Otsu(max(hits, key=hits.get))
+    return Otsu(bool(hits[True] >= hits[False]))
 
 
 def load(folder):

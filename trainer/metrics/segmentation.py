@@ -64,7 +64,7 @@ class MaskOutcome(AnyOutcome):
         return 1 - np.where(np.isnan(self.dice), 1.0, self.dice)
 
     def of_class(self, place: int) -> "MaskOutcome":
-        """The same with this class alone beside the background. place: from 1 on."""
+        """Leave this class alone beside the background. place: from 1 on."""
         labels, predicted, both, distances = (
             part[:, [0, place]] for part in (self.labels, self.predicted, self.both, self.distances)
         )
@@ -253,8 +253,8 @@ def exact(outcome: MaskOutcome) -> dict[str, float]:
 
 
 def _sums(task, labels, outputs, weights):
-    """Of each image Dice and IoU, where defined, and how many are; then the pixels of each class:
-    of the true masks, the predicted ones and both.
+    """Sum up Dice and IoU of the images, where defined, and how many are; then the pixels of each
+    class: of the true masks, the predicted ones and both.
     """
     import tensorflow as tf
 
