@@ -93,7 +93,7 @@ class Gate(Section):
     require: Bounds = key(
         "bounds by metric: lower bounds of metrics to maximize, upper bounds of those to minimize; "
         "METRIC@HORIZON is a time to an event's metric at one of its horizons, as in "
-        "horizon_auc@365",
+        "horizon_auc@365, METRIC@CLASS a segmentation's of one class, as in dice@cell",
         {},
     )
     beat: Literal["baselines", "nothing"] = key(

@@ -4,6 +4,7 @@ import pytest
 
 from tests.trellis.workflow.spec.files import assert_named
 from trellis.workflow.spec import masks as spec
+from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import load
 from trellis_contracts.columns import MaskClass
 
@@ -83,3 +84,13 @@ def test_a_mistake_in_the_classes_is_named(write, new, message):
 def test_what_does_not_go_with_masks_is_named(write, good, old, new, line, field, message):
     load(write(good))
     assert_named(write, good, old, new, line, field, message)
+
+
+def test_a_gate_bounds_one_class_of_the_foreground(write):
+    gate = "deploy: {gate: {require: {dice@cell: 0.8, boundary_distance@cell: 3}}}\ntrain:"
+    text = IMAGES.replace("train:", gate)
+    bounds = {"dice@cell": 0.8, "boundary_distance@cell": 3}
+    assert load(write(text)).deployment.gate.require == bounds
+    for class_ in ("background", "nucleus"):
+        with pytest.raises(FileError, match=f"unknown class '{class_}'; expected one of cell"):
+            load(write(text.replace("dice@cell", f"dice@{class_}")))
