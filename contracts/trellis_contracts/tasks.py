@@ -1,7 +1,8 @@
 """The tasks: what an example's label is, and how many classes a dataset for a task has."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 BINARY = "binary_classification"
 MULTICLASS = "multiclass_classification"
@@ -30,7 +31,8 @@ class Task:
 
     min_classes, max_classes: of a dataset for this task, 0 where the label is a number; None: no
     limit. types: BigQuery's, of the label's column. why: these, for messages. metric: to tune for,
-    and bound: of a first gate, as `trellis new` proposes them.
+    and bound: of a first gate, as `trellis new` proposes them. unfit: keys of an experiment file
+    that do not go with it, and why.
     """
 
     description: str
@@ -40,6 +42,7 @@ class Task:
     why: str
     metric: str
     bound: float
+    unfit: Mapping[str, str] = field(default_factory=dict)
 
 
 _OF_A_CLASS = CLASS_TYPES, "a class is text, a whole number or a BOOL"
@@ -58,6 +61,11 @@ TASKS = {
         "several classes are one text, with | between their names",
         "auc",
         0.8,
+        {
+            "baselines.bqml": "BigQuery ML learns one class of each row, not several: leave it out",
+            "baselines.automl": "is trained on one class of each example, not several: leave it "
+            "out",
+        },
     ),
     REGRESSION: Task(
         "a number", 0, 0, NUMBER_TYPES, "what a regression learns is a number", "rmse", 1.0
@@ -70,6 +78,16 @@ TASKS = {
         "a time is a number, such as of days",
         "concordance",
         0.6,
+        {
+            "baselines.bqml": "BigQuery ML has no model of censored times, and a regression takes "
+            "the time of a row without an event for one with it: leave it out. "
+            "dags/experiments/survival.yaml has baselines of scikit-survival among its "
+            "`other_models`",
+            "baselines.automl": "AutoML has no model of censored times: leave it out",
+            "train.folds": "the risks of the folds' models have no common scale, so that a "
+            f"{SURVIVAL} of one fold cannot be ordered beside one of another: leave it out",
+            "predict.truth": "a time to an event is not scored on later labels: leave it out",
+        },
     ),
     SEGMENTATION: Task(
         "a class for each pixel of an image",
@@ -79,6 +97,16 @@ TASKS = {
         "a mask is named by its address, gs://BUCKET/OBJECT",
         "dice",
         0.8,
+        {
+            "baselines.bqml": "BigQuery ML has no model of masks: leave it out. "
+            "dags/experiments/cells.yaml has Otsu's threshold among its `other_models`",
+            "baselines.automl": "AutoML learns classes of images, no masks: leave it out",
+            "baselines.files": "a file of predictions has a class or a number for each example, no "
+            "masks: leave it out",
+            "train.ensemble": "masks have no mean: leave it out",
+            "train.folds": "masks of several folds' models are not brought together: leave it out",
+            "predict.truth": "masks are not scored on later labels: leave it out",
+        },
     ),
 }
 

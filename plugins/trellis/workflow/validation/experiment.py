@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.decision import KEYS
-from trellis.workflow.spec.experiment import Baselines, Experiment
+from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.problems import GUIDE, Problem, did_you_mean
 from trellis.workflow.spec.problems import Field as Where
@@ -48,6 +49,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
         *_columns(experiment),
         *masks.problems(experiment),
         *_trainer(experiment, catalog),
+        *_of_task(experiment),
         *_positive(experiment),
         *_held_out(experiment),
         *_metric(experiment),
@@ -157,6 +159,17 @@ def _trainer(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
         yield Problem(("model",), unfit)
 
 
+def _of_task(experiment: Experiment) -> Iterator[Problem]:
+    """Keys that do not go with the task, by its entry."""
+    task = TASKS.get(experiment.task)
+    for key, why in task.unfit.items() if task else ():
+        part: Any = experiment
+        for name in (where := key.split(".")):
+            part = getattr(part, name, None)
+        if part:
+            yield Problem(tuple(where), why)
+
+
 def _positive(experiment: Experiment) -> Iterator[Problem]:
     if experiment.positive is not None and experiment.task != BINARY:
         message = f"a {BINARY} has a positive class, and the task is {experiment.task}"
@@ -258,17 +271,14 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
     learns_classes = experiment.task in ONE_CLASS
     where: Where = ("baselines", "bqml")
     of_images = source.automl == "image"
-    if experiment.task == SURVIVAL:
-        yield from _services_of_times(baselines)
-    elif baselines.bqml and of_images:
+    unfit = TASKS[experiment.task].unfit if experiment.task in TASKS else {}
+    if baselines.bqml and of_images and "baselines.bqml" not in unfit:
         yield Problem(
             where,
             "BigQuery ML learns from columns, and the examples are images alone"
             + ("; what fits them: `automl: {node_hours: 8}`" if learns_classes else ""),
         )
-    elif baselines.bqml and experiment.task == MULTILABEL:
-        yield Problem(where, "BigQuery ML learns one class of each row, not several: leave it out")
-    else:
+    elif "baselines.bqml" not in unfit:
         for n, name in enumerate(baselines.bqml):
             yield from _bqml(experiment, name, (*where, n))
             if name in baselines.bqml[:n]:
@@ -278,7 +288,7 @@ def _baselines(experiment: Experiment) -> Iterator[Problem]:
         if not _NAME.fullmatch(name):
             message = f"got {name!r}; expected up to 40 lower-case letters, digits, _ and -"
             yield Problem(("baselines", "files", name), message)
-    if experiment.task != SURVIVAL:
+    if "baselines.automl" not in unfit:
         yield from _automl(experiment, of_images)
 
 
@@ -294,8 +304,6 @@ def _automl(experiment: Experiment, of_images: bool) -> Iterator[Problem]:
             "AutoML reads the files itself, with 8 bits per channel and of the first page, and not "
             "by `scale` or `pages`: leave it out",
         )
-    elif baselines.automl is not None and experiment.task == MULTILABEL:
-        yield Problem(where, "is trained on one class of each example, not several: leave it out")
     elif baselines.automl is not None:
         least, most = (8, 800) if of_images else (1, 72)
         if not least <= baselines.automl.node_hours <= most:
@@ -304,20 +312,6 @@ def _automl(experiment: Experiment, of_images: bool) -> Iterator[Problem]:
                 f"got {baselines.automl.node_hours:g}; AutoML on {source.automl}s takes "
                 f"{least} to {most}",
             )
-
-
-def _services_of_times(baselines: Baselines) -> Iterator[Problem]:
-    """Services that do not know of censored times."""
-    if baselines.bqml:
-        yield Problem(
-            ("baselines", "bqml"),
-            "BigQuery ML has no model of censored times, and a regression takes the time of a row "
-            "without an event for one with it: leave it out. dags/experiments/survival.yaml has "
-            "baselines of scikit-survival among its `other_models`",
-        )
-    if baselines.automl is not None:
-        message = "AutoML has no model of censored times: leave it out"
-        yield Problem(("baselines", "automl"), message)
 
 
 def _scaled(source: Source) -> bool:

@@ -7,7 +7,6 @@ from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem
 from trellis.workflow.spec.split import ColumnSplit, TimeSplit
 from trellis_contracts.dataset import SPLITS
-from trellis_contracts.tasks import SURVIVAL
 
 MOST_TRAININGS = 1000
 """Airflow makes at most 1,024 copies of a task (core.max_map_length)."""
@@ -20,12 +19,6 @@ def problems(experiment: Experiment) -> Iterator[Problem]:
         if train.repeats is not None:
             yield Problem(("train", "repeats"), "divides folds anew: name `folds`, or leave it out")
         return
-    if experiment.task == SURVIVAL:
-        message = (
-            f"the risks of the folds' models have no common scale, so that a {SURVIVAL} of one "
-            "fold cannot be ordered beside one of another: leave it out"
-        )
-        yield Problem(("train", "folds"), message)
     yield from _split(experiment)
     for where, given, why in _unfit(experiment):
         if given:

@@ -7,7 +7,6 @@ from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.problems import Problem
 from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.validation.machines import machine_problems
-from trellis_contracts.tasks import SURVIVAL
 
 
 def problems(experiment: Experiment) -> Iterator[Problem]:
@@ -21,10 +20,5 @@ def problems(experiment: Experiment) -> Iterator[Problem]:
         yield Problem(
             ("predict", *predict.opening),
             f"the models of this experiment learn from {source.title} (source); expected {fitting}",
-        )
-    if predict.truth and experiment.task == SURVIVAL:
-        yield Problem(
-            ("predict", "truth"),
-            "a time to an event is not scored on later labels: leave it out",
         )
     yield from machine_problems(predict.machines, ("predict", "machines"), "serving")

@@ -157,6 +157,48 @@ def test_a_mistake_with_times_to_an_event_is_named_too(write, old, new, line, fi
     assert_named(write, TIMES, old, new, line, field, message)
 
 
+MASKS = """\
+# Segmentation.
+owner: lab
+budget: 6 USD
+source:
+  images: manifest.csv
+  size: 64
+  masks: [background, cell]
+model: unet
+task: segmentation
+train:
+  maximize: dice
+  epochs: 10
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("train:", "baselines: {bqml: [linear_reg]}\ntrain:", 10, "baselines.bqml",
+         "BigQuery ML has no model of masks"),
+        ("train:", "baselines: {automl: {node_hours: 8}}\ntrain:", 10, "baselines.automl",
+         "AutoML learns classes of images, no masks"),
+        ("train:", "baselines: {files: {ours: a.csv}}\ntrain:", 10, "baselines.files",
+         "a file of predictions has a class or a number"),
+        ("  epochs: 10", "  epochs: 10\n  seeds: 2\n  ensemble: true", 14, "train.ensemble",
+         "masks have no mean"),
+        ("  epochs: 10", "  epochs: 10\n  folds: 5", 13, "train.folds",
+         "masks of several folds' models are not brought together"),
+        ("train:", "calibrate: temperature\ntrain:", 10, "calibrate",
+         "it corrects probabilities, and the task is segmentation"),
+        ("train:", "coverage: 0.9\ntrain:", 10, "coverage", "and the task is segmentation"),
+        ("train:", "abstain: 0.1\ntrain:", 10, "abstain", "and the task is segmentation"),
+        ("maximize: dice", "minimize: boundary_distance", 11, "train.minimize",
+         "unknown metric 'boundary_distance' of segmentation"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_masks_is_named_too(write, old, new, line, field, message):
+    load(write(MASKS))
+    assert_named(write, MASKS, old, new, line, field, message)
+
+
 def test_a_horizon_must_have_a_name_before_a_gate_bounds_it(write):
     gate = "deploy: {gate: {require: {horizon_auc@365: 0.7}}}\ntrain:"
     text = TIMES.replace("train:", gate, 1)
