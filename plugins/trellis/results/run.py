@@ -315,7 +315,10 @@ class LoadedRun:
         fold; in the second repeat it is KEY (repeat 2). Columns of a classification: label and
         predicted, both names of classes, and p.CLASS for each; of a multi-label task the same, but
         label and predicted are tuples of names; of a regression: label, predicted, error; of a
-        time to an event: time, event, risk, and survival.TIME for each time. If the contender
+        time to an event: time, event, risk, and survival.TIME for each time; of a segmentation:
+        dice, averaged over the classes but the background that are in either mask, foreground, the
+        share of pixels that are predicted to be other than background, and for each class the
+        pixels truth.CLASS, predicted.CLASS, both.CLASS and distance.CLASS. If the contender
         decides by a threshold, `attrs["threshold"]` is {"class": ..., "above": ...}:
         that class is predicted where its probability is greater.
         """

@@ -16,6 +16,7 @@ from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.schedule import MANUAL
 from trellis.workflow.stages.prediction import (
     changes,
+    masks,
     plan,
     predict,
     publish,
@@ -24,10 +25,12 @@ from trellis.workflow.stages.prediction import (
     truth,
 )
 from trellis.workflow.validation.file import PREDICTIONS
+from trellis_contracts.tasks import SEGMENTATION
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
-    """plan -> snapshot -> changes (both of a table) -> predict -> publish (of a table) -> result
+    """plan -> snapshot -> changes (both of a table) -> predict -> masks (of a segmentation) ->
+    publish (of a table) -> result
 
     A model of BigQuery ML's is asked by `publish`, and `predict` is skipped.
 
@@ -50,16 +53,22 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     ) as dag:
         planned = plan.task(experiment, platform)
         predicted = predict.task(experiment, platform)
+        answered = predicted
+        if experiment.task == SEGMENTATION:
+            answered = masks.task(experiment, platform)
+            predicted >> answered
         resulted = result.task(experiment, platform, functools.partial(tell, platform))
         if isinstance(experiment.prediction, ImagePredict):
-            planned >> predicted >> resulted
+            planned >> predicted
+            answered >> resulted
         else:
             frozen = snapshot.task(experiment, platform)
             compared = changes.task(experiment, platform)
             published = publish.task(experiment, platform)
             if experiment.prediction.truth:
                 planned >> truth.tasks(experiment, platform)
-            planned >> frozen >> compared >> predicted >> published >> resulted
+            planned >> frozen >> compared >> predicted
+            answered >> published >> resulted
             # Of a BigQuery ML model `predict` is skipped.
             compared >> published
     # After the tasks, as in training.py: a copy in each of them costs time.

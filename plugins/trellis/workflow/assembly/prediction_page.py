@@ -5,6 +5,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import DATE, ImagePredict, Predict, TablePredict
 from trellis.workflow.spec.quantities import duration_text, usd_text
+from trellis_contracts.tasks import SEGMENTATION
 
 ADVICE = {
     "plan": "Nothing was spent. Follow the message: promote a model, fix the table, or choose "
@@ -15,6 +16,7 @@ ADVICE = {
     "a run with `accept_changes`.",
     "predict": "The job's log names the cause. Clear this task once it is fixed; if the model is "
     "at fault, trigger a new run with an earlier version.",
+    "masks": "The predictions are safe in the job's own output. Clear this task to write them.",
     "publish": "The predictions are safe in the job's own table. Clear this task to publish them.",
     "truth": "No prediction is touched. Correct the query `predict.truth`, then clear this task.",
     "score": "No prediction is touched. The job's log says which labels cannot be scored; correct "
@@ -58,6 +60,9 @@ _TRUTH = """\
 | truth, score, performance | score earlier predictions whose labels have arrived since |
 """
 _SKIPPED = "; skipped for a model of BigQuery ML's, which publish asks by a query (ML.PREDICT)"
+_MASKS = (
+    "| masks | writes each mask as a PNG below `masks/`, and `masks.jsonl`, their addresses |\n"
+)
 _PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
 
 
@@ -75,7 +80,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         cost=prediction.at_most(experiment, platform),
         rows=_rows(predict),
         truth=_TRUTH if predict.truth else "",
-        publish=_PUBLISH if rows else "",
+        publish=(_MASKS if experiment.task == SEGMENTATION else "") + (_PUBLISH if rows else ""),
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),
         skipped=_SKIPPED if experiment.deploy and "bqml" in experiment.deploy.services else "",

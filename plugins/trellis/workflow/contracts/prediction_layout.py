@@ -5,12 +5,14 @@ gs://BUCKET/EXPERIMENT/predictions/RUN/
     instances.jsonl     of images: {"image": "gs://..."} a line
     changes.json        of rows: how they differ from those that the model learned from
     predictions.json    the result, and where the predictions are
+    masks/, masks.jsonl of a segmentation: the masks, and a table of their addresses
     labelled/           earlier predictions whose label has arrived, as Parquet files
     performance.json    their scores
     examples/TASK.txt   keys and values of rows that a task's messages leave out
 
-Predictions of images are files below the same folder, or below the experiment file's `output`;
-those of rows a table DATASET.predictions_EXPERIMENT_RUN, or the `output` with _RUN appended.
+Predictions of images, masks too, are files below the same folder, or below the experiment file's
+`output`; those of rows a table DATASET.predictions_EXPERIMENT_RUN, or the `output` with _RUN
+appended.
 """
 
 import hashlib
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from trellis.workflow.contracts.layout import prediction_records, run_folder
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.prediction import ImagePredict
 from trellis_contracts.layout import examples
 
 REQUESTS = "requests of "
@@ -101,6 +104,17 @@ class Prediction:
         if given is None:
             return self.uri.rstrip("/")
         return f"{self.platform.uri(given).rstrip('/')}/{self.folder}"
+
+    @property
+    def masks_folder(self) -> str:
+        """Folder of masks/ and masks.jsonl."""
+        of_images = isinstance(self.experiment.prediction, ImagePredict)
+        return f"{self.output_folder}/" if of_images else self.uri
+
+    @property
+    def masks(self) -> str:
+        """A line for each instance: key, mask, foreground, prediction, error."""
+        return f"{self.masks_folder}masks.jsonl"
 
 
 def requests_table(experiment: Experiment, platform: Platform) -> str:

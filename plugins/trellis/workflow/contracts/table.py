@@ -19,6 +19,9 @@ from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.files import Part, optional
 from trellis_contracts.tasks import CLASS_TYPES, NUMBER_TYPES, NUMBERS, SEGMENTATION, TASKS
 
+FOREGROUND = "foreground"
+"""Column of a prediction of masks: the share of the pixels that are not background."""
+
 MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:
 https://cloud.google.com/vertex-ai/docs/quotas#tabular"""
@@ -194,6 +197,8 @@ class Table(Part):
         """Column of a prediction that has a model's answer."""
         if self.event is not None:
             return "risk"
+        if self.masks:
+            return FOREGROUND
         return "value" if self.regression else "label"
 
     @property

@@ -9,6 +9,7 @@ from google.cloud.exceptions import NotFound
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
+from trellis.workflow.contracts.table import FOREGROUND
 from trellis.workflow.lookups import documents, own_dataset, storage, table_state
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.changes import Limits
@@ -70,8 +71,9 @@ def of_test_split(run: str, platform: Platform) -> Answers | str:
         return f"files of {run} were written by another version of Trellis"
     except NotFound:
         return f"{where} was deleted"
-    if "risk" in found or "error" in found:
-        return statistics_of(found["risk" if "risk" in found else "predicted"].to_numpy())
+    for mark, column in (("risk", "risk"), (FOREGROUND, FOREGROUND), ("error", "predicted")):
+        if mark in found:
+            return statistics_of(found[column].to_numpy())
     return found["predicted"].explode().dropna().value_counts().to_dict()
 
 

@@ -12,7 +12,6 @@ predictions.json, schema 1:
 """
 
 import ast
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,7 +24,7 @@ from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import bigquery_source, documents, left, plans, records, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.prediction import answers
+from trellis.workflow.stages.prediction import answers, lines
 from trellis.workflow.validation.file import PREDICTIONS
 from trellis_contracts.withheld import shown, withheld
 
@@ -161,18 +160,19 @@ def _images(platform: Platform, output: str) -> tuple[dict[str, Any], answers.An
     errors: list[dict[str, str]] = []
     for blob in storage.each_blob(platform, f"{output.rstrip('/')}/"):
         statistics = "errors" in blob.name.rpartition("/")[2]
-        with blob.open("rt", encoding="utf-8") as lines:
-            for line in filter(str.strip, lines):
+        with blob.open("rt", encoding="utf-8") as file:
+            for line in filter(str.strip, file):
                 text: str | None
                 if statistics:
                     text, count = _statistic(line)
                     name = f"{count:,} instances"
                 else:
-                    name, text, answer = _answer(line)
+                    name, text, answer = lines.of_file(line)
                     count = 1
                     for one in answer.get("labels", [answer["label"]] if "label" in answer else []):
                         classes[one] = classes.get(one, 0) + 1
-                    values += [answer[key] for key in ("value", "risk") if key in answer]
+                    if (number := lines.number(answer)) is not None:
+                        values.append(number)
                 if text is None:
                     predicted += 1
                     continue
@@ -186,19 +186,6 @@ def _images(platform: Platform, output: str) -> tuple[dict[str, Any], answers.An
         "output": f"{output.rstrip('/')}/",
     }
     return found, answers.statistics_of(values) if values else classes
-
-
-def _answer(line: str) -> tuple[str, str | None, dict[str, Any]]:
-    """(instance, why it failed or None, the prediction) of a line of results."""
-    try:
-        content = json.loads(line)
-        instance, prediction = content["instance"], content["prediction"]
-    except (ValueError, KeyError, TypeError):
-        return "?", f"unreadable line of results: {line}", {}
-    name = next(iter(instance.values()), "?") if isinstance(instance, dict) else instance
-    prediction = prediction if isinstance(prediction, dict) else {}
-    failed = prediction.get("error")
-    return str(name), None if failed is None else str(failed), prediction
 
 
 def _statistic(line: str) -> tuple[str, int]:

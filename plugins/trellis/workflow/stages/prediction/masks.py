@@ -1,0 +1,132 @@
+"""masks: of a segmentation, writes what a batch prediction has answered as files in the bucket.
+
+    masks/HASH.png    a mask: grey, 8 bits, a pixel is the index of its class
+    masks.jsonl       a line for each instance: key (of images the address), mask (its address),
+                      foreground (share of the pixels that are not background), prediction (JSON
+                      text: the share of each class), error
+
+Both lie in the run's folder of predictions (Prediction.masks). Of rows, `publish` makes the run's
+table of masks.jsonl. A task that is cleared writes the same files.
+"""
+
+import base64
+import binascii
+import io
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from airflow.sdk import task as airflow_task
+from airflow.sdk.exceptions import AirflowFailException
+
+from trellis.workflow.contracts.prediction_plan import PredictionPlan
+from trellis.workflow.contracts.table import FOREGROUND
+from trellis.workflow.lookups import left, own_dataset, plans, storage
+from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.prediction import lines
+from trellis.workflow.stages.prediction.lines import Answer
+from trellis.workflow.stages.prediction.publish import errors_of
+from trellis_contracts import layout
+
+# Masks that are written at once, and read before that: a request of the server has 10 MB at most.
+_WRITERS = 16
+_AT_ONCE = 64
+# Rows of a page of BigQuery, whose answers have up to 10 MB each.
+_PAGE = 16
+_TOLD = 1000
+
+
+def task(experiment: Experiment, platform: Platform) -> Any:
+    """The Airflow task. Returns the address of masks.jsonl."""
+
+    @airflow_task(task_id="masks")
+    def masks(ti=None, run_id=None):
+        plan = plans.load_prediction(experiment, platform, run_id)
+        return write(plan, platform, left.returned(ti, "predict", "predictions")["output"])
+
+    return masks()
+
+
+def write(plan: PredictionPlan, platform: Platform, predicted: str) -> str:
+    """Write the files; returns the address of masks.jsonl, which comes last. predicted: the job's
+    output, a folder or a table.
+    """
+    read = _of_folder if plan.rows is None else _of_tables
+    found = read(platform, predicted)
+    address, folder = plan.run.masks, plan.run.masks_folder
+
+    def put(answer: Answer) -> dict[str, Any]:
+        return _row(answer, folder, lambda uri, png: _upload(platform, uri, png))
+
+    count = 0
+    with (
+        storage.blob(platform, address).open("w", content_type="application/json") as file,
+        ThreadPoolExecutor(_WRITERS) as writers,
+    ):
+        while some := list(itertools.islice(found, _AT_ONCE)):
+            file.writelines(f"{json.dumps(row)}\n" for row in writers.map(put, some))
+            before, count = count, count + len(some)
+            if before // _TOLD != count // _TOLD:
+                print(f"{count:,} masks written", flush=True)
+    print(f"{count:,} instances; masks and {address} lie in {folder}")
+    return address
+
+
+def _row(answer: Answer, folder: str, put: Callable[[str, bytes], None]) -> dict[str, Any]:
+    """Write the mask of an answer; returns its line."""
+    key, error, prediction = answer
+    if error is not None:
+        return _failed(key, error)
+    try:
+        png = base64.b64decode(prediction["mask"]["b64"], validate=True)
+        shares = {str(name): float(share) for name, share in prediction["shares"].items()}
+        foreground = lines.number(prediction)
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration, binascii.Error):
+        return _failed(key, "the answer has no mask")
+    mask = layout.mask(folder, key)
+    put(mask, png)
+    return {
+        "key": key,
+        "mask": mask,
+        FOREGROUND: foreground,
+        "prediction": json.dumps({"shares": shares}),
+        "error": None,
+    }
+
+
+def _failed(key: str, error: str) -> dict[str, Any]:
+    return {"key": key, "mask": None, FOREGROUND: None, "prediction": None, "error": error}
+
+
+def _upload(platform: Platform, uri: str, png: bytes) -> None:
+    storage.blob(platform, uri).upload_from_file(io.BytesIO(png), content_type="image/png")
+
+
+def _of_folder(platform: Platform, folder: str) -> Iterator[Answer]:
+    """The answers in the job's lines; those that it has no line for are counted by `result`."""
+    for blob in storage.each_blob(platform, f"{folder.rstrip('/')}/"):
+        if "errors" not in blob.name.rpartition("/")[2]:
+            with blob.open("rt", encoding="utf-8") as file:
+                yield from map(lines.of_file, filter(str.strip, file))
+
+
+def _of_tables(platform: Platform, predicted: str) -> Iterator[Answer]:
+    """The answers in the job's table, and the errors in the one beside it."""
+    client = own_dataset.client(platform)
+    names = {"prediction": predicted, "prediction_error": errors_of(predicted)}
+    there = {column: name for column, name in names.items() if own_dataset.is_there(platform, name)}
+    if not there:
+        raise AirflowFailException(
+            f"The batch prediction left neither {' nor '.join(names.values())}: they were deleted, "
+            "or have expired. Clear `predict` to predict again."
+        )
+    for column, name in there.items():
+        wanted = [one for one in client.get_table(name).schema if one.name in ("key", column)]
+        for row in client.list_rows(name, selected_fields=wanted, page_size=_PAGE):
+            if column == "prediction":
+                yield lines.of_row(str(row["key"]), row["prediction"])
+            else:
+                yield str(row["key"]), str(row["prediction_error"]), {}
