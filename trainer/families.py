@@ -11,12 +11,13 @@ is one more class in each.
 """
 
 import abc
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from trainer import label_sets, postprocessing
+from trainer import label_sets, postprocessing, storage
 from trainer.masks import pixels
 from trainer.metrics import (
     binary,
@@ -37,7 +38,7 @@ from trainer.metrics.segmentation import MaskOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.metrics.survival import SurvivalOutcome
 from trainer.predictions import AnyPredictions, LabelSets, Masks, Predictions, Survivals, Values
-from trellis_contracts import tasks
+from trellis_contracts import layout, tasks
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import Event
 from trellis_contracts.postprocessing import Postprocessing
@@ -145,6 +146,12 @@ class Family(abc.ABC):
         event: Event | None,
     ) -> dict[str, Any]:
         """The server's answer to the example at a place, as trainer.serve describes it."""
+
+    def beside(self, folder: str, key: str) -> dict[str, Any]:
+        """What the server's answer has of a file beside the predictions. folder: of the contender.
+        Raises OSError.
+        """
+        return {}
 
 
 class _OfClasses(Family):
@@ -367,6 +374,10 @@ class Segmentation(Family):
         pixels = predictions.predicted[place]
         shares = (pixels / pixels.sum()).tolist()
         return {"shares": dict(zip(predictions.classes, shares, strict=True))}
+
+    def beside(self, folder, key):
+        png = storage.local_path(layout.mask(folder, key)).read_bytes()
+        return {"mask": {"b64": base64.b64encode(png).decode()}}
 
 
 FAMILIES: Mapping[str, Family] = {

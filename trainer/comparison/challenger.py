@@ -92,8 +92,18 @@ def _examples(run: Run, contender: Contender, count: int, largest: int) -> list[
     else:
         instances = _instances(run, places.keys(), largest)
     family, event = families.of(predicted), run.dataset.label.event
+
+    def answer(key: str, place: int) -> Mapping[str, Any]:
+        found = family.response(predicted, place, done, event)
+        try:
+            return family.beside(contender.uri, key) | found
+        except OSError as error:
+            raise RawExamplesError(
+                f"a mask of {contender.name} is gone ({error.filename}): train it again"
+            ) from error
+
     return [
-        Example(key, instances[key], family.response(predicted, place, done, event))
+        Example(key, instances[key], answer(key, place))
         for key, place in places.items()
         if key in instances
     ]

@@ -9,8 +9,9 @@ from trainer import dataset_description, models
 from trainer.models import inputs
 from trainer.training import saved_model
 from trellis_contracts.dataset import Counts, DatasetDescription, Split
-from trellis_contracts.dataset_features import Feature
+from trellis_contracts.dataset_features import Feature, Label
 from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.tasks import SEGMENTATION
 
 CLASSES = ("dark", "light")
 
@@ -40,6 +41,7 @@ def exported(build, features, folder, task=None):
         source={},
         split=Split("column ML_USE", {}),
         features=features,
+        label=Label.of_masks(features[0]) if task == SEGMENTATION else Label(),
         classes=CLASSES,
         counts=dict.fromkeys(splits, counts),
         files=dict.fromkeys(splits, ()),
