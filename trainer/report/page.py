@@ -3,7 +3,8 @@
 import functools
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from trainer.comparison.run_folder import Contender, Run
 from trainer.families import FAMILIES
 from trainer.metrics.outcome import AnyOutcome, Outcome, of_kind
 from trainer.metrics.regression import ValueOutcome
+from trainer.metrics.segmentation import MaskOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.metrics.survival import SurvivalOutcome
 from trainer.report import moments, numbers
@@ -39,16 +41,18 @@ from trainer.report.numbers import MINUS, text
 from trainer.report.precision_recall import precision_recall_section
 from trainer.report.reliability import reliability_section
 from trainer.report.residuals import residual_section
+from trainer.report.segmentation import segmentation_section
 from trainer.report.sets import set_section
 from trainer.report.speeds import training_speeds
 from trainer.report.survival import survival_section
 from trainer.report.tuning import tuning_section
 from trellis_contracts import folds, layout
 from trellis_contracts.charts import VERSION, inlined
-from trellis_contracts.dataset import SPLITS
+from trellis_contracts.dataset import CLASSIFICATION, SPLITS
 from trellis_contracts.drift import LIMITS
 from trellis_contracts.leaderboard import Leaderboard
 from trellis_contracts.slices import FEW
+from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
 from trellis_contracts.training import Training
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -83,7 +87,7 @@ def render(
         (model, tuning_section(model, tuning), hyperparameter_section(model, tuning, search[model]))
         for model, tuning in run.tunings.items()
     ]
-    predictions = _predictions(outcomes, uncalibrated, ranked, split, run)
+    predictions = _predictions(_Predicted(outcomes, uncalibrated, ranked, split, run))
     figures = {"ranking": ranking_forest(board)}
     if differences := difference_forest(board):
         figures["differences"] = differences
@@ -163,43 +167,69 @@ def _drift(run: Run) -> DriftSection | None:
     return drift_section(run.previous, run.dataset, limits)
 
 
-def _predictions(
-    outcomes: Mapping[str, AnyOutcome],
-    uncalibrated: Mapping[str, AnyOutcome],
-    ranked: Sequence[ContenderStyle],
-    split: HeldOutSplit,
-    run: Run,
-) -> dict[str, object]:
+@dataclass(frozen=True)
+class _Predicted:
+    """What the contenders predicted. outcomes: by name; uncalibrated: before calibration."""
+
+    outcomes: Mapping[str, AnyOutcome]
+    uncalibrated: Mapping[str, AnyOutcome]
+    ranked: Sequence[ContenderStyle]
+    split: HeldOutSplit
+    run: Run
+
+
+def _predictions(predicted: _Predicted) -> dict[str, object]:
     """The sections on what the contenders predicted, None where they do not fit the task."""
-    sections: dict[str, object]
-    if split.event is not None:
-        of_times = of_kind(outcomes, SurvivalOutcome)
-        sections = {"survival": survival_section(of_times, ranked, run.dataset)}
-    elif not split.classes:
-        of_values = of_kind(outcomes, ValueOutcome)
-        sections = {"residuals": residual_section(of_values, ranked, split, run.dataset.features)}
-    elif split.multilabel:
-        of_sets = of_kind(outcomes, SetOutcome)
-        sections = {
-            "roc": roc_section(of_sets, ranked, split.classes),
-            "precision_recall": precision_recall_section(of_sets, ranked, split.classes),
-            "reliability": reliability_section(
-                of_sets, ranked, split.classes, of_kind(uncalibrated, SetOutcome)
-            ),
-            "sets": set_section(of_sets, ranked, split, run.dataset.features),
-        }
-    else:
-        of_classes = of_kind(outcomes, Outcome)
-        sections = {
-            "roc": roc_section(of_classes, ranked, split.classes),
-            "precision_recall": precision_recall_section(of_classes, ranked, split.classes),
-            "reliability": reliability_section(
-                of_classes, ranked, split.classes, of_kind(uncalibrated, Outcome)
-            ),
-            "mistakes": mistake_section(of_classes, ranked, split, run.dataset.features),
-        }
     names = ["roc", "precision_recall", "reliability", "mistakes", "sets", "residuals", "survival"]
-    return dict.fromkeys(names) | sections
+    return dict.fromkeys([*names, "segmentation"]) | _SECTIONS[predicted.split.family](predicted)
+
+
+def _of_times(at: _Predicted) -> dict[str, object]:
+    outcomes = of_kind(at.outcomes, SurvivalOutcome)
+    return {"survival": survival_section(outcomes, at.ranked, at.run.dataset)}
+
+
+def _of_numbers(at: _Predicted) -> dict[str, object]:
+    outcomes = of_kind(at.outcomes, ValueOutcome)
+    features = at.run.dataset.features
+    return {"residuals": residual_section(outcomes, at.ranked, at.split, features)}
+
+
+def _of_masks(at: _Predicted) -> dict[str, object]:
+    outcomes = of_kind(at.outcomes, MaskOutcome)
+    winner = next(c.uri for c in at.run.contenders if c.name == at.ranked[0].name)
+    how = at.ranked, at.split, at.run.dataset.features, winner
+    return {"segmentation": segmentation_section(outcomes, *how)}
+
+
+def _of_sets(at: _Predicted) -> dict[str, object]:
+    outcomes, how = of_kind(at.outcomes, SetOutcome), (at.ranked, at.split.classes)
+    return {
+        "roc": roc_section(outcomes, *how),
+        "precision_recall": precision_recall_section(outcomes, *how),
+        "reliability": reliability_section(outcomes, *how, of_kind(at.uncalibrated, SetOutcome)),
+        "sets": set_section(outcomes, at.ranked, at.split, at.run.dataset.features),
+    }
+
+
+def _of_classes(at: _Predicted) -> dict[str, object]:
+    outcomes, how = of_kind(at.outcomes, Outcome), (at.ranked, at.split.classes)
+    return {
+        "roc": roc_section(outcomes, *how),
+        "precision_recall": precision_recall_section(outcomes, *how),
+        "reliability": reliability_section(outcomes, *how, of_kind(at.uncalibrated, Outcome)),
+        "mistakes": mistake_section(outcomes, at.ranked, at.split, at.run.dataset.features),
+    }
+
+
+_SECTIONS: Mapping[str, Callable[[_Predicted], dict[str, object]]] = {
+    SURVIVAL: _of_times,
+    REGRESSION: _of_numbers,
+    SEGMENTATION: _of_masks,
+    MULTILABEL: _of_sets,
+    CLASSIFICATION: _of_classes,
+}
+"""By the family of the task."""
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from trellis_contracts.dataset_features import IMAGE, Feature
 _LARGEST_BYTES = 12_000
 _THUMBNAIL_SIDE = 128
 _SMOOTHED_SIDE = 64
+_OVERLAY_SIDE = 256
 
 # The palette of the confusion matrix: the accents of style.css, between its light and dark variant.
 _RIGHT = (44, 130, 190)
@@ -42,6 +43,10 @@ def data_uri(png: bytes) -> str:
     An image that cannot be decoded is embedded as it is: the browser shows it as broken.
     """
     encoded, encoding = _thumbnail(png) if len(png) > _LARGEST_BYTES else (png, "png")
+    return _data_uri(encoded, encoding)
+
+
+def _data_uri(encoded: bytes, encoding: str) -> str:
     return f"data:image/{encoding};base64,{base64.b64encode(encoded).decode('ascii')}"
 
 
@@ -56,6 +61,40 @@ def _thumbnail(png: bytes) -> tuple[bytes, str]:
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     done, jpeg = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 85])
     return (jpeg.tobytes(), "jpeg") if done else (png, "png")
+
+
+def overlaid(png: bytes, true: np.ndarray, predicted: np.ndarray) -> str:
+    """An image with a true and a predicted mask (height, width) over it, as a data URI; "" if it
+    cannot be decoded. What is found stands out in one colour, what is wrong in another: pixels of a
+    class that are missed, or predicted and not there, or of another class. A white line is the
+    boundary of the true mask's regions.
+    """
+    image = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    if image is None:
+        return ""
+    grey = (image // 257 if image.dtype == np.uint16 else image).astype(np.uint8)
+    if grey.ndim == 2:
+        grey = np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR), np.uint8)
+    scale = _OVERLAY_SIDE / max(true.shape)
+    size = [max(1, round(side * scale)) for side in true.shape[::-1]]
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST
+    picture = np.asarray(cv2.resize(grey[..., :3], size, interpolation=how), np.float32)
+    true, predicted = (
+        np.asarray(cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST))
+        for mask in (true, predicted)
+    )
+    for where, colour in (
+        ((true == predicted) & (true > 0), _RIGHT),
+        (true != predicted, _WRONG),
+    ):
+        picture[where] = 0.55 * picture[where] + 0.45 * np.array(colour[::-1], np.float32)
+    # A pixel is on a boundary if its neighbour to the right or below has another class.
+    edge = np.zeros(true.shape, bool)
+    edge[:, :-1] |= true[:, :-1] != true[:, 1:]
+    edge[:-1] |= true[:-1] != true[1:]
+    picture[edge] = 255
+    done, jpeg = cv2.imencode(".jpg", np.rint(picture), [cv2.IMWRITE_JPEG_QUALITY, 88])
+    return _data_uri(jpeg.tobytes(), "jpeg") if done else ""
 
 
 def heatmap(shares: np.ndarray) -> str:
@@ -75,4 +114,4 @@ def heatmap(shares: np.ndarray) -> str:
 
 def data_uri_of_png(png: bytes) -> str:
     """A PNG made here as a data URI, never scaled."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+    return _data_uri(png, "png")
