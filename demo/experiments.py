@@ -32,6 +32,7 @@ DATA = {
     "survival": ("demo.survival_data", "{project}.research.recurrence"),
     "torch-digits": ("demo.digits_data", "gs://{bucket}/digits/"),
     "boosted-trees": ("demo.diabetes_data", "{project}.research.diabetes"),
+    "cells": ("demo.cells_data", "gs://{bucket}/cells/"),
     "cassava": ("demo.cassava_data", "gs://{bucket}/cassava/"),
     "cats-vs-dogs": ("demo.cats_vs_dogs_data", "gs://{bucket}/cats-vs-dogs/"),
     "chest-xrays": ("demo.chest_xrays_data", "gs://{bucket}/chest-xrays/"),
