@@ -14,22 +14,24 @@ from trellis.workflow.stages.deploy import smoke_requests
 from trellis_contracts.challenger import Challenger
 
 
-def follow(google, platform, first, second):
-    """Run both experiments, of one name, and roll back twice: the folders of their runs.
+def follow(google, platform, *experiments):
+    """Run the experiments, all of one name, one after the other, and roll back twice: the folders
+    of their runs.
 
     Each model is the champion in its turn, has all requests, and answers as its run has predicted.
     """
     folders = []
-    for number, experiment in (("1", first), ("2", second)):
+    for number, experiment in enumerate(experiments, 1):
         run = run_dag(training.build(experiment, platform))
         assert run.state == "success", states(run)
         folders.append(newest_run(google, platform, experiment.name))
-        check_served(platform, experiment.name, number, folders[-1])
-    back = rollback.build({second.name: second}, platform)
-    for number, folder in zip("12", folders, strict=True):
-        run = run_dag(back, experiment=second.name, version="previous")
+        check_served(platform, experiment.name, str(number), folders[-1])
+    last = len(experiments)
+    back = rollback.build({experiment.name: experiment}, platform)
+    for number in (last - 1, last):
+        run = run_dag(back, experiment=experiment.name, version="previous")
         assert run.state == "success", states(run)
-        check_served(platform, second.name, number, folder)
+        check_served(platform, experiment.name, str(number), folders[number - 1])
     return folders
 
 

@@ -73,12 +73,12 @@ def test_a_program_is_tuned_and_compared_followed_by_a_network_and_put_back(goog
     (chosen,) = read(theirs / "trials.json")["chosen"]
     assert metrics["hyperparameters"] == chosen["parameters"]
     assert read(ours / "training/1/metrics.json")["model"] == "dense"
-    check_bulk(google, platform, first, theirs)
+    check_bulk(google, platform, first, theirs, "1")
 
 
-def check_bulk(google, platform, experiment, folder):
-    """A batch prediction by the first version is what the run has predicted of its test split."""
-    predicted = run_dag(prediction.build(experiment, platform), model="1")
+def check_bulk(google, platform, experiment, folder, version):
+    """A batch prediction by the version is what its run has predicted of its test split."""
+    predicted = run_dag(prediction.build(experiment, platform), model=version)
     assert predicted.state == "success", states(predicted)
     runs = google.buckets / platform.bucket / experiment.name / "predictions"
     (record,) = runs.glob("*/predictions.json")
@@ -151,18 +151,25 @@ SERVICES = {
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_services_model_is_served_followed_by_a_network_and_put_back(google, platform, service):
-    """The network wins against BigQuery ML's new model, too; the old one is asked for what it
-    predicts of other rows. AutoML may be as good, so that it competes no more.
+    """It replaces a poor network by a canary. The next network wins against BigQuery ML's new one,
+    too; the old one is asked for what it predicts of other rows. AutoML may be as good, so that it
+    competes no more.
     """
     baselines, allowed, rows = SERVICES[service]
-    own = {"baselines": baselines, "budget": "100 USD"}
-    first = an_experiment(f"by-{service}", **WEAK, **own, deploy__allow=["trainings", service])
+    name, own = f"by-{service}", {"baselines": baselines, "budget": "100 USD"}
+    poor = {"deploy__gate__require": {"auc": 0.01}, "deploy__gate__learned": False}
+    before = an_experiment(name, **WEAK, **poor)
+    by_canary = {"deploy__allow": ["trainings", service], "deploy__canary": [50, 100]}
+    first = an_experiment(name, **WEAK, **own, **by_canary)
     then = {"source__query": rows, "deploy__allow": allowed, "deploy__gate__tolerance": 0.05}
-    second = an_experiment(f"by-{service}", **NETWORK, **own, **then)
-    theirs, ours = succession.follow(google, platform, first, second)
+    second = an_experiment(name, **NETWORK, **own, **then)
+    _, theirs, ours = succession.follow(google, platform, before, first, second)
+    steps = read(theirs / "deployment.json")["steps"]
+    assert [s["share"] for s in steps if s["step"].startswith("smoke")] == [50, 100]
     assert succession.challenger_of(theirs).service == service
     assert succession.challenger_of(ours).service is None
     board = read(ours / "leaderboard/leaderboard.json")
     assert {c["name"]: c["status"] for c in board["contenders"]}["served"] == "ok"
     if service == "bqml":
         assert board["winner"] == "training/1"
+        check_bulk(google, platform, an_experiment(name), theirs, "2")
