@@ -173,7 +173,7 @@ METRICS = {
         "classification: mean cross-entropy of the predicted probabilities, in nats, multi-label: "
         "of a class and its absence, averaged over the classes; regression: "
         "mean squared error in units of the label's variance on the train split, so that 1 is "
-        "what predicting its mean costs; segmentation: the loss that is trained",
+        "what predicting its mean costs; segmentation: mean cross-entropy of the pixels, in nats",
     ),
     "brier": Metric(
         "minimize",

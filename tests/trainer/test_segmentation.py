@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from testbed.trainings import ROOT, arguments, write_dataset
+from testbed.trainings import ROOT, arguments, without_seconds, write_dataset
 from trainer import dataset_description, masks, predictions
 from trainer.estimators import run as estimator
 from trainer.families import FAMILIES
-from trainer.training import TrainingError
+from trainer.training import TrainingError, checkpoints, loop
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts import layout
@@ -98,6 +98,36 @@ def test_every_predictor_has_a_loss_by_which_equal_ones_are_chosen(trained):
     family, found = FAMILIES[SEGMENTATION], trained.predicted
     figures = family.figures(trained.dataset, found.labels, family.answers(found), None)
     assert figures["loss"] == 1 - figures["dice"]
+
+
+def test_an_interrupted_training_of_patches_ends_as_an_undisturbed_one(
+    trained, tmp_path, monkeypatch
+):
+    """Patches, shifts and flips are those of its epoch and step; masks are of whole images."""
+    flags = {"patch": 16, "flip": True, "augment": True, "loss": "cross_entropy+dice", "epochs": 6}
+    undisturbed = train(trained.address, tmp_path / "undisturbed", **flags)
+    assert undisturbed["history"][-1]["val_dice"] > 0.5
+    masks_of = [*(tmp_path / "undisturbed/masks").iterdir()]
+    assert {masks.decode(path.read_bytes(), 3).shape for path in masks_of} == {(SIDE, SIDE)}
+    written, saves = checkpoints.save, []
+
+    def save(*content):
+        written(*content)
+        saves.append(1)
+        if len(saves) == 3:
+            raise InterruptionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+        patched.setattr(checkpoints, "save", save)
+        with pytest.raises(InterruptionError):
+            train(trained.address, tmp_path / "interrupted", **flags)
+    again = train(trained.address, tmp_path / "interrupted", **flags)
+    assert without_seconds(again) == without_seconds(undisturbed)
+
+
+class InterruptionError(Exception):
+    """What a killed process is to its training."""
 
 
 def of_file(trained, tmp_path, name):

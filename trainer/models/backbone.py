@@ -31,13 +31,12 @@ from trainer.models import ModelError, image_model, inputs, mask_model
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import Feature
 from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.patches import BACKBONE_HALVINGS
 
 NO_WEIGHTS = "none"
 IMAGENET = "imagenet"
 SUFFIX = ".weights.h5"
 
-# Of all networks of keras.applications.
-_HALVINGS = 5
 # Filters of the steps of the expanding half, the coarsest first, and size of its convolutions.
 _EXPANDING = (256, 128, 64, 32, 16)
 _KERNEL = 3
@@ -46,7 +45,9 @@ _KERNEL = 3
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
     if dataset.is_segmentation:
-        return mask_model.build(dataset, h, lambda x: _with_masks(x, h), "backbone", _HALVINGS)
+        return mask_model.build(
+            dataset, h, lambda x: _with_masks(x, h), "backbone", BACKBONE_HALVINGS
+        )
 
     def body(x: keras.KerasTensor, feature: Feature) -> keras.KerasTensor:
         inner = _network_for(x, h)

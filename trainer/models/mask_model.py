@@ -11,6 +11,7 @@ from keras import layers
 
 from trainer.models import ModelError, inputs
 from trainer.models.tiling import Mirrored, PatchModel
+from trellis_contracts import patches
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Hyperparameters
@@ -38,8 +39,8 @@ def build(
     multiple, side = 2**halvings, h.patch
     if min(height, width) < multiple:
         raise ModelError(f"{height}x{width} images cannot be halved {halvings} times")
-    if side:
-        _check_patch(side, multiple, (height, width))
+    if side and (why := patches.unfit(side, halvings, (height, width))):
+        raise ModelError(f"patch={side}: {why}")
     shape = (side, side, channels) if side else feature.image_shape
     taken = keras.Input(shape, dtype=feature.dtype, name=inputs.image_input(feature))
     x = inputs.scaled(feature, taken)
@@ -65,24 +66,6 @@ def margin(side: int, multiple: int, reach: int | None) -> int:
     if reach is None:
         return side // 8 // multiple * multiple
     return min(-(-reach // multiple), side // 4 // multiple) * multiple
-
-
-def _check_patch(side: int, multiple: int, size: tuple[int, int]) -> None:
-    if side % multiple:
-        raise ModelError(
-            f"patch={side}: the network halves a patch to parts of {multiple} pixels: use a "
-            f"multiple, such as {max(1, round(side / multiple)) * multiple}"
-        )
-    if any(edge % multiple for edge in size):
-        raise ModelError(
-            f"patch={side}: tiles begin at multiples of {multiple} pixels, and {size[0]}x{size[1]} "
-            "images have no such sides: choose another size of the images, or leave patch out"
-        )
-    if side > min(size):
-        raise ModelError(
-            f"patch={side} is more than {size[0]}x{size[1]} images have: use at most "
-            f"{min(size) // multiple * multiple}, or leave it out"
-        )
 
 
 def convolutions(x: keras.KerasTensor, filters: int, kernel: int) -> keras.KerasTensor:

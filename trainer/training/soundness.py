@@ -18,7 +18,7 @@ from keras.callbacks import Callback
 from trainer.models import answering
 from trainer.models.endings import REMEDY
 from trainer.models.inputs import image_input, sequence_input, text_input
-from trainer.training import records, sample
+from trainer.training import records, sample, scores
 from trainer.training.objectives.objective import Objective
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT, VECTORS, Feature
@@ -143,7 +143,7 @@ class FirstEpoch(Callback):
     ):
         super().__init__()
         self._dataset, self._aim = dataset, aim
-        taken = tf.constant(sample.stored(address, dataset, EXAMPLES))
+        taken = tf.constant(sample.stored(address, dataset, scores.at_once(dataset, EXAMPLES)))
         parsed: tuple[Any, Any, Any] = records.Records(dataset, names).parse(taken)
         self._inputs, self._labels, _ = parsed
         self._before = math.nan

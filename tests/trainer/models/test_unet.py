@@ -88,9 +88,9 @@ def test_a_model_of_patches_takes_patches_and_answers_for_images():
 @pytest.mark.parametrize(
     ("shape", "values", "message"),
     [
-        ((48, 64, 1), {"patch": 30}, "multiple, such as 32"),
+        ((48, 64, 1), {"patch": 30}, "use a multiple of 4, such as 32"),
         ((48, 64, 1), {"patch": 64}, "use at most 48"),
-        ((50, 64, 1), {"patch": 32}, "50x64 images have no such sides"),
+        ((50, 64, 1), {"patch": 32}, "50 x 64 images have no such sides"),
         ((3, 64, 1), {}, "cannot be halved 2 times"),
     ],
 )

@@ -1,10 +1,16 @@
-"""The losses of masks: their values, and what they make of small regions."""
+"""The losses of masks: their values, and that workers learn what one does."""
+
+import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from testbed.trainings import arguments, write_dataset
+from trainer.estimators import run
 from trainer.training import objectives, sample
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
 from trellis_contracts.hyperparameters import Hyperparameters
 
 DATASET = sample.images((16, 16, 1), "segmentation", 3)
@@ -79,3 +85,37 @@ def test_the_reported_loss_is_the_cross_entropy_whatever_is_trained():
     aim = objectives.build(DATASET, Hyperparameters(loss="dice"))
     reported, _ = aim.measures(tf.constant(true), tf.constant(logits, tf.float32))
     assert reported.numpy() == pytest.approx(losses(true, logits), rel=1e-6)
+
+
+def pictures(count, seed=0):
+    """Pictures (count, 16, 16, 1) of three levels of brightness, and their masks."""
+    true, _ = drawn(count, seed)
+    true = true[:, ::4, ::4].repeat(4, 1).repeat(4, 2)
+    noise = np.random.default_rng(seed).normal(0, 10, true.shape)
+    return (true * 80.0 + 40 + noise).clip(0, 255).astype(np.uint8)[..., None], true
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["cross_entropy", "cross_entropy+dice"])
+def test_two_workers_and_accumulated_batches_learn_what_one_does(loss, tmp_path, make_job):
+    """The train split is one global batch, so that its order does not matter."""
+    files = {"train": [32, 32], "validation": [20], "test": [20]}
+    address = write_dataset(tmp_path / "d", *pictures(104), files=files)
+    flags = {"model": "unet", "task": "segmentation", "loss": loss, "blocks": 1, "filters": 4}
+    flags |= {"epochs": 4, "learning_rate": 0.05, "learning_rate_scaling": "none"}
+
+    def alone(name, **more):
+        argv = arguments(address, output=tmp_path / name, **flags, **more)
+        settings = parse_flags(argv, "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+        return json.loads(settings.places.metrics.read_text())
+
+    job = make_job(("chief:0", "worker:0"), address, batch_size=32, **flags)
+    job.start()
+    assert job.wait() == {"chief:0": 0, "worker:0": 0}, job.log("chief:0")
+    at_once, cut = alone("64", batch_size=64), alone("4x16", batch_size=16, accumulation=4)
+    for other in (job.metrics, cut):
+        for name in ("val_loss", "val_dice", "val_pooled_iou"):
+            ours, theirs = ([row[name] for row in m["history"]] for m in (other, at_once))
+            assert ours == pytest.approx(theirs, rel=1e-3)
+        assert other["test"] == pytest.approx(at_once["test"], rel=1e-3)

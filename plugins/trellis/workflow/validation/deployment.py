@@ -11,7 +11,7 @@ from trellis.workflow.spec.schedule import by_time, shortest_interval
 from trellis.workflow.spec.source import ImageSource, Source
 from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
-from trellis_contracts.tasks import ALL, NUMBERS, TASKS
+from trellis_contracts.tasks import ALL, NUMBERS, SEGMENTATION, TASKS
 
 
 def problems(experiment: Experiment) -> list[Problem]:
@@ -119,6 +119,12 @@ def _approval(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
             )
 
 
+_NO_LOSS = {"regression": "rmse", "segmentation": "dice"}
+"""Training computes it in units of the label's variance, or of probabilities; the comparison has
+neither.
+"""
+
+
 def _bounds(bounds: Mapping[str, float], key: str, experiment: Experiment) -> Iterator[Problem]:
     task = experiment.task
     # Another problem names a task that there is not.
@@ -132,9 +138,9 @@ def _bounds(bounds: Mapping[str, float], key: str, experiment: Experiment) -> It
             yield Problem(where, message + did_you_mean(metric, known))
         elif part is not None and (wrong := _part(metric, part, key, experiment)):
             yield Problem(where, wrong)
-        elif metric == "loss" and task == "regression":
-            # Training computes it in units of the label's variance, the comparison does not.
-            yield Problem(where, "a regression's loss is not on the leaderboard; bound its rmse")
+        elif metric == "loss" and task in _NO_LOSS:
+            message = f"the loss of a {task} is not on the leaderboard; bound its {_NO_LOSS[task]}"
+            yield Problem(where, message)
         elif metrics.METRICS[metric].goal == "minimize":
             if bound <= 0:
                 yield Problem(where, f"got {bound}; expected a number above 0, the upper bound")
@@ -182,6 +188,12 @@ def _slices(gate: Gate, experiment: Experiment) -> Iterator[Problem]:
 def _recall(gate: Gate, task: str) -> Iterator[Problem]:
     if task in NUMBERS and "recall" in gate.model_fields_set:
         yield Problem(("deploy", "gate", "recall"), f"a {task} has no classes: leave it out")
+    if task == SEGMENTATION and "recall" in gate.model_fields_set:
+        message = (
+            "is of examples; that of a class's pixels is bounded as in "
+            "`require: {mask_recall@cell: 0.8}`: leave it out"
+        )
+        yield Problem(("deploy", "gate", "recall"), message)
 
 
 def _baselines(gate: Gate, baselines: int) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 it.
 """
 
+import itertools
 from collections.abc import Iterator
 
 from trellis.workflow.spec.experiment import Experiment
@@ -9,8 +10,10 @@ from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.problems import Field, Problem
 from trellis.workflow.spec.source import ImageSource, Source
 from trellis.workflow.validation.hyperparameters import possible
+from trellis_contracts import patches
 from trellis_contracts.catalog import Catalog
-from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.patches import BACKBONE_HALVINGS
+from trellis_contracts.tasks import MULTILABEL, SEGMENTATION
 
 NO_WEIGHTS = "none"
 
@@ -21,8 +24,38 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
         return
     for where, size in _sizes(experiment.source):
         yield from _size(where, size, experiment, catalog)
+    if experiment.task == SEGMENTATION and experiment.own_model is None:
+        yield from _masks(experiment, catalog)
     yield from _compiled(experiment, catalog)
     yield from _own_loss(experiment)
+
+
+def _masks(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
+    """What our models of masks do not take."""
+    source, sizes = experiment.source, dict(_sizes(experiment.source))
+    if len(sizes) > 1 or "table" in source.inputs:
+        message = (
+            f"{experiment.model} predicts a mask from one image alone: name it in `features`, "
+            "without columns beside it; a model of your own may read more"
+        )
+        yield Problem(("model",), message)
+        return
+    known = catalog.of_model(experiment.model)
+    if "patch" not in known or not sizes:
+        return
+    where = ("tune", "search") if "patch" in experiment.search else ("hyperparameters",)
+    halvings = [BACKBONE_HALVINGS]
+    if "blocks" in known:
+        halvings = [int(float(text)) for text in possible(experiment, catalog, "blocks")]
+    sides = [int(float(text)) for text in possible(experiment, catalog, "patch")]
+    tried = itertools.product(filter(None, sides), halvings, sizes.values())
+    found = (
+        f"got {side}; {why}"
+        for side, times, size in tried
+        if (why := patches.unfit(side, times, size))
+    )
+    if message := next(found, ""):
+        yield Problem((*where, "patch"), message)
 
 
 def _sizes(source: Source) -> Iterator[tuple[Field, tuple[int, int]]]:

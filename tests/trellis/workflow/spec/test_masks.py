@@ -74,6 +74,20 @@ def test_a_mistake_in_the_classes_is_named(write, new, message):
          "has no effect for segmentation"),
         (IMAGES, "maximize: dice", "maximize: accuracy", 10, "train.maximize",
          "unknown metric 'accuracy' of segmentation"),
+        (IMAGES, "model: backbone", "model: convolutional", 7, "model",
+         "convolutional is not for a source of images for segmentation; known: backbone, unet"),
+        (IMAGES, "train:", "hyperparameters: {patch: 48}\ntrain:", 9, "hyperparameters.patch",
+         "got 48; the network halves a patch 5 times: use a multiple of 32, such as 64"),
+        (IMAGES, "train:", "hyperparameters: {patch: 96}\ntrain:", 9, "hyperparameters.patch",
+         "64 x 64 images are smaller: use at most 64"),
+        (IMAGES, "train:", "deploy: {gate: {require: {dice@nucleus: 0.8}}}\ntrain:", 9,
+         "deploy.gate.require.dice@nucleus", "unknown class 'nucleus'; expected one of cell"),
+        (IMAGES, "train:", "deploy: {gate: {require: {loss: 0.8}}}\ntrain:", 9,
+         "deploy.gate.require.loss", "the loss of a segmentation is not on the leaderboard"),
+        (IMAGES, "train:", "deploy: {gate: {recall: 0.8}}\ntrain:", 9, "deploy.gate.recall",
+         "bounded as in `require: {mask_recall@cell: 0.8}`"),
+        (ROWS, "features: [photo]", "features: [photo, age]", 10, "model",
+         "backbone predicts a mask from one image alone"),
         (ROWS, "  image_columns: {photo: {size: 64}}\n", "", 3, "source", "lacks `image_columns`"),
         (ROWS, "label: mask", "label: mask\n  split: {stratify: mask}", 7, "source.split.stratify",
          "has an address of its own in each row"),
@@ -94,3 +108,14 @@ def test_a_gate_bounds_one_class_of_the_foreground(write):
     for class_ in ("background", "nucleus"):
         with pytest.raises(FileError, match=f"unknown class '{class_}'; expected one of cell"):
             load(write(text.replace("dice@cell", f"dice@{class_}")))
+
+
+def test_the_dice_loss_is_for_masks_alone(write):
+    dice = "hyperparameters: {loss: dice}\ntrain:"
+    load(write(IMAGES.replace("train:", dice)))
+    classes = IMAGES.replace("  masks: {background: 0, cell: 255}\n", "")
+    classes = classes.replace("segmentation", "multiclass_classification")
+    classes = classes.replace("maximize: dice", "maximize: accuracy")
+    load(write(classes))
+    message = "dice is only for the task segmentation: choose another loss"
+    assert_named(write, classes, "train:", dice, 8, "hyperparameters.loss", message)
