@@ -265,7 +265,7 @@ def test_the_view_that_airflow_asks_for_is_there_and_others_are_refused_by_name(
     with pytest.raises(RpcError) as refused:
         house.jobs.get_job(request)
     assert refused.value.code is grpc.StatusCode.NOT_FOUND
-    for view in (api.JobView.JOB_VIEW_DESCRIPTION, -1):
+    for view in (api.JobView.JOB_VIEW_ALL, -1):
         request.view = view
         with pytest.raises(RpcError) as refused:
             house.jobs.get_job(request)

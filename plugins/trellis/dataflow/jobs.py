@@ -5,7 +5,10 @@ from typing import Any
 
 from airflow.providers.google.cloud.hooks.dataflow import DataflowHook
 
-from trellis.identity import label_value, task_key
+from trellis.identity import ROUND_LABEL, label_value, task_key
+
+LIMIT = "max_workflow_runtime_walltime_seconds"
+"""Experiment of a launch, after which Dataflow itself ends a job."""
 
 _DONE = "JOB_STATE_DONE"
 _ENDED = frozenset(f"JOB_STATE_{s}" for s in ("FAILED", "CANCELLED", "DRAINED", "UPDATED"))
@@ -49,3 +52,21 @@ def hours_worked(job: dict[str, Any]) -> float:
         return 0.0
     created, ended = (datetime.fromisoformat(job[n]) for n in ("createTime", "currentStateTime"))
     return (ended - created).total_seconds() / 3600
+
+
+def seconds_used(
+    hook: DataflowHook, project: str, location: str, found: list[dict[str, Any]], round_: str
+) -> float:
+    """Seconds that those of a task's jobs have worked that were launched in this round.
+
+    found: as `named` gives them, which are summaries: Dataflow tells a job's labels one by one.
+    """
+    jobs = hook.get_conn().projects().locations().jobs()
+    used = 0.0
+    for job in found:
+        place = {"projectId": project, "location": location, "jobId": job["id"]}
+        request = jobs.get(**place, view="JOB_VIEW_DESCRIPTION")
+        whole = request.execute(num_retries=hook.num_retries)
+        if whole.get("labels", {}).get(ROUND_LABEL) == round_:
+            used += 3600 * hours_worked(job)
+    return used

@@ -11,10 +11,10 @@ from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.dataflow_v1beta3 import JobState
 from googleapiclient.errors import HttpError
 
-from trellis import console
+from trellis import attempts, console
 from trellis.dataflow import jobs
 from trellis.dataflow.triggers import FINISHED, FlexTemplateTrigger
-from trellis.identity import job_labels
+from trellis.identity import ROUND_LABEL, job_labels
 from trellis.lineage import Traced
 from trellis.verdict import JobFailedForGood, Verdict, conclude
 from trellis.waiting import in_task
@@ -82,6 +82,7 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
         if not self.job and self._committed():
             raise AirflowSkipException(f"{self.commit_mark} already exists: nothing to do.")
         if not self.job:
+            self._share_the_limit(launch["jobName"], environment)
             self.job = self._launch()
         DataflowJobLink.persist(
             context=context,
@@ -137,6 +138,23 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
             if jobs.is_done(job) and self._committed():
                 return job
         return None
+
+    def _share_the_limit(self, name: str, environment: dict[str, Any]) -> None:
+        """Give the next job the time that those before have left of its limit. All have the same
+        workers, so time is money. Raises JobFailedForGood if nothing is left.
+        """
+        given = environment.get("additionalExperiments", [])
+        limits = [text for text in given if text.startswith(f"{jobs.LIMIT}=")]
+        earlier = jobs.named(self.hook, self.project_id, self.location, name) if limits else []
+        if not earlier:
+            return
+        round_ = environment["additionalUserLabels"][ROUND_LABEL]
+        used = jobs.seconds_used(self.hook, self.project_id, self.location, earlier, round_)
+        allowed = float(limits[0].partition("=")[2])
+        least = min(attempts.LEAST_SECONDS, allowed / 2)
+        rest = attempts.left(allowed, used, least=least, unit="s", what="Dataflow job")
+        others = [text for text in given if text not in limits]
+        environment["additionalExperiments"] = [*others, f"{jobs.LIMIT}={rest:.0f}"]
 
     def _launch(self) -> dict[str, Any]:
         try:

@@ -183,6 +183,34 @@ def test_a_failed_job_says_why_and_is_not_repeated_until_cleared(a_dag, launches
     assert len(launches(dag)) == 2
 
 
+def test_jobs_that_google_fails_share_the_time_limit(a_dag, launches, capfd):
+    dag = a_dag(fail="Internal error", seconds="1.5")
+    limit = f"{jobs.LIMIT}=4"
+    environment = {"additionalExperiments": ["shuffle_mode=service", limit]}
+    dag.get_task("export").body["launchParameter"]["environment"] = environment
+    given = []
+    real = DataflowHook.launch_job_with_flex_template
+
+    def launch(self, body, **arguments):
+        *others, own = body["launchParameter"]["environment"]["additionalExperiments"]
+        assert others == ["shuffle_mode=service"]
+        given.append(int(own.removeprefix(f"{jobs.LIMIT}=")))
+        return real(self, body=body, **arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DataflowHook, "launch_job_with_flex_template", launch)
+        run = run_dag(dag)
+        assert run.state == "failed"
+        assert given[0] == 4
+        assert given == sorted(given, reverse=True)
+        assert len({*given}) == len(launches(dag)) < 3, "of three attempts the last got no job"
+        assert "s, of the 4.00 s that its plan has for the Dataflow job" in capfd.readouterr().out
+        # A person decides on new costs.
+        clear_and_run(dag, run)
+        assert given[len(launches(dag)) - 1] <= 4
+        assert given.count(4) == 2
+
+
 def test_a_launch_that_dataflow_refuses_is_not_repeated(a_dag, launches, capfd):
     dag = a_dag()
     launch = dag.get_task("export").body["launchParameter"]

@@ -95,8 +95,8 @@ class Jobs:
         return api.LaunchFlexTemplateResponse(job=self._complete(job))
 
     def get_job(self, request: api.GetJobRequest, _context: Any = None) -> api.Job:
-        """JobsV1Beta3.GetJob, with the summary that a job has here; Airflow always asks for it."""
-        _check_view(request.view)
+        """JobsV1Beta3.GetJob, with the summary that a job has here, and its labels."""
+        _check_view(request.view, api.JobView.JOB_VIEW_DESCRIPTION)
         return self._complete(self._job(request))
 
     def list_jobs(self, request: api.ListJobsRequest, _context: Any = None) -> api.ListJobsResponse:
@@ -274,8 +274,8 @@ class Jobs:
         ]
 
 
-def _check_view(view: Any) -> None:
-    if view not in (api.JobView.JOB_VIEW_UNKNOWN, api.JobView.JOB_VIEW_SUMMARY):
+def _check_view(view: Any, *more: Any) -> None:
+    if view not in (api.JobView.JOB_VIEW_UNKNOWN, api.JobView.JOB_VIEW_SUMMARY, *more):
         # A number that is no view stays a number: enumerations of proto3 are open.
         raise not_emulated(f"the view {getattr(view, 'name', view)} of a job")
 

@@ -17,8 +17,7 @@ from trellis.workflow.spec.quantities import usd_text
 
 ASSUMPTIONS = (
     "every job runs until its timeout, which its repeats share, on machines with their disks at "
-    "on-demand prices of {region} ({date}); without stored data, network, TensorBoard, and repeats "
-    "of Dataflow jobs"
+    "on-demand prices of {region} ({date}); without stored data, network, and TensorBoard"
 )
 OTHERS = "; Dataflow, BigQuery and disks at prices of {region}"
 

@@ -7,6 +7,7 @@ import pytest
 from google.cloud.aiplatform_v1.types import Endpoint
 
 from tests.trellis.workflow.plans import a_plan
+from trellis.dataflow.jobs import LIMIT
 from trellis.vertex.jobs import CUSTOM, TUNING, message_of
 from trellis.workflow.contracts import layout
 from trellis.workflow.spec.platform import Platform, PlatformError
@@ -308,7 +309,7 @@ def test_the_export_gets_source_settings_and_limits(plan, group):
     }
     environment = launch["environment"]
     assert environment["maxWorkers"] == 2
-    assert environment["additionalExperiments"] == ["max_workflow_runtime_walltime_seconds=1800"]
+    assert environment["additionalExperiments"] == [f"{LIMIT}=1800"]
     assert launch["containerSpec"]["image"].endswith("/trellis/export:0.1.0")
 
 
