@@ -133,6 +133,11 @@ def test_the_leaderboard_has_an_interval_for_every_metric_and_the_gate_takes_the
     assert board["promotion"]["promoted"], board["promotion"]
 
 
+def test_the_report_says_what_chance_is_of_a_time_to_an_event(compared):
+    said = (compared / "report.html").read_text()
+    assert "Chance: an order at random, or Kaplan and Meier" in said
+
+
 def test_the_server_answers_what_was_scored(compared, trained):
     """Each example of challenger.json, through the server's reader."""
     document = json.loads((compared / "challenger.json").read_text())
