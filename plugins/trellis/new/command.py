@@ -211,12 +211,6 @@ def _of_rows(
     """The text of a table's file, for a budget. counts_of: rows by the value of a column. local:
     images that are not in Cloud Storage yet.
     """
-    if options.task == SEGMENTATION:
-        raise DataError(
-            f"{rows.address} is a table, of which masks are not looked at: begin with "
-            f"dags/experiments/cells.yaml, name the column of the masks' addresses as "
-            "`source.label` and that of the images' under `image_columns`"
-        )
     chosen = roles.propose(rows, options.label, options.task)
     whole = {"whole": True} if chosen.cast else {}
     counts = counts_of(chosen.label.name, **whole) if chosen.classification else {}
@@ -232,6 +226,11 @@ def _of_rows(
     label = f"{chosen.label.name}, and {chosen.event.name}" if chosen.event else chosen.label.name
     print(f"label: {label} ({chosen.task}){why}")
     _say_few("rows", classes)
+    known: Sequence[tuple[str, int | str]] = ()
+    if chosen.task == SEGMENTATION:
+        label_of = partial(client_of, group), chosen.label.name, chosen.label.addresses, local
+        known = images.masks_of_column(*label_of)
+        _say_masks(known)
     if chosen.label.nulls:
         count = f"{chosen.label.nulls:,} rows without a label"
         print(f"{count} {'are of no class' if chosen.task == MULTILABEL else 'are left out'}")
@@ -252,7 +251,7 @@ def _of_rows(
     together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"
     print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
     owner = _owner(options)
-    return lambda budget: text.of_rows(rows, chosen, classes, pictures, owner, budget)
+    return lambda budget: text.of_rows(rows, chosen, classes, pictures, known, owner, budget)
 
 
 def _of_images(found: Images, group: Platform, options: argparse.Namespace) -> Callable[[str], str]:
@@ -282,11 +281,15 @@ def _of_masks(found: Images, group: Platform, options: argparse.Namespace) -> Ca
             "masks/NAME.png, or from lines gs://BUCKET/IMAGE,gs://BUCKET/MASK"
         )
     print(f"{found.address}: {found.count:,} images with masks ({SEGMENTATION})")
-    values = ", ".join(f"{name} {value}" for name, value in found.masks)
-    print(f"values of their pixels, of some that were looked at, under names of ours: {values}")
+    _say_masks(found.masks)
     source = found.address.removeprefix(f"gs://{group.bucket}/")
     owner = _owner(options)
     return lambda budget: text.of_images(found, SEGMENTATION, source, owner, budget)
+
+
+def _say_masks(known: Sequence[tuple[str, int | str]]) -> None:
+    values = ", ".join(f"{name} {value}" for name, value in known)
+    print(f"values of the masks' pixels, of some that were looked at, under our names: {values}")
 
 
 def _owner(options: argparse.Namespace) -> str:

@@ -103,6 +103,21 @@ def of_column(
     return Images(name, notes=tuple(_judge(name, looked)), **_together(looked))
 
 
+def masks_of_column(
+    client_of: Callable[[], Any],
+    name: str,
+    addresses: Sequence[str],
+    local: Pictures | None = None,
+) -> tuple[tuple[str, masks.Value], ...]:
+    """The classes of the masks at some addresses of a column, as of_column has the images. Raises
+    DataError.
+    """
+    if local is None:
+        return _masks_at(client_of(), name, addresses)
+    wanted = {*addresses}
+    return masks.classes(name, (read() for address, read in local.each() if address in wanted))
+
+
 def _of_local(local: Pictures, addresses: set[str]) -> Iterator[_Looked]:
     """The local images that will be at these addresses."""
     for address, read in local.each():

@@ -8,9 +8,18 @@ from dataclasses import dataclass, field
 
 from trellis.new import manifests, signs
 from trellis.new.described import Column, DataError, Rows, listed
+from trellis.new.masks import MASK_FOLDER
 from trellis.workflow.contracts import table
 from trellis.workflow.spec.problems import GUIDE, did_you_mean
-from trellis_contracts.tasks import MULTILABEL, NUMBERS, REGRESSION, SURVIVAL, classes_in
+from trellis_contracts.tasks import (
+    MULTILABEL,
+    NAMED,
+    NUMBERS,
+    REGRESSION,
+    SEGMENTATION,
+    SURVIVAL,
+    classes_in,
+)
 
 _LEAST_GROUPS = 30
 """With fewer, a split by groups leaves validation and test too few of them."""
@@ -54,7 +63,7 @@ class Roles:
 
     @property
     def classification(self) -> bool:
-        return self.task not in NUMBERS
+        return self.task in NAMED
 
     @property
     def cast(self) -> bool:
@@ -68,6 +77,8 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
     if task == SURVIVAL or (task is None and label is None and _is_survival(rows)):
         found, event = _time_and_event(rows, label)
         chosen: str | None = SURVIVAL
+    elif mask := _mask(rows, label, task):
+        found, chosen = mask, SEGMENTATION
     else:
         found = _named(rows, label) if label else _label(rows)
         chosen = task or task_of(found, rows.rows)
@@ -123,6 +134,28 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(warnings),
         event,
     )
+
+
+def _mask(rows: Rows, label: str | None, task: str | None) -> Column | None:
+    """The column of the masks' addresses; None if masks are not what is learned. Raises DataError
+    for a segmentation without one.
+    """
+    if task not in (None, SEGMENTATION):
+        return None
+    addresses = [column for column in rows.columns if column.addresses]
+    if label is not None:
+        named = _named(rows, label)
+        found = [named] if named in addresses and len(addresses) > 1 else []
+    else:
+        found = [column for column in addresses if MASK_FOLDER.fullmatch(column.name.lower())]
+    if len(found) == 1 and len(addresses) > 1:
+        return found[0]
+    if task == SEGMENTATION:
+        raise DataError(
+            f"{rows.address} has no column of masks beside one of images: a {SEGMENTATION} learns "
+            "from two columns of addresses, gs://BUCKET/OBJECT; name that of the masks with --label"
+        )
+    return None
 
 
 def with_sets(

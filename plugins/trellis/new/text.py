@@ -13,6 +13,7 @@ from trellis_contracts.tasks import (
     BINARY,
     MULTILABEL,
     ONE_CLASS,
+    SEGMENTATION,
     SURVIVAL,
     TASKS,
     natural_order,
@@ -26,11 +27,12 @@ def of_rows(
     roles: Roles,
     classes: Mapping[str, int],
     pictures: Mapping[str, Images],
+    masks: Sequence[tuple[str, int | str]],
     owner: str,
     budget: str,
 ) -> str:
     """An experiment on a table. classes: rows by class, empty for a regression. pictures: what the
-    images of each column of addresses are like.
+    images of each column of addresses are like. masks: names of the values of the label's masks.
     """
     model = "recurrent   # the ARRAY columns are sequences" if roles.sequences else "dense"
     heavy = _heavy(rows.rows, pictures.values())
@@ -41,8 +43,9 @@ def of_rows(
         [
             *_head(f"{what}, {rows.rows:,} rows.", _counts(classes), owner, budget),
             *section.of_rows(rows, roles, classes, pictures),
+            *_masks(masks),
             "",
-            f"model: {_picture_model(alone) if pictures else model}",
+            f"model: {_picture_model(alone, masks) if pictures else model}",
             f"task: {roles.task}{_guessed(roles)}",
             *_positive(roles.task, classes),
             *_batch(rows.rows),
@@ -50,7 +53,7 @@ def of_rows(
             *_training(
                 _goal(roles.task),
                 rows.rows,
-                _IMAGE_SEARCH if pictures else _ROW_SEARCH,
+                _MASK_SEARCH if masks else _IMAGE_SEARCH if pictures else _ROW_SEARCH,
                 *_machine(heavy),
             ),
             "",
@@ -94,7 +97,7 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             f"  channels: {images.channels}",
             *values_and_pages(images),
             f"  encoding: {'png' if images.size <= 64 or images.bits > 8 else 'jpeg'}",
-            *_masks(images),
+            *_masks(images.masks),
             *split,
             "",
             f"model: {'unet' if images.masks else 'convolutional'}",
@@ -116,11 +119,11 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
     )
 
 
-def _masks(images: Images) -> Iterator[str]:
+def _masks(known: Sequence[tuple[str, int | str]]) -> Iterator[str]:
     """The classes of masks, by the values that were seen."""
-    if images.masks:
+    if known:
         yield "  masks:   # a name of yours for each value; a mask with another value is rejected"
-        for name, value in images.masks:
+        for name, value in known:
             yield f"    {name}: {scalar(value) if isinstance(value, str) else value}"
 
 
@@ -225,11 +228,14 @@ def _batch(examples: int) -> list[str]:
     return [f"hyperparameters: {{batch_size: {fitting}}}   # few examples: several steps an epoch"]
 
 
-def _picture_model(alone: bool) -> str:
-    return "convolutional" if alone else "convolutional   # and the other columns"
+def _picture_model(alone: bool, masks: Sequence[object]) -> str:
+    name = "unet" if masks else "convolutional"
+    return name if alone else f"{name}   # and the other columns"
 
 
 def _row_baselines(roles: Roles, alone: bool) -> list[str]:
+    if roles.task == SEGMENTATION:
+        return ["# No baselines of services: other_models can have Otsu's threshold."]
     if alone:
         return ["# No baselines: BigQuery ML reads no images. AutoML does: automl: {node_hours: 8}"]
     if roles.sequences:
@@ -277,4 +283,6 @@ def _counts(classes: Mapping[str, int]) -> str:
 def _guessed(roles: Roles) -> str:
     if roles.event is not None:
         return f"   # {roles.label.name} is a time, and {roles.event.name} how it ended"
+    if roles.task == SEGMENTATION:
+        return f"   # {roles.label.name} has the addresses of masks"
     return f"   # the label has {roles.label.distinct:,} values and is {roles.label.type}"

@@ -137,7 +137,7 @@ def test_a_folder_of_images_and_masks_then_its_manifest(trellis, dags, google, p
     assert trellis("new", "experiment", "Cells", "--upload") == 0
     said = capsys.readouterr().out
     assert "Cells: a folder of images, with their masks" in said
-    assert "under names of ours: background 0, class_1 1, class_2 2" in said
+    assert "under our names: background 0, class_1 1, class_2 2" in said
     plan = planned("cells")
     assert (plan.experiment.task, plan.experiment.metric) == (SEGMENTATION, "dice")
     assert [one.name for one in plan.experiment.source.masks] == [
@@ -154,6 +154,35 @@ def test_a_folder_of_images_and_masks_then_its_manifest(trellis, dags, google, p
     assert trellis("new", "experiment", address, "--name", "again") == 0
     again = (dags / "experiments/again.yaml").read_text()
     assert again == (dags / "experiments/cells.yaml").read_text()
+
+
+@pytest.mark.parametrize(("column", "words"), [("mask", ()), ("outline", ("--label", "outline"))])
+def test_a_column_of_masks_beside_one_of_images(trellis, dags, google, planned, column, words):
+    for number in range(60):
+        for kind in KINDS:
+            path = google.buckets / f"new-tests/{column}/{kind}/{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(png(TRUTH.repeat(16, 0).repeat(8, 1)))
+    address = f"gs://new-tests/{column}/{{}}/{{}}.png"
+    rows = [
+        ",".join([f"c{n}", *(address.format(kind, n) for kind in KINDS), str(n % 7)])
+        for n in range(60)
+    ]
+    table = "\n".join([f"cell,photo,{column},age", *rows])
+    (dags.parent / f"of-{column}.csv").write_text(table)
+    assert trellis("new", "experiment", f"of-{column}.csv", *words, "--upload") == 0
+    plan = planned(f"of-{column}")
+    source = plan.experiment.source
+    assert (plan.experiment.task, plan.experiment.model) == (SEGMENTATION, "unet")
+    assert ([*source.image_columns], source.label, len(source.masks)) == (["photo"], column, 3)
+    assert plan.table.masks
+
+
+def test_a_table_without_masks_is_no_segmentation(trellis, dags, google, capsys):
+    rows = "".join(f"{number},{number % 2}\n" for number in range(60))
+    (dags.parent / "plain.csv").write_text(f"age,mask\n{rows}")
+    assert trellis("new", "experiment", "plain.csv", "--task", "segmentation") == 1
+    assert "has no column of masks beside one of images" in capsys.readouterr().err
 
 
 def test_another_task_than_that_of_the_labels_is_refused(trellis, dags, google, capsys):
