@@ -169,7 +169,7 @@ def _horizons(source: Source) -> list[str]:
 
 
 def _classes(source: Source) -> list[str]:
-    """Of masks, without the background, which no metric averages over."""
+    """Name the classes of masks but the background, which no metric averages over."""
     return [one.name for one in (source.masks or ())[1:]]
 
 
