@@ -5,15 +5,14 @@ from here. What must fit together across sections is in `validation`.
 """
 
 from collections.abc import Mapping
-from datetime import date, timedelta
-from typing import Annotated, Any, Literal
+from datetime import date
+from typing import Any, Literal
 
 from pydantic import Field, SkipValidation, ValidationInfo, field_validator
 
-from trellis.workflow.spec import bqml_options
+from trellis.workflow.spec.baselines import AutoML, Baselines
 from trellis.workflow.spec.decision import Decision
 from trellis.workflow.spec.deployment import Deploy
-from trellis.workflow.spec.machines import TrainingMachines
 from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.own_model import OwnModel
 from trellis.workflow.spec.prediction import ImagePredict, Predict, QueryPredict, TablePredict
@@ -23,68 +22,18 @@ from trellis.workflow.spec.quantities import (
     Date,
     Duration,
     FlagValue,
-    Form,
-    Object,
-    Scalar,
-    SliceEntry,
-    Steps,
 )
 from trellis.workflow.spec.schedule import MANUAL, ExperimentSchedule, by_time
 from trellis.workflow.spec.sections import Section, broken, key
+from trellis.workflow.spec.slice_entry import SliceEntry
 from trellis.workflow.spec.source import Source
+from trellis.workflow.spec.train import Train
 from trellis.workflow.spec.tuning import Maximize, Minimize, OtherModel, Range, Tune
 from trellis_contracts.dataset import SPLITS
-from trellis_contracts.folds import LEAST, Folds
+from trellis_contracts.folds import Folds
 from trellis_contracts.held_out import HeldOut
 from trellis_contracts.slices import MOST_ENTRIES
 from trellis_contracts.tasks import NUMBERS
-
-
-class Train(Section):
-    """The full trainings of the best trials, or the only training if nothing is tuned."""
-
-    maximize: str | None = key("metric that decides, without `tune`; one of both is required", None)
-    minimize: str | None = key("metric that decides, without `tune`, if less of it is better", None)
-    top: int = key("number of the best trials that are trained in full", 1, ge=1, le=20)
-    seeds: int = key(
-        "number of seeds that the selected training is trained with, from `seed` on; of several, "
-        "the report has the mean and standard deviation of each score",
-        1,
-        ge=1,
-        le=20,
-    )
-    folds: int | None = key(
-        "folds of a cross-validation, for small data: in each, search, choice and training on the "
-        "others, so that every row is predicted by a model that has not seen it; the model to "
-        "deploy is trained on all but one; left out: one split",
-        None,
-        ge=LEAST,
-        le=20,
-    )
-    repeats: int | None = key(
-        "times that the cross-validation divides the rows anew; left out: once", None, ge=1, le=20
-    )
-    ensemble: bool = key(
-        "the mean of the probabilities (of a regression the values) of all these trainings is one "
-        "more contender, and one model where it is served; of a single training with `seeds`, that "
-        "of its seeds",
-        False,
-    )
-    start: Literal["champion"] | None = key(
-        "champion: one more training begins with the weights of the served model, with that "
-        "model's hyperparameters, beside those that begin with new ones; none before there is one",
-        None,
-    )
-    epochs: int = key(
-        "maximum length of a training; early stopping may end it", unit="epochs", ge=1, le=10000
-    )
-    machines: TrainingMachines = key("machines of each training", TrainingMachines())
-    timeout: Duration = key("time after which a training is stopped", timedelta(hours=2))
-    profile: Steps | None = key(
-        "steps of the first training of which TensorFlow writes a profile, as in [10, 20]: "
-        "TensorBoard shows it",
-        None,
-    )
 
 
 class Program(Section):
@@ -94,43 +43,6 @@ class Program(Section):
     serve: list[str] = key("command of the server; [] is the image's entry point", [])
     health: str = key("route that answers GET with 200 when the model is loaded", "/health")
     predict: str = key("route that answers predictions", "/predict")
-
-
-class AutoML(Section):
-    """A model that Vertex AI AutoML searches for."""
-
-    node_hours: float = key(
-        "training budget; tables 1 to 72, images 8 to 800", unit="node hours", ge=1, le=800
-    )
-
-
-Options = Annotated[
-    dict[str, dict[str, Scalar]],
-    Form("options by type, as in {logistic_reg: {l2_reg: 1}}", bqml_options.schema()),
-]
-"""Options of BigQuery ML models, which `validation` checks."""
-
-
-class Baselines(Section):
-    """Models for comparison, trained and scored on the same examples."""
-
-    bqml: list[str] = key("BigQuery ML models, by type, one baseline each", [])
-    options: Options = key("options of CREATE MODEL, by type of `bqml`", {})
-    automl: AutoML | None = key("one AutoML model", None)
-    files: dict[str, Object] = key(
-        "predictions that were made elsewhere, by a name of your own: a Parquet file with one for "
-        "each key of the test split",
-        {},
-    )
-
-    @property
-    def services(self) -> int:
-        """Number of models that BigQuery ML and AutoML train."""
-        return len(self.bqml) + (self.automl is not None)
-
-    @property
-    def count(self) -> int:
-        return self.services + len(self.files)
 
 
 class Experiment(Section):

@@ -10,8 +10,9 @@ from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
 from trellis.workflow.spec.image_quantities import Page, Pixels, Scale
+from trellis.workflow.spec.label import Label, TimeToEvent
 from trellis.workflow.spec.masks import Masks
-from trellis.workflow.spec.quantities import Label, Object, TableName, TimeToEvent
+from trellis.workflow.spec.quantities import Object, TableName
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
 from trellis.workflow.spec.shards import AUTO, LEAST, Shards
 from trellis.workflow.spec.split import KeySplit, Split

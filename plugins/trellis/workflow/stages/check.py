@@ -13,8 +13,8 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.table import INFINITE, Table
 from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.label import TimeToEvent
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.spec.quantities import TimeToEvent
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,

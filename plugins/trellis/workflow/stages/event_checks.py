@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trellis.workflow.contracts.table import Table
-from trellis.workflow.spec.quantities import TimeToEvent
+from trellis.workflow.spec.label import TimeToEvent
 from trellis_contracts.withheld import at_keys, quoted
 
 # Forbidden events: in the result of checks.sql, and in words.

@@ -4,7 +4,7 @@ import pytest
 
 from tests.wording import says
 from trellis.workflow.contracts.table import Column, Feature, Table
-from trellis.workflow.spec.quantities import TimeToEvent
+from trellis.workflow.spec.label import TimeToEvent
 from trellis.workflow.stages import event_checks
 from trellis_contracts.withheld import shown
 
