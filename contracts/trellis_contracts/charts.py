@@ -20,6 +20,12 @@ ACCENT, RIGHT, WRONG, BAD = "#0b66a3", "#2c82be", "#de6a20", "#b3261e"
 # Okabe and Ito's palette, distinct for every common kind of colour vision, darkened for paper.
 PALETTE = ("#0069a8", "#c8560a", "#00805c", "#a8497f", "#8a6d00", "#3f87b5")
 
+DECISION_CURVE = "decision_curve"
+"""Name of the report's figure of net benefits."""
+
+TREAT_ALL = "treat_all"
+"""In it, the layer that has the net benefit of deciding all examples as positive."""
+
 _PLAIN: Mapping[str, Any] = {}
 
 # The dashed line that a chart's curves are compared with.

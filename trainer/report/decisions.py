@@ -13,12 +13,11 @@ from trainer.metrics.outcome import Outcome
 from trainer.postprocessing import certainty
 from trainer.report.contenders import ContenderStyle
 from trainer.report.curves import curve_chart
-from trellis_contracts.charts import GUIDE, INK, layer, number
+from trellis_contracts.charts import DECISION_CURVE, GUIDE, INK, TREAT_ALL, layer, number
 from trellis_contracts.decision import Cost, Rule
 from trellis_contracts.leaderboard import Contender, Leaderboard
 
-CURVE, RISK = "decision_curve", "risk"
-ALL = "all decided as positive"
+RISK = "risk"
 
 _THRESHOLDS = np.arange(1, 100) / 100
 # Shares of the examples from which on a risk is drawn: that of a few examples is noise.
@@ -55,7 +54,7 @@ def decision_section(
     decided = (one.training.decision for one in trained if one.training)
     rule = next((facts.rule for facts in decided if facts), None)
     if rule is not None:
-        figures[CURVE] = _decision_curve(rule, outcomes, styles)
+        figures[DECISION_CURVE] = _decision_curve(rule, outcomes, styles)
     handing = {one.name for one in trained if one.training and one.training.abstention}
     if handing:
         shown = [style for style in styles if style.name in handing]
@@ -90,7 +89,8 @@ def _decision_curve(
     of_all = net_benefit.of_all(positive, _THRESHOLDS)
     x, y = (found["layer"][-1]["encoding"][axis] for axis in "xy")
     rows = [{"x": float(a), "y": float(b)} for a, b in zip(_THRESHOLDS, of_all, strict=True)]
-    found["layer"].insert(1, layer("line", {"x": x, "y": y}, rows, **GUIDE, clip=True))
+    drawn = layer("line", {"x": x, "y": y}, rows, **GUIDE, clip=True)
+    found["layer"].insert(1, {"name": TREAT_ALL, **drawn})
     if rule.cost is not None:
         at = [{"x": rule.cost.above}]
         encoding = {"x": number("x", x["title"], domain=[0, 1], axis={"tickCount": 5})}

@@ -25,6 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from trellis.results.board_frames import BoardFrames, parameters
 from trellis.results.figure import Figure
 from trellis.results.files import RunFiles, each_blob, load_files, read, read_file
 from trellis.results.model import LoadedModel
@@ -32,11 +33,13 @@ from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import predicted
 from trellis_contracts import saved_model
+from trellis_contracts.charts import DECISION_CURVE, TREAT_ALL
 from trellis_contracts.columns import REJECTED, WEIGHT
+from trellis_contracts.deployment import Deployment
 from trellis_contracts.documents import ContractError, check
 from trellis_contracts.files import F
 from trellis_contracts.layout import metrics, predictions, trained_model
-from trellis_contracts.leaderboard import Estimate, Leaderboard
+from trellis_contracts.leaderboard import Leaderboard
 from trellis_contracts.plan import PlanFile
 from trellis_contracts.training import Training
 from trellis_contracts.trials import Trials
@@ -71,7 +74,7 @@ def of_files(client: Any, files: RunFiles, uri: str) -> "LoadedRun":
 
 
 @dataclass(frozen=True, repr=False)
-class LoadedRun:
+class LoadedRun(BoardFrames):
     """A run of an experiment.
 
     Methods raise NoRunError if the run has not got as far as what they return.
@@ -107,146 +110,19 @@ class LoadedRun:
         return self._plan.to_document()
 
     @property
-    def board(self) -> Mapping[str, Any]:
-        """The content of leaderboard.json."""
-        return self._board.to_document()
-
-    @property
     def _board(self) -> Leaderboard:
         if self._files.leaderboard is None:
             raise NoRunError(f"{self.uri} has no leaderboard: the run has not ended, or failed")
         return self._files.leaderboard
 
     @property
+    def _deployment(self) -> Deployment | None:
+        return self._files.deployment
+
+    @property
     def dataset(self) -> Mapping[str, Any]:
         """The content of dataset.json."""
         return self._document("dataset", layout.dataset_mark(self._plan.dataset.uri))
-
-    @property
-    def winner(self) -> str:
-        """Name of the leaderboard's first contender."""
-        return self._board.winner
-
-    @property
-    def selected(self) -> str | None:
-        """Name of the training that the validation split selected. The
-        winner may be another one, a baseline. None if no training could be scored.
-        """
-        found = self._board.selected
-        return found.name if found else None
-
-    @property
-    def served(self) -> str | None:
-        """Name of the training that this run put into service; None if it put none."""
-        found = self._board.served(self._files.deployment)
-        return found.name if found else None
-
-    def metrics(self) -> pd.DataFrame:
-        """A row for each metric of the leaderboard, by name.
-
-        Columns: title, average (what it is an average over), goal, chance (what an answer scores
-        that does not look at the example) and description. attrs: positive, of two classes the one
-        that is meant.
-        """
-        columns = ("title", "average", "goal", "chance", "description")
-        rows = {
-            name: {column: getattr(about, column) for column in columns}
-            for name, about in self._board.metrics.items()
-        }
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-        frame.attrs["positive"] = self._board.positive
-        return frame.rename_axis("name")
-
-    def leaderboard(self) -> pd.DataFrame:
-        """A row for each contender, in the leaderboard's order, by name.
-
-        Columns: rank, kind, status, reason, selected, trial, seconds, cost_usd; for each metric its
-        value, and METRIC.low and METRIC.high; and parameters.NAME for each hyperparameter.
-        """
-        columns = ("rank", "kind", "status", "reason", "selected", "trial", "seconds", "cost_usd")
-        rows = []
-        for contender in self._board.contenders:
-            row = {name: getattr(contender, name) for name in ("name", *columns)}
-            for name, score in contender.metrics.items():
-                row |= _scored(name, score)
-            rows.append(row | _parameters(contender.hyperparameters))
-        return pd.DataFrame(rows).set_index("name")
-
-    def seeds(self) -> pd.DataFrame:
-        """A row for each seed with which the selected training was repeated, its own first.
-
-        Columns: the metrics on the test split. Raises NoRunError if `train.seeds` is 1.
-        """
-        repeats = self._board.repeats
-        if repeats is None:
-            raise NoRunError(f"{self.uri} has no repeats: `train.seeds` asks for none")
-        columns = {name: spread.values for name, spread in repeats.metrics.items()}
-        return pd.DataFrame(columns, index=pd.Index(repeats.seeds, name="seed"))
-
-    def folds(self) -> pd.DataFrame:
-        """A row for each fold of a cross-validation, by REPEAT-FOLD, with what was chosen in it.
-
-        Columns: examples, training, trial, model, best_epoch; the hyperparameters that were
-        searched; CONTENDER METRIC for each score in the fold that all folds have. attrs: count,
-        repeats, rows, widening (of intervals), deployed_on. Raises NoRunError without folds.
-        """
-        found = self._board.folds
-        if found is None:
-            raise NoRunError(f"{self.uri} has no folds: `train.folds` asks for none")
-        rows = []
-        for one in found.choices:
-            names = ("part", "examples", "training", "trial", "model", "best_epoch")
-            row = {name: getattr(one, name) for name in names} | _parameters(one.hyperparameters)
-            for contender, spreads in found.spread.items():
-                for metric, spread in spreads.items():
-                    row[f"{contender} {metric}"] = spread.values[found.place(one.part)]
-            rows.append(row)
-        frame = pd.DataFrame(rows).set_index("part")
-        kept = ("count", "repeats", "rows", "widening", "deployed_on")
-        frame.attrs = {name: getattr(found, name) for name in kept}
-        return frame
-
-    def importance(self) -> pd.DataFrame:
-        """A row for each feature, by name, the most important first: permutation importance of the
-        selected training, as what it loses in the metric of the ranking.
-
-        Columns: value, low, high. attrs: of, metric, examples, permutations. Raises NoRunError
-        where there is none: of images, or if it could not be measured.
-        """
-        found = self._board.importance
-        if found is None:
-            raise NoRunError(f"{self.uri} has no permutation importance")
-        rows = [(one.feature, one.value, *one.interval) for one in found.features]
-        frame = pd.DataFrame(rows, columns=["feature", "value", "low", "high"])
-        named = ("of", "metric", "examples", "permutations")
-        frame.attrs = {name: getattr(found, name) for name in named}
-        return frame.set_index("feature")
-
-    def slices(self) -> pd.DataFrame:
-        """A row for each slice of the test split and contender, the largest gaps first.
-
-        Columns: examples, groups (None where none decide the split), judged; gap, gap.low and
-        gap.high: of one training, its score in the slice minus that on all other test examples, by
-        the metric of the ranking; for each metric its value, METRIC.low and METRIC.high. attrs: of,
-        metric, comparisons and level of the gaps. Raises NoRunError if the file has no `slices`.
-        """
-        found = self._board.slices
-        if found is None:
-            raise NoRunError(f"{self.uri} has no slices: the experiment names none")
-        rows = []
-        for one in found.slices:
-            about = {name: getattr(one, name) for name in ("examples", "groups", "judged")}
-            for contender, scores in one.metrics.items():
-                gap = one.gap if contender == found.of else None
-                row = {"slice": one.name, "contender": contender, **about}
-                row |= _scored("gap", gap) if gap else {}
-                for name, score in scores.items():
-                    row |= _scored(name, score)
-                rows.append(row)
-        frame = pd.DataFrame(rows).set_index(["slice", "contender"])
-        named = ("of", "metric", "comparisons", "level")
-        frame.attrs = {name: getattr(found, name) for name in named}
-        return frame
 
     def trials(self, model: str | None = None) -> pd.DataFrame:
         """A row for each trial of the tuning, by its id.
@@ -271,7 +147,7 @@ class LoadedRun:
             row = {"trial": trial.id, "state": trial.state, "rank": ranks.get(trial.id)}
             row |= {name: getattr(trial.final, name, None) for name in ("value", "loss", "step")}
             row |= {name: pd.to_datetime(getattr(trial, name)) for name in ("start", "end")}
-            rows.append(row | _parameters(trial.parameters))
+            rows.append(row | parameters(trial.parameters))
         return pd.DataFrame(rows).set_index("trial")
 
     def curves(self) -> pd.DataFrame:
@@ -307,6 +183,20 @@ class LoadedRun:
         if name not in found:
             raise KeyError(f"{self.uri} has no figure {name!r}; it has {', '.join(found)}")
         return Figure(name, found[name])
+
+    def decision_curve(self) -> pd.DataFrame:
+        """Net benefit on the test split of deciding above each threshold, by threshold.
+
+        Columns: each contender, and TREAT_ALL, if all examples were decided as positive; for none
+        it is 0. Raises NoRunError without `decision`.
+        """
+        if DECISION_CURVE not in self.figures:
+            raise NoRunError(f"{self.uri} has no decision curve: no training has a `decision`")
+        figure = self.figure(DECISION_CURVE)
+        of_all = next(one for one in figure.specification["layer"] if one.get("name") == TREAT_ALL)
+        frame = figure.data.pivot(index="x", columns="curve", values="y")
+        frame[TREAT_ALL] = pd.DataFrame(of_all["data"]["values"]).set_index("x")["y"]
+        return frame.rename_axis(index="threshold", columns=None)
 
     def predictions(self, contender: str | None = None) -> pd.DataFrame:
         """Predictions of a contender for each example of the test split, by the example's key.
@@ -423,11 +313,3 @@ class LoadedRun:
 
 def _missing(uri: str) -> NoRunError:
     return NoRunError(f"there is no {uri}: the run has not got that far, or it was deleted")
-
-
-def _scored(name: str, score: Estimate) -> dict[str, float]:
-    return {name: score.value, f"{name}.low": score.low, f"{name}.high": score.high}
-
-
-def _parameters(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"parameters.{name}": value for name, value in values.items()}

@@ -15,38 +15,12 @@ from tests.trellis.results.a_run import (
     KEYS,
     SHARES,
     TABLE,
-    TRAINED,
     predictions,
 )
-from tests.trellis.results.made import SLICES, a_board, a_contender, a_deployment, a_plan_of
+from tests.trellis.results.made import a_plan_of
 from trellis.results.selection import NoRunError
-
-
-def test_the_leaderboard_has_scores_with_intervals_and_parameters(run, client):
-    board = trellis.load_run(run, client).leaderboard()
-    assert list(board.index) == ["training/1", "baselines/bqml-logistic_reg"]
-    first = board.loc["training/1"]
-    assert (first["accuracy"], first["accuracy.low"], first["accuracy.high"]) == (0.9, 0.8, 0.95)
-    assert first["parameters.units"] == 16
-
-
-def test_winner_selected_and_served_are_three(digits, client, bucket, put):
-    baseline = a_contender("baselines/bqml", 0.97, 0.95, 0.98, rank=1)
-    board = a_board(baseline, a_contender("training/1", 0.9, 0.8, 0.95, rank=2, selected=True))
-    board["positive"] = "ill"
-    board["metrics"]["accuracy"] |= {"average": "examples", "chance": 0.7}
-    put("digits/runs/r/plan.json", a_plan_of(digits, "r", bucket))
-    put("digits/runs/r/leaderboard/leaderboard.json", board)
-    uri = f"gs://{bucket}/digits/runs/r/"
-    before = trellis.load_run(uri, client)
-    assert (before.winner, before.selected, before.served) == ("baselines/bqml", "training/1", None)
-    with pytest.raises(NoRunError, match="this run's is training/1"):
-        before.download()
-    put("digits/runs/r/deployment.json", a_deployment())
-    assert trellis.load_run(uri, client).served == "training/1"
-    about = before.metrics()
-    assert about.loc["accuracy", ["average", "chance"]].tolist() == ["examples", 0.7]
-    assert about.attrs["positive"] == "ill"
+from trellis_contracts import charts
+from trellis_contracts.charts import DECISION_CURVE, TREAT_ALL, layer
 
 
 def test_predictions_have_class_names_and_their_rows(run, client):
@@ -121,78 +95,29 @@ def test_a_run_without_a_search_has_no_trials(run, client, put, digits, bucket):
         trellis.load_run(run, client).trials()
 
 
-def test_slices_are_of_every_contender_and_gaps_of_one(run, client, put):
-    with pytest.raises(NoRunError, match="has no slices"):
-        trellis.load_run(run, client).slices()
-    first = a_contender("training/1", 0.9, 0.8, 0.95, rank=1, training=TRAINED)
-    board = a_board(first, a_contender("baselines/bqml", 0.8, 0.7, 0.9, rank=2))
-    board |= {"slices": SLICES}
-    put("digits/runs/r/leaderboard/leaderboard.json", board)
-    found = trellis.load_run(run, client).slices()
-    assert found.index.names == ["slice", "contender"]
-    worst = found.loc[("site = b", "training/1")]
-    assert worst[["accuracy", "accuracy.low", "accuracy.high"]].tolist() == [0.5, 0.3, 0.7]
-    assert worst[["gap", "gap.low", "gap.high", "examples"]].tolist() == [-0.45, -0.7, -0.2, 20]
-    assert pd.isna(found.loc[("site = b", "baselines/bqml"), "gap"])
-    assert not found.loc[("site = c", "training/1"), "judged"]
-    assert found.attrs == {
-        "of": "training/1",
-        "metric": "accuracy",
-        "comparisons": 1,
-        "level": 0.95,
-    }
-
-
-def a_fold(part, **chosen):
-    trained = {"training": "training/1", "trial": "2", "model": "dense", "best_epoch": 3}
-    chosen = {"part": part, "examples": 2, "hyperparameters": {"units": 16}} | chosen
-    return trained | chosen | {"validation": {"accuracy": 0.9}}
-
-
-FOLDS = {
-    "count": 3,
-    "repeats": 1,
-    "rows": 6,
-    "deployed_on": "fold 1 of 3 validates, the others train",
-    "deployed_examples": {"train": 4, "validation": 2, "test": 0},
-    "widening": 1.58,
-    # The second fold has no training.
-    "choices": [a_fold("1-1"), a_fold("1-3", hyperparameters={"units": 64})],
-    "spread": {"baselines/bqml": {"accuracy": {"mean": 0.6, "sd": 0.3, "values": [0.3, 0.6, 0.9]}}},
-}
-
-
-def test_folds_have_what_was_chosen_in_each_and_its_scores(run, client, put):
-    with pytest.raises(NoRunError, match="has no folds"):
-        trellis.load_run(run, client).folds()
-    first = a_contender("baselines/bqml", 0.9, 0.8, 0.95, rank=1)
-    put("digits/runs/r/leaderboard/leaderboard.json", a_board(first) | {"folds": FOLDS})
-    put("digits/runs/r/folds/baselines/bqml/predictions.parquet", predictions())
-    loaded = trellis.load_run(run, client)
-    found = loaded.folds()
-    assert found["parameters.units"].to_dict() == {"1-1": 16, "1-3": 64}
-    assert found["baselines/bqml accuracy"].to_dict() == {"1-1": 0.3, "1-3": 0.9}
-    assert found.attrs["rows"] == 6
-    assert list(loaded.predictions("baselines/bqml")["p.ill"]) == pytest.approx(SHARES[:, 1])
-    # All rows are tested in some fold.
-    assert len(loaded.rows()) > len(loaded.rows("train"))
-
-
-def test_importance_is_of_the_selected_training(run, client, put):
-    with pytest.raises(NoRunError, match="has no permutation importance"):
-        trellis.load_run(run, client).importance()
-    features = [
-        {"feature": "site", "value": 0.2, "interval": [0.1, 0.3]},
-        {"feature": "age at visit", "value": 0.0, "interval": [-0.1, 0.1]},
+def test_the_decision_curve_has_every_contender_and_all(run, client, put):
+    with pytest.raises(NoRunError, match="no training has a `decision`"):
+        trellis.load_run(run, client).decision_curve()
+    x, y = charts.number("x"), charts.number("y")
+    benefits = {"training/1": (0.3, 0.2), "baselines/bqml": (0.3, 0.1)}
+    rows = [
+        {"curve": name, "x": at, "y": benefit}
+        for name, both in benefits.items()
+        for at, benefit in zip((0.1, 0.2), both, strict=True)
     ]
-    told = {"of": "training/1", "metric": "accuracy", "examples": 6, "permutations": 5}
-    board = a_board(a_contender("training/1", 0.9, 0.8, 0.95, rank=1, training=TRAINED))
-    board |= {"importance": told | {"features": features}}
-    put("digits/runs/r/leaderboard/leaderboard.json", board)
-    found = trellis.load_run(run, client).importance()
-    assert found.index.tolist() == ["site", "age at visit"]
-    assert found.loc["site"].tolist() == [0.2, 0.1, 0.3]
-    assert found.attrs == told
+    every = layer("line", {"x": x, "y": y}, [{"x": 0.1, "y": 0.29}, {"x": 0.2, "y": 0.0}])
+    layers = [{"name": TREAT_ALL, **every}, layer("line", {"x": x, "y": y})]
+    curve = charts.chart(layers, "net benefit", width=300, height=200, rows=rows)
+    figures = {"schema": 1, "figures": {DECISION_CURVE: curve}}
+    put("digits/runs/r/leaderboard/figures.json", figures)
+    found = trellis.load_run(run, client).decision_curve()
+    assert found.index.name == "threshold"
+    assert found.loc[0.1].to_dict() == {
+        "baselines/bqml": 0.3,
+        "training/1": 0.3,
+        TREAT_ALL: 0.29,
+    }
+    assert found.loc[0.2].to_dict() == {"baselines/bqml": 0.1, "training/1": 0.2, TREAT_ALL: 0.0}
 
 
 def test_rows_have_their_weights(run, client, put):

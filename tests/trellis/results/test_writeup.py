@@ -217,6 +217,15 @@ def test_figures_tables_and_texts_become_files(loaded, gather, tmp_path):
         export.export(loaded, gather(), folder)
 
 
+def test_what_a_run_may_lack_becomes_tables_where_it_is_there(loaded, gather, tmp_path, put):
+    put("digits/runs/r/leaderboard/leaderboard.json", a_board() | {"slices": SLICES})
+    again = trellis.load_run(loaded.uri, loaded._client)
+    export.export(again, gather(), tmp_path / "paper")
+    made = {path.stem for path in (tmp_path / "paper/tables").glob("*.csv")}
+    assert "slices" in made
+    assert not made & {*export.OPTIONAL} - {"slices"}
+
+
 def test_a_table_of_latex_has_its_special_characters_escaped(loaded, gather, tmp_path, put):
     made = dataset(numeric("age", [1, 2]), classes={"50% & more_#1": 3, "less": 4})
     put("digits/datasets/3f2a/dataset.json", made)

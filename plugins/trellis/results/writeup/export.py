@@ -1,8 +1,8 @@
 """`trellis export`: a run's figures, tables and texts as files of a folder.
 
 FOLDER/figures/NAME.svg, .pdf, .png     each figure of the report
-FOLDER/tables/NAME.csv, .tex            leaderboard, metrics, splits, trials, seeds, folds,
-                                         importance
+FOLDER/tables/NAME.csv, .tex            leaderboard, metrics, splits, trials, and what the run has
+                                         of OPTIONAL
 FOLDER/methods.md, model-card.md, tripod-ai.md, trellis.bib
 """
 
@@ -25,6 +25,19 @@ TEXTS = {
     "tripod-ai.md": tripod.text,
     "trellis.bib": citation.text,
 }
+
+OPTIONAL = (
+    "seeds",
+    "folds",
+    "importance",
+    "slices",
+    "calibration",
+    "decisions",
+    "decision_curve",
+    "abstention",
+    "coverage",
+)
+"""Frames of a run that it may not have."""
 
 
 def export(run: LoadedRun, f: Facts, folder: Path) -> list[str]:
@@ -89,12 +102,11 @@ def _tables(run: LoadedRun, f: Facts) -> Iterator[tuple[str, pd.DataFrame]]:
     for model in f.trials:
         name = "trials" if model is None else f"trials-{model}"
         yield name, run.trials(model).dropna(axis="columns", how="all")
-    if f.board.repeats is not None:
-        yield "seeds", run.seeds()
-    if f.board.folds is not None:
-        yield "folds", run.folds()
-    if f.board.importance is not None:
-        yield "importance", run.importance()
+    for name in OPTIONAL:
+        try:
+            yield name, getattr(run, name)()
+        except NoRunError:
+            continue
 
 
 def _splits(f: Facts) -> pd.DataFrame:
