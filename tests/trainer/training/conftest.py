@@ -1,5 +1,6 @@
 """Datasets small enough to train on in a second, and trainings as processes."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -8,6 +9,10 @@ from sklearn.datasets import load_digits
 
 from testbed.tables import mixed_rows, write_table
 from testbed.trainings import MODULE, Job, arguments, write_dataset
+from tests.trainer.training.imbalanced import imbalanced
+from trainer.estimators import run as estimators
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +65,23 @@ def make_job(tmp_path_factory) -> Iterator[Callable[..., Job]]:
     yield make
     for job in made:
         job.end()
+
+
+@pytest.fixture
+def train(tmp_path):
+    """A function: dataset, output folder, flags -> metrics.json."""
+
+    def train(dataset, output="out", task="binary_classification", **flags):
+        argv = arguments(dataset, output=tmp_path / output, task=task, **flags)
+        settings = parse_flags(argv, "")
+        assert estimators.train(settings, checked_dataset(settings)) == 0
+        return json.loads(settings.places.metrics.read_text())
+
+    return train
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory):
+    """1,000 rows, of which 33 are rare."""
+    files = {"train": [300, 300], "validation": [200], "test": [200]}
+    return imbalanced(tmp_path_factory.mktemp("d") / "rare", 1000, 33, files)
