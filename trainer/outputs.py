@@ -2,10 +2,10 @@
 
     python -m trainer.outputs --run gs://BUCKET/EXPERIMENT/runs/RUN/ --metric auc
 
-Of each training: the files and their rules of trellis_contracts.program.terms. The predictions are
-read and checked as those of a file of a group's own are. Exit codes: 0 at least one training keeps
-all rules, as others failed by themselves; 1 a rule is broken, each named with its file; 2 wrong
-flags.
+Of each training, in a cross-validation of each fold's too: the files and their rules of
+trellis_contracts.program.terms. The predictions are read and checked as those of a file of a
+group's own are. Exit codes: 0 at least one training keeps all rules, as others failed by
+themselves; 1 a rule is broken, each named with its file; 2 wrong flags.
 """
 
 import argparse
@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trainer import predictions, storage
+from trainer.comparison import folds
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
-from trainer.comparison.run_folder import RunError, read_file, read_run
+from trainer.comparison.run_folder import Run, RunError, read_file, read_fold, read_run
 from trainer.predictions import PredictionsError
 from trainer.storage import StorageError
 from trellis_contracts import layout
 from trellis_contracts.dataset import DatasetError
+from trellis_contracts.folds import EVERYTHING, dataset
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.program import terms
 from trellis_contracts.training import Training
@@ -65,22 +67,40 @@ def _without_rows(error: Exception, run: str) -> str:
 def check(run_uri: str, metric: str) -> list[str]:
     """Check all trainings of a run that left anything; returns their names. Raises OutputsError."""
     run = read_run(run_uri)
-    split = read_held_out_split(run.dataset_uri, run.dataset)
-    found = {c.name: c.uri for c in run.contenders if c.kind == "tensorflow"}
-    left = {name: uri for name, uri in found.items() if storage.local_path(uri).is_dir()}
+    left, broken = [], []
+    for prefix, part in _parts(run):
+        split, fingerprint = _predicted(part), part.trained_on.fingerprint
+        for contender in part.contenders:
+            if not storage.local_path(contender.uri).is_dir():
+                continue
+            left.append(f"{prefix}{contender.name}")
+            broken += [
+                f"{address}: {problem} (rule: {terms.RULES[rule]})"
+                for address, rule, problem in problems(contender.uri, metric, fingerprint, split)
+            ]
     if not left:
         raise OutputsError(f"no training of {run_uri} has left anything")
-    fingerprint = run.dataset.fingerprint
-    broken = [
-        f"{address}: {problem} (rule: {terms.RULES[rule]})"
-        for uri in left.values()
-        for address, rule, problem in problems(uri, metric, fingerprint, split)
-    ]
     if broken:
         raise OutputsError(
             "\n  ".join(["the program broke the contract (`trellis contract`):", *broken])
         )
-    return list(left)
+    return left
+
+
+def _parts(run: Run) -> Iterator[tuple[str, Run]]:
+    """The run and each of its folds, with what the names of their trainings begin with."""
+    yield "", run
+    rule = folds.of_plan(run)
+    for part in rule.parts if rule else ():
+        yield f"folds/{part}/", read_fold(run, part)
+
+
+def _predicted(run: Run) -> HeldOutSplit:
+    """The split that a training has predicted."""
+    if run.everything is None:
+        return read_held_out_split(run.dataset_uri, run.dataset)
+    address = dataset(run.dataset_uri, EVERYTHING)
+    return read_held_out_split(address, run.everything, "validation")
 
 
 def problems(

@@ -10,12 +10,14 @@ from tests.trainer.exporting.tables.helpers import write_table as write_rows
 from trainer import dataset_description, folds
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.folds import EVERYTHING, FIRST, Folds, dataset, derived
+from trellis_contracts.program import inputs
 
 RULE = Folds(count=4, repeats=2)
 DEALT = {
     "fold_1": (np.arange(ROWS) % 4 + 1).tolist(),
     "fold_2": (np.arange(ROWS) // 3 % 4 + 1).tolist(),
 }
+FLAGS = ["--task=t", "--metric=auc", "--epochs=1", "--seed=0", "--outputs=all"]
 SPLIT = [SPLITS[RULE.splits(FIRST)[fold - 1]] for fold in DEALT["fold_1"]]
 
 
@@ -57,6 +59,18 @@ def test_all_but_the_first_fold_trains_the_model_to_deploy(tmp_path):
     assert described.examples("test") == 0
     assert described.files["test"] == ()
     assert not any("test split" in warning for warning in described.warnings)
+
+
+def test_programs_that_are_not_ours_find_the_rows_of_each_part(tmp_path):
+    address = whole(tmp_path)
+    folds.make(address, "f", 2)
+    for part in derived(RULE):
+        job = inputs.job([f"--dataset={dataset(address, part)}", *FLAGS])
+        for split in SPLITS:
+            rows = job.rows(split)
+            assert set(rows["key"].to_pylist()) == keys(dataset(address, part), split)
+            assert not {*rows.column_names} & {*RULE.columns}
+        assert job.held_out == ("validation" if part == EVERYTHING else "test")
 
 
 def test_statistics_and_vocabularies_are_of_a_folds_own_train_split(tmp_path):

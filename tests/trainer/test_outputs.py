@@ -13,10 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.trainer.comparison.test_folds import Crossed
 from tests.trainer.raw_tables import write_with_source
 from tests.withheld import shown
 from trainer import dataset_description, outputs
 from trainer.comparison.held_out_split import read_held_out_split
+from trellis_contracts import folds
+from trellis_contracts.folds import EVERYTHING
 from trellis_contracts.program import terms
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -199,3 +202,33 @@ def test_figures_that_break_a_rule_are_named_with_it(dataset, training, path, va
     part[path[-1]] = value
     file.write_text(json.dumps(content))
     assert {rule for rule, _ in broken(dataset, training).values()} == {rule}
+
+
+@pytest.fixture(scope="module")
+def crossed(tmp_path_factory):
+    """A cross-validation by the program: in each fold, and of all rows for the model to deploy."""
+    made = Crossed(tmp_path_factory.mktemp("crossed"), 1)
+    for part in (EVERYTHING, *made.folds.parts):
+        folder = made.path if part == EVERYTHING else made.path / "folds" / part
+        trained(folds.dataset(f"{made.dataset}/", part), folder / "training/1", "--outputs=all")
+    return made
+
+
+def test_a_program_is_checked_and_compared_in_every_fold(crossed):
+    names = outputs.check(crossed.uri, "auc")
+    assert names == ["training/1", *(f"folds/1-{n}/training/1" for n in (1, 2, 3))]
+    board = crossed.compared()
+    assert [one["part"] for one in board["folds"]["choices"]] == ["1-1", "1-2", "1-3"]
+    assert board["contenders"][0]["metrics"]["auc"]["value"] > 0.9
+
+
+def test_what_breaks_a_rule_in_a_fold_is_named_with_it(crossed):
+    training = crossed.path / "folds/1-2/training/1"
+    kept = (training / "predictions.parquet").read_bytes()
+    rewritten(training, another_key)
+    with pytest.raises(outputs.OutputsError) as error:
+        outputs.check(crossed.uri, "auc")
+    (training / "predictions.parquet").write_bytes(kept)
+    (line,) = error.value.text.splitlines()[1:]
+    assert "folds/1-2/training/1/predictions.parquet" in line
+    assert terms.RULES["keys"] in line

@@ -178,8 +178,10 @@ def listed_classes(names: Sequence[str]) -> str:
     return listed(names, "class", "classes")
 
 
-def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutSplit:
-    """Read the test split of the dataset in `directory` (gs:// address or path).
+def read_held_out_split(
+    directory: str, dataset: DatasetDescription, split: str = "test"
+) -> HeldOutSplit:
+    """Read the test split, or another one, of the dataset in `directory` (gs:// address or path).
 
     Raises HeldOutSplitError if a file is missing or corrupt, or if the number of examples is not
     that in dataset.json.
@@ -187,7 +189,7 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
     keys, labels, places, groups, addresses = [], [], [], [], []
     images, family = dataset.features_of(IMAGE), FAMILIES[dataset.family]
     grouped = dataset.split.by is not None
-    for record in records(directory, dataset):
+    for record in records(directory, dataset, split):
         if grouped:
             groups.append(record.features["group"].int64_list.value[0])
         keys.append(record.key)
@@ -195,10 +197,10 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
         places.append(record.place)
         if len(images) == 1:
             addresses.append(record.address_of(images[0]))
-    expected = dataset.examples("test")
+    expected = dataset.examples(split)
     if len(keys) != expected:
         raise HeldOutSplitError(
-            f"the test files of {directory} have {len(keys):,} examples, but dataset.json says "
+            f"the {split} files of {directory} have {len(keys):,} examples, but dataset.json says "
             f"{expected:,}; export the dataset again"
         )
     order = np.argsort(np.array(keys, dtype=object))
@@ -215,10 +217,10 @@ def read_held_out_split(directory: str, dataset: DatasetDescription) -> HeldOutS
     )
 
 
-def records(directory: str, dataset: DatasetDescription) -> Iterator[Record]:
-    """The examples of the test split, in the files' order. Raises HeldOutSplitError."""
+def records(directory: str, dataset: DatasetDescription, split: str = "test") -> Iterator[Record]:
+    """The examples of a split, in the files' order. Raises HeldOutSplitError."""
     number = 0
-    for uri in dataset.uris(directory, "test"):
+    for uri in dataset.uris(directory, split):
         path = storage.local_path(uri)
         try:
             with open(path, "rb") as file:

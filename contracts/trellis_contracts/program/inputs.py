@@ -55,6 +55,11 @@ class Job:
         address = f"{self.dataset.rstrip('/')}/dataset.json"
         return DatasetDescription.parse(path(address).read_bytes(), address)
 
+    @property
+    def held_out(self) -> str:
+        """The split that a full training predicts: test, or validation where there is no test."""
+        return "test" if self.description().examples("test") else "validation"
+
     def rows(self, split: str) -> "pa.Table":
         """The rows of a split: key, label and features, in no order, without those that the export
         has rejected. Raises FileNotFoundError if the dataset's rows are gone.

@@ -29,7 +29,7 @@ def write(
 ) -> None:
     """Write predictions.parquet and metrics.json, which is last; the model must be there.
 
-    keys, scores: of the test split: (n, classes) probabilities in the order of dataset.json, or
+    keys, scores: of `job.held_out`: (n, classes) probabilities in the order of dataset.json, or
     (n,) values. validation: figures of the validation split, the metric that decides and `loss`
     among them. seconds: that the training took. hyperparameters: that it used. Raises ValueError
     for what breaks a rule that is known here, ContractError for figures that are none.
@@ -63,7 +63,7 @@ def _predictions(job: Job, keys: Sequence[str], scores: "np.ndarray", file: Path
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = job.rows("test")
+    rows = job.rows(job.held_out)
     labels = dict(zip(rows["key"].to_pylist(), rows["label"].to_pylist(), strict=True))
     names = [str(key) for key in keys]
     if unknown := [key for key in names if key not in labels]:

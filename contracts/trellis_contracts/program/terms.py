@@ -25,7 +25,8 @@ VARIABLES: Mapping[str, str] = {
 }
 
 FLAGS: Mapping[str, str] = {
-    "dataset": "gs:// folder of the dataset.",
+    "dataset": "gs:// folder of the dataset; in a cross-validation that of a fold, or of all rows "
+    "for the model to deploy, which has no test split.",
     "model": "gs:// address of the file that declares the hyperparameters.",
     "model_sha256": "SHA-256 of that file.",
     "task": "binary_classification, multiclass_classification or regression.",
@@ -65,10 +66,11 @@ OUTPUTS = (
     Output(MODEL, "The model, in any form: what the server of the same image reads."),
     Output(
         PREDICTIONS,
-        "A prediction for each key of the test split: key (string), label (int32, index of the "
-        "true class; of a regression double), and probabilities (list<float>, one a class, in the "
-        "order of dataset.json), or value (double). The schema's metadata has schema=1, and "
-        "classes (JSON list) or task=regression.",
+        "A prediction for each key of the test split, or, where dataset.json counts no example in "
+        "it, of the validation split: key (string), label (int32, index of the true class; of a "
+        "regression double), and probabilities (list<float>, one a class, in the order of "
+        "dataset.json), or value (double). The schema's metadata has schema=1, and classes (JSON "
+        "list) or task=regression.",
     ),
     Output(METRICS, "Figures of the training, last: a training that has one is complete."),
 )
@@ -77,7 +79,8 @@ RULES: Mapping[str, str] = {
     "there": "every file is there, and model/ holds at least one",
     "form": "predictions.parquet has the columns, types and metadata of this page, without NULL, "
     "and the task and the classes of dataset.json",
-    "keys": "the keys are those of the test split, each once",
+    "keys": "the keys are those of the test split (where it is empty, of the validation split), "
+    "each once",
     "labels": "the labels are those of the dataset",
     "finite": "no probability and no value is NaN or infinite",
     "sum": "probabilities are from 0 to 1, and of one class for each example sum to 1",

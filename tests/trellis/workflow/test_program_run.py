@@ -76,6 +76,21 @@ def test_a_program_is_tuned_and_compared_followed_by_a_network_and_put_back(goog
     check_bulk(google, platform, first, theirs, "1")
 
 
+def test_a_program_learns_in_every_fold_beside_bigquery_ml(google, platform):
+    crossed = {"train__folds": 3, "deploy__gate__tolerance": None, "predict": None}
+    run = run_dag(training.build(an_experiment("program-folds", **crossed), platform))
+    assert run.state == "success", states(run)
+    folder = succession.newest_run(google, platform, "program-folds")
+    board = read(folder / "leaderboard/leaderboard.json")
+    assert [one["part"] for one in board["folds"]["choices"]] == ["1-1", "1-2", "1-3"]
+    assert board["folds"]["rows"] == 500
+    assert {c["name"]: c["status"] for c in board["contenders"]} == {
+        "training/1": "ok",
+        "baselines/bqml-logistic_reg": "ok",
+    }
+    succession.check_served(platform, "program-folds", "1", folder)
+
+
 def check_bulk(google, platform, experiment, folder, version):
     """A batch prediction by the version is what its run has predicted of its test split."""
     predicted = run_dag(prediction.build(experiment, platform), model=version)

@@ -32,11 +32,11 @@ def main() -> None:
     if not job.whole:
         return
     model.save(job.output / terms.MODEL)
-    test = job.rows("test")
+    asked = job.rows(job.held_out)
     outputs.write(
         job,
-        test["key"].to_pylist(),
-        model.predict(columns(test)),
+        asked["key"].to_pylist(),
+        model.predict(columns(asked)),
         validation=figures,
         seconds=time.monotonic() - began,
         hyperparameters={"neighbours": neighbours, "power": power},

@@ -59,9 +59,6 @@ def _program(experiment: Experiment) -> Iterator[Problem]:
         if getattr(experiment, key) is not None:
             yield Problem((key,), f"{experiment.image} is not ours, which {what}: leave it out")
     train = experiment.train
-    if experiment.folds:
-        message = "are of the trainer's own trainings: leave them out"
-        yield Problem(("train", "folds"), message)
     if experiment.task not in _TASKS:
         message = f"an image that is not ours learns {', '.join(_TASKS)}"
         yield Problem(("task",), message)
