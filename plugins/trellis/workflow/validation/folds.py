@@ -11,6 +11,13 @@ from trellis_contracts.dataset import SPLITS
 MOST_TRAININGS = 1000
 """Airflow makes at most 1,024 copies of a task (core.max_map_length)."""
 
+_CHOSEN = {
+    "decision": "a threshold",
+    "abstain": "a limit of what it hands back",
+    "coverage": "a limit of its sets or intervals",
+}
+"""Keys for a single number that a training chooses on its validation split."""
+
 
 def problems(experiment: Experiment) -> Iterator[Problem]:
     """List the keys that do not go with folds."""
@@ -59,6 +66,9 @@ def _unfit(experiment: Experiment) -> Iterator[tuple[Where, object, str]]:
     yield ("baselines", "automl"), baselines.automl, why
     why = "nobody knows which rows their models have seen, which `train.folds` tell apart"
     yield ("baselines", "files"), baselines.files, why
-    for name in ("decision", "abstain", "coverage"):
-        why = "with `train.folds` each fold's model chooses its own, which no score is of"
+    for name, what in _CHOSEN.items():
+        why = (
+            f"with `train.folds` each fold's model has {what} of its own, and that of the model "
+            "to deploy is tested on no row"
+        )
         yield (name,), getattr(experiment, name), why

@@ -50,6 +50,14 @@ def test_what_does_not_go_with_folds_is_refused_by_name(plain, changes, place):
     assert place in [".".join(map(str, problem.field)) for problem in error.value.problems]
 
 
+def test_the_reason_names_what_each_fold_would_have_of_its_own(plain):
+    with pytest.raises(FileError) as error:
+        with_changes(plain, FOLDS | {("decision",): {"maximize": "f1"}, ("coverage",): 0.9})
+    told = {problem.field: problem.message for problem in error.value.problems}
+    assert "has a threshold of its own" in told[("decision",)]
+    assert "has a limit of its sets or intervals of its own" in told[("coverage",)]
+
+
 def test_repeats_need_folds(plain):
     with pytest.raises(FileError) as error:
         with_changes(plain, {("train", "repeats"): 2})
