@@ -1,4 +1,6 @@
-"""Ours beside what MAPIE and dcurves answer to the same inputs: peers/observe.py has asked them."""
+"""Ours beside what well-kept libraries answer to the same inputs: peers/observe.py and
+peers/observe_scores.py have asked them.
+"""
 
 import json
 from pathlib import Path
@@ -6,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.trainer.peers.beside import Beside
 from trainer import conformal, postprocessing
 from trainer.metrics import net_benefit
 
@@ -38,3 +41,8 @@ def test_net_benefit_is_that_of_dcurves():
     found = net_benefit.net_benefit(positive, scores, at)
     np.testing.assert_allclose(found, given["model"], atol=1e-12)
     np.testing.assert_allclose(net_benefit.of_all(positive, at), given["all"], atol=1e-12)
+
+
+@pytest.mark.parametrize("row", list(Beside().rows()), ids=lambda row: f"{row.library}: {row.what}")
+def test_figures_of_breast_cancer_are_those_of_well_kept_libraries(row):
+    assert row.ours == pytest.approx(row.theirs, rel=0, abs=row.within)
