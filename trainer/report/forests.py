@@ -9,8 +9,8 @@ from trellis_contracts.charts import ACCENT, GUIDE, INK, MUTED, chart, layer, na
 from trellis_contracts.leaderboard import Estimate, Leaderboard, Slices
 from trellis_contracts.tasks import NAMED
 
-# Letters of a contender's name. In pixels: a letter in a name, a value and a remark, in the widest of
-# readers' common fonts (DejaVu Sans, whose digits have 0.64 and in bold 0.70 of the size); gaps.
+# Letters of a contender's name. In pixels: a letter in a name, a value and a remark, in the widest
+# of readers' common fonts (DejaVu Sans: digits have 0.64, in bold 0.70 of the size); gaps.
 _LONGEST = 40
 _LETTER, _VALUE, _REMARK = 8.4, 9.8, 7.7
 _GAP = 20

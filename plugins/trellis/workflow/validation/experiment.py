@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from trellis.workflow.spec import bqml, bqml_options
-from trellis.workflow.spec.baselines import Baselines
 from trellis.workflow.spec.decision import KEYS
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import TrainingMachines
