@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from testbed.trainings import ROOT, arguments, without_seconds, write_dataset
-from trainer import dataset_description, masks, predictions
+from tests.trainer.conftest import RunFolder
+from trainer import compare, dataset_description, masks, predictions
+from trainer.comparison import scoring
 from trainer.estimators import run as estimator
 from trainer.families import FAMILIES
 from trainer.training import TrainingError, checkpoints, loop
@@ -98,6 +100,45 @@ def test_every_predictor_has_a_loss_by_which_equal_ones_are_chosen(trained):
     family, found = FAMILIES[SEGMENTATION], trained.predicted
     figures = family.figures(trained.dataset, found.labels, family.answers(found), None)
     assert figures["loss"] == 1 - figures["dice"]
+
+
+@pytest.fixture(scope="module")
+def compared(trained, tmp_path_factory):
+    """The run's folder after its comparison."""
+    plan = RunFolder(tmp_path_factory.mktemp("other"), [0, 1], ["a", "b"])
+    plan.path = trained.run
+    bounds = {"dice": 0.8, "dice@nucleus": 0.7, "boundary_distance": 3.0}
+    gate = {"require": bounds, "margin": 0.0, "beat": "baselines"}
+    gate |= {"tolerance": None, "learned": True}
+    deploy = {"gate": gate, "smoke": {"examples": 8, "latency": 1000}}
+    configuration = {"task": "segmentation", "deploy": deploy}
+    dataset = {"uri": f"{trained.address}/", "fingerprint": trained.dataset.fingerprint}
+    plan.plan({"configuration": configuration, "dataset": dataset})
+    assert compare.main(["--run", plan.uri, "--metric", "dice"]) == 0
+    return json.loads((trained.run / "leaderboard/leaderboard.json").read_text())
+
+
+def test_the_leaderboard_has_an_interval_for_every_metric(compared):
+    assert compared["task"] == "segmentation"
+    (contender,) = compared["contenders"]
+    for name in compared["metrics"]:
+        low, high = contender["metrics"][name]["interval"]
+        assert low <= contender["metrics"][name]["value"] <= high
+    assert compared["metrics"]["dice"]["chance"] < contender["metrics"]["dice"]["interval"][0]
+
+
+def test_the_gate_bounds_a_class_by_itself(compared):
+    promotion = compared["promotion"]
+    assert promotion["promoted"], promotion
+    assert any("Dice of nucleus" in check["check"] for check in promotion["checks"])
+
+
+def test_the_served_model_is_scored_as_it_was(trained):
+    again = scoring.score(str(trained.output / "model"), trained.address, trained.dataset)
+    order = np.argsort(again.keys), np.argsort(trained.predicted.keys)
+    for name in ("labels", "predicted", "both", "distances"):
+        ours, theirs = getattr(again, name), getattr(trained.predicted, name)
+        np.testing.assert_array_equal(ours[order[0]], theirs[order[1]])
 
 
 def test_an_interrupted_training_of_patches_ends_as_an_undisturbed_one(

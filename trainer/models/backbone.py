@@ -79,7 +79,8 @@ def _steps(inner: keras.Model) -> list[keras.KerasTensor]:
         if len(shape) == 4 and not isinstance(layer, layers.ZeroPadding2D):
             # Networks without padding halve 75 pixels to 37.
             found[round(math.log2(height / shape[1]))] = layer.output
-    return [found[halvings] for halvings in sorted(found) if halvings > 0]
+    # Means over all pixels, by which some networks weigh their features, are smaller still.
+    return [found[halvings] for halvings in sorted(found) if 0 < halvings <= BACKBONE_HALVINGS]
 
 
 def _called(part: keras.Model, inner: keras.Model, x: keras.KerasTensor, h: Hyperparameters) -> Any:

@@ -156,8 +156,8 @@ def _export(
         answers = signatures["stored"](examples=tf.constant(taken))
     off, size = 0.0, 1.0
     for name, expected in aim.answers(wanted).items():
-        found = answers[name]
-        off = max(off, float(tf.reduce_max(tf.abs(tf.cast(expected, found.dtype) - found))))
+        expected, found = (tf.cast(part, tf.float64) for part in (expected, answers[name]))
+        off = max(off, float(tf.reduce_max(tf.abs(expected - found))))
         size = max(size, float(tf.reduce_max(tf.abs(found))))
     if not off < _TOLERANCE * size:
         raise ModelError(
