@@ -112,6 +112,10 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
             f"numbers far from all others: {listed(coded)}; if they stand for missing values, add "
             "--missing NUMBER"
         )
+    if chosen == SEGMENTATION:
+        picture = next((c for c in rest if c.addresses), None)
+        why = "a mask is predicted from one image alone"
+        left_out = [(c.name, why) for c in rest if c is not picture]
     names = {name for name, _ in left_out}
     features = [c for c in rest if c.name not in names]
     if not features:

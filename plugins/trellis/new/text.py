@@ -38,6 +38,8 @@ def of_rows(
     heavy = _heavy(rows.rows, pictures.values())
     columns = _columns(rows, roles)
     alone = columns == len(pictures)
+    if pictures:
+        model = "unet" if masks else _picture_model(alone)
     what = f"{roles.label.name} from {columns} columns of {rows.address}"
     return "\n".join(
         [
@@ -45,7 +47,7 @@ def of_rows(
             *section.of_rows(rows, roles, classes, pictures),
             *_masks(masks),
             "",
-            f"model: {_picture_model(alone, masks) if pictures else model}",
+            f"model: {model}",
             f"task: {roles.task}{_guessed(roles)}",
             *_positive(roles.task, classes),
             *_batch(rows.rows),
@@ -228,9 +230,8 @@ def _batch(examples: int) -> list[str]:
     return [f"hyperparameters: {{batch_size: {fitting}}}   # few examples: several steps an epoch"]
 
 
-def _picture_model(alone: bool, masks: Sequence[object]) -> str:
-    name = "unet" if masks else "convolutional"
-    return name if alone else f"{name}   # and the other columns"
+def _picture_model(alone: bool) -> str:
+    return "convolutional" if alone else "convolutional   # and the other columns"
 
 
 def _row_baselines(roles: Roles, alone: bool) -> list[str]:

@@ -54,6 +54,18 @@ FILES = {
         "PICTURED", "[photo]\n  image_columns: {photo: {size: 8}",
         "[photo, scan]\n  image_columns: {scan: {size: 8}, photo: {size: 8}", "mixes one image",
     ),
+    "loss of masks": (
+        "GOOD", "train:", "hyperparameters: {loss: dice}\ntrain:", "is only for the task segm",
+    ),
+    "columns and masks": (
+        "MASKED", "[photo]", "[photo, age]", "predicts a mask from one image alone",
+    ),
+    "blocks of masks": (
+        "MASKED", "{blocks: 3}", "{blocks: 5}", "blocks 5",
+    ),
+    "patch of masks": (
+        "MASKED", "{blocks: 3}", "{blocks: 3, patch: 12}", "use a multiple of 8",
+    ),
     "weights and mix": ("PICTURED", "label: y", "label: y\n  weight: w", "has no weight"),
     "unknown hyperparameter": ("GOOD", "layers:", "layer:", "has no hyperparameter"),
     "both sources": ("GOOD", "size: 8", "size: 8\n  bigquery: d.t", "under `image_columns`"),

@@ -10,7 +10,7 @@ from google.cloud.bigquery import QueryJobConfig
 from tests.trellis.workflow import refusal_cases as cases
 from tests.trellis.workflow import refusal_table, refusals
 from tests.trellis.workflow.plans import plan_run
-from tests.trellis.workflow.spec.files import GOOD
+from tests.trellis.workflow.spec.files import GOOD, UNTUNED
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages import check, snapshot
@@ -40,12 +40,26 @@ PICTURED = CONVOLUTIONAL.replace(
     "  image_columns: {photo: {size: 8}}\n",
 ).replace("train:", "hyperparameters: {mix: mixup}\ntrain:")
 
+MASKED = UNTUNED.replace(
+    "  images: manifest.csv\n  size: 8\n",
+    "  bigquery: d.t\n  key: k\n  label: y\n  features: [photo]\n"
+    "  image_columns: {photo: {size: 16}}\n  masks: {ground: 0, cell: 1}\n",
+)
+for old, new in [
+    ("model: dense", "model: unet"),
+    ("multiclass_classification", "segmentation"),
+    ("{learning_rate: 0.01, units: 64}", "{blocks: 3}"),
+    ("balanced_accuracy", "dice"),
+]:
+    MASKED = MASKED.replace(old, new)
+
 BASES = {
     "GOOD": GOOD,
     "CONVOLUTIONAL": CONVOLUTIONAL,
     "BACKBONE": BACKBONE,
     "OWN": OWN,
     "PICTURED": PICTURED,
+    "MASKED": MASKED,
 }
 
 
