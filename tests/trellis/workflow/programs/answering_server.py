@@ -1,6 +1,7 @@
 """A serving container for batch predictions: as trainer.serve answers, without a model.
 
-Images: the label is the name of the image's folder; below a folder `cells` the answer is a mask.
+Images: the label is the name of the image's folder; below a folder `cells`, also of a
+`photo`, the answer is a mask.
 Rows: the label is whether `x` is above 0; all features must be there, and nothing else; `photo` is
 an address. An instance that says "bad" is refused: by itself if the request has the parameter
 `each`. One that says "worse" fails its request in any case.
@@ -13,6 +14,7 @@ import os
 CLASSES = ("false", "true")
 MASK = "AAECAw=="
 """Four bytes: nobody who passes a mask on reads it."""
+OF_CELLS = {"mask": {"b64": MASK}, "shares": {"background": 0.75, "cell": 0.25}}
 
 
 def predict(instance):
@@ -20,7 +22,7 @@ def predict(instance):
         if "bad" in instance["image"]:
             raise ValueError(f"{instance['image']} is no image")
         if "/cells/" in instance["image"]:
-            return {"mask": {"b64": MASK}, "shares": {"background": 0.75, "cell": 0.25}}
+            return OF_CELLS
         label = instance["image"].split("/")[-2]
         return {"label": label, "probabilities": {label: 1.0}}
     columns = set(os.environ["COLUMNS"].split(","))
@@ -30,8 +32,11 @@ def predict(instance):
         raise ValueError("stage: bad")
     if "taken" in instance and not instance["taken"].endswith("Z"):
         raise ValueError(f"taken: {instance['taken']}")
-    if "photo" in instance and not str(instance["photo"]).startswith("gs://"):
+    photo = str(instance.get("photo", "gs://"))
+    if "bad" in photo or not photo.startswith("gs://"):
         raise ValueError(f"photo: {instance['photo']}")
+    if "/cells/" in photo:
+        return OF_CELLS
     if instance.get("stage") == "worse":
         raise RuntimeError("stage: worse")
     label = "unknown" if instance["x"] is None else str(instance["x"] > 0).lower()

@@ -21,6 +21,7 @@ from typing import Any
 from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
+from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.table import FOREGROUND
 from trellis.workflow.lookups import left, own_dataset, plans, storage
@@ -124,9 +125,7 @@ def _of_tables(platform: Platform, predicted: str) -> Iterator[Answer]:
             "or have expired. Clear `predict` to predict again."
         )
     for column, name in there.items():
-        wanted = [one for one in client.get_table(name).schema if one.name in ("key", column)]
-        for row in client.list_rows(name, selected_fields=wanted, page_size=_PAGE):
-            if column == "prediction":
-                yield lines.of_row(str(row["key"]), row["prediction"])
-            else:
-                yield str(row["key"]), str(row["prediction_error"]), {}
+        statement = f"SELECT key, {column} AS answer FROM {sql.identifier(name)}"
+        for row in client.query(statement).result(page_size=_PAGE):
+            key, answer = str(row["key"]), row["answer"]
+            yield lines.of_row(key, answer) if column == "prediction" else (key, str(answer), {})

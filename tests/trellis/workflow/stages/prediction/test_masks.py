@@ -1,6 +1,7 @@
 """The masks that a batch prediction leaves as files, and the table of their addresses."""
 
 import base64
+import dataclasses
 import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -10,13 +11,14 @@ import pytest
 from google.cloud import bigquery
 
 from tests.trellis.workflow.programs.answering_server import MASK
-from tests.trellis.workflow.stages.prediction.conftest import BUCKET
+from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import Rows
-from trellis.workflow.contracts.table import FOREGROUND
+from trellis.workflow.contracts.table import FOREGROUND, Column, Feature
 from trellis.workflow.stages.prediction import lines, masks, publish
 from trellis.workflow.validation.file import with_changes
 from trellis_contracts import layout
+from trellis_contracts.columns import ImageForm
 
 OF_MASKS = {
     ("task",): "segmentation",
@@ -57,6 +59,36 @@ def test_each_image_has_a_mask_in_the_bucket_and_a_line_with_its_address(made, g
     assert bad["error"] == f"gs://{BUCKET}/cells/bad.png is no image"
     assert pd.isna(bad["mask"])
     assert len(found) == 3
+
+
+@pytest.mark.slow
+def test_rows_with_an_image_become_a_table_of_masks(google, predictions, states):
+    """The whole DAG."""
+    query = (
+        "SELECT n AS sample, CONCAT('gs://lab/', IF(n = 2, 'bad', '/cells/'), n) AS photo "
+        "FROM UNNEST([1, 2]) AS n"
+    )
+    made = predictions("photos", query=query, max_failed=0.5)
+    of_rows = {
+        ("source", "label"): "mask",
+        ("source", "features"): ["photo"],
+        ("source", "image_columns"): {"photo": {"size": 64}},
+        ("baselines",): None,
+    }
+    changed = with_changes(made.experiment, OF_MASKS | of_rows)
+    made.experiment = changed.model_copy(update={"name": "photos"})
+    photo = Feature("photo", "photo", "STRING", "image", ImageForm((64, 64), 3, "png", "stretch"))
+    label = Column("mask", "STRING")
+    learned = dataclasses.replace(LEARNED, label=label, features=[photo], masks=True)
+    made.promote("champion", table=learned)
+    tasks = ["plan", "snapshot", "changes", "predict", "masks", "publish", "result"]
+    assert states(made.run()) == dict.fromkeys(tasks, "success")
+    assert (made.record["predicted"], made.record["failed"]) == (1, 1)
+    client = bigquery.Client(project="local-gcp", location="US")
+    found = {row["key"]: dict(row.items()) for row in client.list_rows(made.record["output"])}
+    assert found["1"]["foreground"] == 0.25
+    assert (google.buckets / found["1"]["mask"].removeprefix("gs://")).is_file()
+    assert found["2"]["mask"] is None
 
 
 def test_the_masks_of_rows_are_in_the_run_s_table(google, predictions):
