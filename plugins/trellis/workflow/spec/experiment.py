@@ -33,7 +33,7 @@ from trellis_contracts.dataset import SPLITS
 from trellis_contracts.folds import Folds
 from trellis_contracts.held_out import HeldOut
 from trellis_contracts.slices import MOST_ENTRIES
-from trellis_contracts.tasks import NUMBERS
+from trellis_contracts.tasks import NAMED
 
 
 class Program(Section):
@@ -330,7 +330,7 @@ class Experiment(Section):
             gate = values["deploy"]["gate"]
             # null has a meaning here: do not compare with the served model.
             gate["tolerance"] = self.deploy.gate.tolerance
-            if self.task in NUMBERS:
+            if self.task not in NAMED:
                 del gate["recall"]
             else:
                 gate["recall"] = self.deploy.gate.recall

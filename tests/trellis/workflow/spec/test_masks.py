@@ -119,3 +119,10 @@ def test_the_dice_loss_is_for_masks_alone(write):
     load(write(classes))
     message = "dice is only for the task segmentation: choose another loss"
     assert_named(write, classes, "train:", dice, 8, "hyperparameters.loss", message)
+
+
+def test_a_run_has_no_gate_that_its_file_may_not_have(write):
+    """The recall of classes, which a gate bounds by default, is of examples of one class."""
+    deploy = "deploy: {gate: {require: {dice: 0.9}}, machines: {type: n1-standard-2}}\n"
+    experiment = load(write(IMAGES + deploy))
+    assert "recall" not in experiment.configuration()["deploy"]["gate"]
