@@ -215,3 +215,32 @@ def test_an_environment_without_tensorflow_is_told_what_to_run(monkeypatch, caps
     monkeypatch.setattr(try_model.importlib.util, "find_spec", lambda name: None)
     assert main([RESIDUAL]) == 1
     assert f".venv/trainer/bin/python -m trainer try {RESIDUAL}" in capsys.readouterr().err
+
+
+def test_files_learn_masks(tmp_path, capfd):
+    """A network with a logit for each pixel, and the two baselines."""
+    network = tmp_path / "network.py"
+    network.write_text(
+        '"""A convolution."""\n'
+        "import keras\n"
+        "from keras import layers\n"
+        "from trainer.models import inputs\n"
+        'INPUTS = ["image"]\n'
+        "def build(dataset, hyperparameters):\n"
+        "    taken, x = inputs.image(dataset)\n"
+        '    x = layers.Conv2D(8, 3, padding="same", activation="relu")(x)\n'
+        "    return keras.Model(taken, layers.Conv2D(dataset.outputs, 1)(x))\n"
+    )
+    masks = ["--task=segmentation", "--images=24x16x1"]
+    assert main([str(network), *masks, "--classes=3"]) == 0
+    shown = capfd.readouterr().out
+    assert "-> (32, 24, 16, 3)" in shown
+    assert "answers the same (at most 0e+00 off)" in shown
+    for name in ("otsu.py", "background.py"):
+        assert main([str(ROOT / "dags/experiments" / name), *masks, "--classes=2"]) == 0
+    network.write_text(network.read_text().replace("(dataset.outputs, 1)", "(1, 1)"))
+    assert main([str(network), *masks, "--classes=3"]) == 1
+    problem = (
+        "output (None, 24, 16, 1); expected (None, 24, 16, 3), a logit for each pixel and class"
+    )
+    assert problem in capfd.readouterr().err

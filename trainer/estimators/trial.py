@@ -20,7 +20,7 @@ from trainer.models import ModelError
 from trainer.models.own import OwnModel
 from trainer.stored import StoredBatch, batches
 from trainer.training import sample
-from trainer.training.scores import Scores
+from trainer.training.scores import of_batch
 from trainer.training.settings import Places, Settings
 from trellis_contracts import metrics
 from trellis_contracts.dataset import Counts, DatasetDescription, Shard
@@ -62,7 +62,7 @@ def _try(
     (held_out,) = batches(address, dataset, "validation", _EXAMPLES["validation"])
     print(f"fitted     {len(data.train)} examples, {seconds:.1f} s")
     scores = predictor.predict(held_out)
-    figures = Scores(dataset, held_out.keys, held_out.labels, scores).figures(None)
+    figures = of_batch(held_out, scores).figures(None)
     shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
     print(f"predicted  {len(held_out)} examples: {shown}")
     predictor.save(folder / "model", None)

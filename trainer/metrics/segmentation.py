@@ -11,6 +11,14 @@ predicted one and in both. They are averaged over the classes but the first, the
 - boundary_distance: as trainer.metrics.boundaries defines it, over the classes and images that have
   a boundary in both masks. Regions that are missed altogether do not count, so a gate may bound it,
   and nothing is chosen by it
+
+Percentage of 150 simulated test splits whose percentile bootstrap, meant for 95 %, covered the true
+value, where the sizes of regions vary tenfold (tests/trainer/metrics/test_segmentation.py):
+
+                     Dice   IoU   pooled Dice   recall   boundary distance
+    40 images         89     91       92          94            91
+    200 images        94     92       93          95            95
+    20 groups of 8    91     91       93          93            92
 """
 
 import math

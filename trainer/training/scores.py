@@ -65,31 +65,32 @@ def of_split(
 
     Raises TrainingError if those are not as many as dataset.json says; StoredError.
     """
+    parts = []
+    for batch in batches(address, dataset, split, at_once(dataset)):
+        answers = predictor.predict(batch)
+        if keep:
+            keep(batch, answers)
+        parts.append(of_batch(batch, answers))
+    found, expected = sum(len(part.keys) for part in parts), dataset.examples(split)
+    if found != expected:
+        raise TrainingError(
+            f"the {split} split has {expected} examples by its dataset.json, but {found} in its "
+            "files: export the dataset again"
+        )
+    keys, labels, scored = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("keys", "labels", "answers")
+    )
+    groups = [part.groups for part in parts if part.groups is not None]
+    return Scores(dataset, keys, labels, scored, np.concatenate(groups) if groups else None)
+
+
+def of_batch(batch: StoredBatch, answers: np.ndarray) -> Scores:
+    """A predictor's answers to a batch."""
     # Imports Parquet, which takes a second and which a tuning trial does not need.
     from trainer.families import FAMILIES
 
-    family = FAMILIES[dataset.family]
-    keys, labels, answers = [], [], []
-    groups: list[np.ndarray] = []
-    for batch in batches(address, dataset, split, at_once(dataset)):
-        keys.append(batch.keys)
-        labels.append(family.truth(dataset, batch.labels))
-        found = predictor.predict(batch)
-        if keep:
-            keep(batch, found)
-        answers.append(family.found(dataset, batch.labels, found))
-        if (of := batch.groups) is not None:
-            groups.append(of)
-    count, expected = sum(map(len, keys)), dataset.examples(split)
-    if count != expected:
-        raise TrainingError(
-            f"the {split} split has {expected} examples by its dataset.json, but {count} in its "
-            "files: export the dataset again"
-        )
-    return Scores(
-        dataset,
-        np.concatenate(keys),
-        np.concatenate(labels),
-        np.concatenate(answers),
-        np.concatenate(groups) if groups else None,
-    )
+    dataset, family = batch.dataset, FAMILIES[batch.dataset.family]
+    labels = batch.labels
+    truth, found = family.truth(dataset, labels), family.found(dataset, labels, answers)
+    return Scores(dataset, batch.keys, truth, found, batch.groups)

@@ -63,7 +63,8 @@ def run(own: OwnModel, dataset: DatasetDescription, h: Common, address: str | No
     names = [tensor.name for tensor in model.inputs]
     inputs, labels, _ = records.Records(dataset, names).parse(tf.constant(taken))
     shapes = {name: tuple(tensor.shape) for name, tensor in inputs.items()}
-    print(f"batch      {_listed(shapes)} -> {(len(taken), dataset.outputs)}")
+    answer = answering.of(model).output.shape[1:]
+    print(f"batch      {_listed(shapes)} -> {(len(taken), *answer)}")
     warnings = _learn(own, model, dataset, h, taken, (inputs, labels))
     aim = objectives.build(dataset, _plain(h))
     if aim.settles:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from trainer.comparison.scoreboard import measured
 from trainer.metrics import masks, segmentation
 from trainer.metrics.boundaries import boundary_distance
+from trainer.metrics.groups import Groups
 from trainer.metrics.segmentation import SEGMENTATION_METRICS, MaskOutcome
 from trainer.training.objectives.segmentation import Segmentation
 from trellis_contracts.hyperparameters import Hyperparameters
@@ -139,6 +141,40 @@ def test_sums_over_batches_are_the_metrics_of_the_split():
     expected = segmentation.exact(outcome(true, found))
     del expected["boundary_distance"]
     assert figures == pytest.approx(expected)
+
+
+def simulated(count, size, seed):
+    """The pixels of images in groups of a size, in which regions and their quality are alike."""
+    random = np.random.default_rng(seed)
+    of = np.arange(count) // size
+    pixels = np.exp(random.normal(6, 0.7, of[-1] + 1))[of] * np.exp(random.normal(0, 0.3, count))
+    logits = random.normal(1.5, 0.8, of[-1] + 1)[of] + random.normal(0, 0.5, count)
+    quality = 1 / (1 + np.exp(-logits))
+    true = np.round(np.where(random.random(count) < 0.05, 0, pixels))
+    both = np.round(true * quality)
+    found = both + np.round(pixels * (1 - quality) * random.uniform(0, 1, count))
+    beside = 10_000 - true, 10_000 - found, 10_000 - true - found + both
+    parts = [np.stack(pair, axis=1) for pair in zip(beside, (true, found, both), strict=True)]
+    distance = 6 * (1 - quality) * random.exponential(1, count)
+    known = np.where((true > 0) & (found > 0), distance, np.nan)
+    distances = np.stack([np.full(count, np.nan), known], axis=1)
+    return MaskOutcome(*parts, distances, Groups.named(of) if size > 1 else None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "size"), [(40, 1), (200, 1), (160, 8)])
+def test_intervals_cover_the_true_value(count, size):
+    names = ("dice", "iou", "pooled_dice", "mask_recall", "boundary_distance")
+    chosen = [SEGMENTATION_METRICS[name] for name in names]
+    every = simulated(200_000, size, 10**6)
+    true = {metric.name: metric.point(every) for metric in chosen}
+    hits = dict.fromkeys(names, 0)
+    for seed in range(150):
+        found = measured(simulated(count, size, seed), chosen, lambda metric: 6)
+        for name in names:
+            hits[name] += found[name].low <= true[name] <= found[name].high
+    assert min(hits.values()) >= 0.85 * 150, hits
+    assert max(hits.values()) <= 0.99 * 150, hits
 
 
 class Described:
