@@ -12,10 +12,10 @@ TITLES = ("average precision of malignant", "AUC", "sensitivity (recall of malig
 
 
 def test_ones_own_experiments_can_be_run_beside_the_demos(tmp_path, monkeypatch):
-    for name in ("digits", "mice", "cells"):
+    for name in ("digits", "mice", "moths"):
         (tmp_path / f"{name}.yaml").touch()
     monkeypatch.setattr(experiments, "EXPERIMENTS", tmp_path)
-    assert experiments.known() == [*experiments.DATA, "cells", "mice"]
+    assert experiments.known() == [*experiments.DATA, "mice", "moths"]
     # Their data are where their author has put them: nothing is started to load any.
     experiments.load_data("mice", {})
 

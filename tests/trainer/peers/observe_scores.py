@@ -87,7 +87,7 @@ def calibration(validation, test):
 
 
 def error(labels, probabilities):
-    """Of the most probable class: netcal takes a single column for the confidence that it is."""
+    """Measure the most probable class: netcal takes one column, the confidence that it is right."""
     right = (probabilities.argmax(axis=1) == labels).astype(int)
     return float(ECE(bins=15).measure(probabilities.max(axis=1), right))
 
