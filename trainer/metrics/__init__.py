@@ -7,6 +7,7 @@ multilabel        those of any number of classes
 regression        those of a number
 survival          those of a time to an event; survival_estimates and survival_pairs are parts
                   of them
+segmentation      those of masks; masks and boundaries make the numbers of them
 metric            the definition of a metric
 outcome           predictions for the test examples, with what the metrics derive from them; of any
                   number of classes, set_outcome

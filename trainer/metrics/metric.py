@@ -1,8 +1,8 @@
 """The definition of a metric: as a column of the leaderboard, and in a training's validation.
 
-A module of a task (classification, multilabel, regression, survival) has all of it: METRICS, the
-columns; TALLIES and ORDER, what a training's validation adds up or gathers; `exact`, what the
-exported model scores on the test split.
+A module of a task (classification, multilabel, regression, survival, segmentation) has all of it:
+METRICS, the columns; TALLIES and ORDER, what a training's validation adds up or gathers; `exact`,
+what the exported model scores on the test split.
 """
 
 import math

@@ -7,7 +7,8 @@
     predictor.save(folder, ...)         all that `load` and the server need
 
 Scores are (n, classes) float32 in the order of dataset.classes: probabilities that sum to 1, or of
-a multi-label task each of its own; of a regression (n,) float64 values in the label's unit.
+a multi-label task each of its own; of a regression (n,) float64 values in the label's unit; of a
+segmentation (n, height, width) uint8 class indices.
 
 What comes before and after asks for nothing else: trainer.training.results saves a predictor,
 loads it, and scores what was loaded on the test split. trainer.serving.model answers requests with

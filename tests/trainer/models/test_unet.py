@@ -1,12 +1,13 @@
 """Models of masks: what they take and answer, and tiles that say what the whole image does."""
 
+import keras
 import numpy as np
 import pytest
 
 from trainer import models
-from trainer.models import ModelError, answering, mask_model, tiling, unet
+from trainer.models import ModelError, answering, backbone, mask_model, tiling, unet
 from trainer.models.tiling import PatchModel
-from trainer.training import sample
+from trainer.training import phases, sample
 from trellis_contracts.hyperparameters import Hyperparameters
 
 
@@ -113,3 +114,19 @@ def test_every_network_of_keras_can_be_the_contracting_half(name):
     shape = (96, 128, 3)
     model = built(shape, "backbone", backbone=name)
     assert model({"image": pixels(shape, 1)}).shape == (1, 96, 128, 3)
+
+
+def test_what_expands_is_trained_before_a_given_encoder(tmp_path):
+    network = backbone.network("MobileNetV2", (64, 64, 3), pooling=None)
+    network.save_weights(tmp_path / "MobileNetV2.weights.h5")
+    given = {"backbone": "MobileNetV2", "weights": str(tmp_path), "unfrozen_layers": 2}
+    model = built((64, 64, 3), "backbone", head_epochs=2, **given)
+    h = Hyperparameters(head_epochs=2, **given)
+    (encoder,) = (layer for layer in model.layers if isinstance(layer, keras.Model))
+    first, second = phases.of(model, "backbone", h)
+    of_encoder = {id(variable) for variable in encoder.trainable_variables}
+    assert len(of_encoder) == 2  # the kernels of two convolutions
+    assert not of_encoder & {id(variable) for variable in first.variables}
+    assert of_encoder < {id(variable) for variable in second.variables}
+    taken = np.random.default_rng(0).uniform(-1, 1, (1, 64, 64, 3)).astype(np.float32)
+    np.testing.assert_allclose(encoder(taken)[-1], network(taken), atol=1e-5)
