@@ -169,10 +169,10 @@ def _importance(
     run: Run, selected: str | None, split: HeldOutSplit, primary: Metric
 ) -> Importance | None:
     """Measure the importance of the selected training's features; None for a single feature, which
-    is all that there is, or if it cannot be measured.
+    is all that there is, of masks, or if it cannot be measured.
     """
     contender = next((c for c in run.contenders if c.name == selected), None)
-    if contender is None or len(run.dataset.features) == 1:
+    if contender is None or len(run.dataset.features) == 1 or run.dataset.is_segmentation:
         return None
     try:
         return importance.measure(run, contender, split, primary)
