@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.withheld import refuses
 from trainer import predictions
 from trainer.metrics.decision import Threshold
-from trainer.predictions import Predictions, PredictionsError, Values
+from trainer.predictions import Masks, Predictions, PredictionsError, Values
 
 
 def some_predictions(**changed):
@@ -137,7 +137,7 @@ def test_rows_with_another_number_of_probabilities_are_refused(tmp_path):
         {"key": ["a", "b"], "label": [0, 1], "probabilities": [[0.5, 0.5], [1.0]]}, SCHEMA
     )
     pq.write_table(table, tmp_path / "p.parquet")
-    with refuses(PredictionsError, match=r"not exactly 2 probabilities.*'b'"):
+    with refuses(PredictionsError, match=r"not exactly 2 numbers, one per class.*'b'"):
         predictions.read(tmp_path / "p.parquet")
 
 
@@ -252,3 +252,35 @@ def test_impossible_sets_are_refused(labels, probabilities, message):
     with pytest.raises(PredictionsError) as refused:
         predictions.LabelSets(["a"], labels, probabilities, ("mass", "nodule"))
     assert message in str(refused.value)
+
+
+MASKS = {
+    "keys": ["a", "b"],
+    "labels": [[60, 4], [64, 0]],
+    "predicted": [[58, 6], [64, 0]],
+    "both": [[57, 3], [64, 0]],
+    "distances": [[np.nan, 1.5], [np.nan, np.nan]],
+    "classes": ("background", "cell"),
+}
+
+
+def test_masks_are_read_as_they_were_written(tmp_path):
+    predictions.write(tmp_path / "p.parquet", Masks(**MASKS))
+    found = predictions.read(tmp_path / "p.parquet")
+    for name in MASKS:
+        np.testing.assert_array_equal(getattr(found, name), getattr(Masks(**MASKS), name))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"both": [[57, 5], [64, 0]]}, "more pixels in both masks than in one.*'a'"),
+        ({"predicted": [[58, 7], [64, 0]]}, "masks of different sizes.*'a'"),
+        ({"distances": [[np.nan, -1.0], [np.nan] * 2]}, "a distance is negative or infinite.*'a'"),
+        ({"labels": [[60, 4]]}, "shapes do not fit"),
+        ({"classes": ("background",)}, "a mask has at least 2"),
+    ],
+)
+def test_masks_that_no_images_have_are_refused(changed, message):
+    with refuses(PredictionsError, match=message):
+        Masks(**MASKS | changed)
