@@ -22,7 +22,7 @@ from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.prediction import requests
 from trellis.workflow.validation.file import with_changes
 
-NAME = "asked"
+NAME = "sampled"
 KEEP = {("deploy", "requests"): {"share": 1.0, "keep": "7 days"}}
 
 
@@ -124,7 +124,7 @@ def test_requests_are_compared_since_the_run_before(made, ask, run, capsys):
     # What people send is no message's.
     assert "never" not in said
     (text,) = told
-    assert text.startswith("TRELLIS WARNING: the endpoint of asked is asked beyond the limits")
+    assert text.startswith("TRELLIS WARNING: the endpoint of sampled is asked beyond the limits")
     found = [one for one in load_index(storage.Client(project="local-gcp"), BUCKET).predictions
              if one.experiment == NAME]  # fmt: skip
     assert sorted(one.predicted for one in found) == [40, 60]
