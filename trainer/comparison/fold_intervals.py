@@ -6,10 +6,12 @@ rows of other folds, so that the errors of different folds are not independent, 
 unbiased estimate of the variance (Bengio & Grandvalet, Journal of Machine Learning Research 5,
 2004). Nadeau & Bengio (Machine Learning 52, 2003) add to the variance of a mean over J folds, s2/J,
 a part s2 q for what the folds have in common, q the rows of a test fold by those of all the others;
-with J = repeats times folds as Bouckaert & Frank (PAKDD 2004) have it. Of `count` folds q is
-1 / (count - 1), and rows give the variance of one repeat, s2 / count. So the variance is that of
-the rows times 1 / repeats + count / (count - 1), and each end of an interval is farther from the
-score by the root of it: 1.5 times for 5 folds, 1.32 for 5 folds twice, and never below 1.
+of `count` folds q is 1 / (count - 1), and rows give s2 / count. So the variance is that of the rows
+times 1 + count / (count - 1), and each end of an interval is farther from the score by the root of
+it: 1.5 times for 5 folds. Bouckaert & Frank (PAKDD 2004) divide s2 by the repeats, too. Here a
+row's predictions of all repeats count as one, so that its variance is smaller already: with their
+factor, 1.32 for 5 folds twice, intervals of 60 rows covered in 92 to 95 % by AUC, with 1.5 in 93 to
+97 (100 data sets).
 The same holds of a difference between two contenders of the same folds.
 """
 
@@ -23,7 +25,7 @@ Interval = tuple[float, float]
 
 def widening(folds: Folds) -> float:
     """The factor by which the ends of an interval are farther from the score."""
-    return math.sqrt(1 / folds.repeats + folds.count / (folds.count - 1))
+    return math.sqrt(1 + folds.count / (folds.count - 1))
 
 
 def widened(value: float, interval: Interval, factor: float) -> Interval:

@@ -252,6 +252,21 @@ def test_rows_of_a_group_are_in_one_fold_and_intervals_count_groups(tmp_path):
     assert sides == {"side = left": 120, "side = right": 120}
 
 
+def test_networks_learn_in_each_fold_and_are_calibrated_there(tmp_path):
+    """The same programs train a Keras model; `all` has no test split for its metrics."""
+    made = Crossed(tmp_path, 1, model="dense")
+    made.trained(model="dense", epochs=8, learning_rate=0.05, calibrate="temperature")
+    board = made.compared()
+    assert scores(board)["auc"] > 0.85
+    assert [one["model"] for one in board["folds"]["choices"]] == ["dense"] * COUNT
+    for part in (EVERYTHING, *made.folds.parts):
+        folder = made.path if part == EVERYTHING else made.path / "folds" / part
+        metrics = json.loads((folder / "training/1/metrics.json").read_text())
+        assert (metrics["test"] is None) == (part == EVERYTHING)
+        done = json.loads((folder / "training/1/model/postprocessing.json").read_text())
+        assert done["calibration"]["method"] == "temperature"
+
+
 def test_without_a_training_in_each_fold_there_is_no_score(tmp_path):
     made = Crossed(tmp_path, 1)
     for part in (EVERYTHING, *made.folds.parts[:-1]):
