@@ -77,7 +77,8 @@ def test_a_program_is_tuned_and_compared_followed_by_a_network_and_put_back(goog
 
 
 def test_a_program_learns_in_every_fold_beside_bigquery_ml(google, platform):
-    crossed = {"train__folds": 3, "deploy__gate__tolerance": None, "predict": None}
+    gate = {"require": {"auc": 0.7}, "beat": "nothing", "tolerance": None}
+    crossed = {"train__folds": 3, "source__split": None, "deploy__gate": gate, "predict": None}
     run = run_dag(training.build(an_experiment("program-folds", **crossed), platform))
     assert run.state == "success", states(run)
     folder = succession.newest_run(google, platform, "program-folds")
