@@ -20,6 +20,7 @@ from trellis.retention.inventory import (
     table_of,
     tables_of,
 )
+from trellis.retention.named import named
 from trellis.retention.needs import ModelVersion
 from trellis.workflow import sql
 from trellis.workflow.contracts.record import RunRecord
@@ -30,14 +31,16 @@ _SIMPLE = ("STRING", "INTEGER", "INT64")
 
 @dataclass(frozen=True)
 class Found:
-    """What has rows of a group. datasets: rows by fingerprint. predictions: rows by table. loaded:
-    tables of a source's files, which expire, that hold such rows. runs: those that trained on such
+    """What has rows of a group. datasets: rows by fingerprint. predictions: rows by table. files:
+    prefixes in the group's bucket (named.py). loaded: tables of a source's files, which expire,
+    that hold such rows. runs: those that trained on such
     a dataset. versions: models that came from them.
     """
 
     keys: frozenset[str]
     datasets: dict[str, int]
     predictions: dict[str, int]
+    files: tuple[str, ...]
     loaded: tuple[str, ...]
     runs: tuple[RunRecord, ...]
     versions: tuple[ModelVersion, ...]
@@ -46,7 +49,8 @@ class Found:
 def find(
     services: Services, group: str, runs: Sequence[RunRecord], versions: Collection[ModelVersion]
 ) -> Found:
-    """Look for the rows in every snapshot and table of predictions; the queries are billed.
+    """Look for the rows in every snapshot, and table and file of predictions; the queries are
+    billed.
 
     group: a value of the column that `split.by` names, or of the key; of a manifest of images, of
     what its lines name after the label, or an image's key.
@@ -88,7 +92,8 @@ def find(
     trained = tuple(run for run in runs if run.dataset in datasets)
     folders = {run.uri for run in trained}
     made = tuple(version for version in versions if version.run in folders)
-    return Found(frozenset(keys), datasets, predictions, loaded, trained, made)
+    files = tuple(named(services, keys))
+    return Found(frozenset(keys), datasets, predictions, files, loaded, trained, made)
 
 
 def removable(services: Services, found: Found) -> Iterator[Item]:
@@ -102,6 +107,8 @@ def removable(services: Services, found: Found) -> Iterator[Item]:
         yield Item(
             f"{count} rows of BigQuery table {table}", why, _deletion(services, table, found.keys)
         )
+    for folder in found.files:
+        yield from folder_of(services, folder, why)
     for _, fingerprint, folder in dataset_folders(services):
         if fingerprint in found.datasets:
             yield from folder_of(services, folder, why)

@@ -3,6 +3,8 @@
 import argparse
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from google.cloud import aiplatform_v1 as api
 from google.cloud import bigquery, storage
@@ -143,6 +145,34 @@ def test_rows_of_a_manifest_and_loaded_files_are_found(erase, project, tables):
     assert {"manifest_1", "files_1"} <= names
     assert not {"manifest_0", "files_0", "snapshot_eeee"} & names
     assert not (source / "columns.json").exists()
+
+
+def test_files_that_name_a_patients_images_are_found(erase, project, tables):
+    """Of predictions the whole folder, masks too; of a run what its messages have left out."""
+    predictions, run = project / "digits/predictions", project / "digits/runs/refused"
+    files = {
+        predictions / "one/instances.jsonl": '{"image": "gs://b/scans/visit-3"}\n',
+        predictions / "one/masks/0a.png": "",
+        predictions / "two/instances.jsonl": '{"image": "gs://b/scans/visit-33"}\n',
+        predictions / "three/masks.jsonl": '{"key": "visit-3", "mask": null}\n',
+        run / "plan.json": "{}",
+        run / "examples/check.txt": "visit-3: no label\n",
+        project / "digits/runs/other/examples/check.txt": "visit-31: no label\n",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    parquet = predictions / "four/labelled/0.parquet"
+    parquet.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"key": ["visit-8", "x"]}), parquet)
+
+    assert erase("patient_3", yes=True)[0] == 0
+    kept = {path for path in (*files, parquet) if path.exists()}
+    assert kept == {
+        predictions / "two/instances.jsonl",
+        run / "plan.json",
+        project / "digits/runs/other/examples/check.txt",
+    }
 
 
 def test_a_group_that_is_nowhere(erase):
