@@ -37,7 +37,14 @@ from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.segmentation import MaskOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.metrics.survival import SurvivalOutcome
-from trainer.predictions import AnyPredictions, LabelSets, Masks, Predictions, Survivals, Values
+from trainer.prediction_forms import (
+    AnyPredictions,
+    LabelSets,
+    Masks,
+    Predictions,
+    Survivals,
+    Values,
+)
 from trellis_contracts import layout, tasks
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import Event

@@ -17,7 +17,7 @@ from trainer import predictions, storage
 from trainer.comparison import folds
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
 from trainer.comparison.run_folder import Run, RunError, read_file, read_fold, read_run
-from trainer.predictions import PredictionsError
+from trainer.prediction_checks import PredictionsError
 from trainer.storage import StorageError
 from trellis_contracts import layout
 from trellis_contracts.dataset import DatasetError

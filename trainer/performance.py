@@ -31,7 +31,7 @@ from trainer.comparison.scoreboard import decimals, measured, metrics_for
 from trainer.families import FAMILIES
 from trainer.metrics.decision import Threshold
 from trainer.metrics.groups import Groups
-from trainer.predictions import PredictionsError
+from trainer.prediction_checks import PredictionsError
 from trellis_contracts.challenger import Challenger
 from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.layout import RunFolder

@@ -8,6 +8,7 @@ import pytest
 from trainer import calibration, compare, postprocessing, predictions
 from trainer.metrics.decision import Threshold
 from trainer.metrics.outcome import Outcome
+from trainer.prediction_forms import Predictions
 from trellis_contracts.charts import DECISION_CURVE, TREAT_ALL
 from trellis_contracts.postprocessing import (
     Abstention,
@@ -53,7 +54,7 @@ def calibrated(run, rank, before, temperature):
     classes = tuple(run.classes)
     predictions.write(
         folder / "uncalibrated.parquet",
-        predictions.Predictions(run.keys, run.labels, before, classes),
+        Predictions(run.keys, run.labels, before, classes),
     )
     return calibration.apply(fitted, before.astype(np.float32), classes, sets=False)
 

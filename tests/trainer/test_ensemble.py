@@ -17,6 +17,7 @@ from tests.trainer.serving.images import of_file
 from trainer import compare, dataset_description, ensemble, predictions
 from trainer.comparison import scoring
 from trainer.estimators import run
+from trainer.prediction_forms import Values
 from trainer.serving import integrated_gradients
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
@@ -101,7 +102,7 @@ def trained(request, tmp_path_factory):
 
 
 def answers(found):
-    return found.values if isinstance(found, predictions.Values) else found.probabilities
+    return found.values if isinstance(found, Values) else found.probabilities
 
 
 def test_its_answers_are_the_mean_of_its_members(trained):

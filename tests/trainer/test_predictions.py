@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.withheld import refuses
 from trainer import predictions
 from trainer.metrics.decision import Threshold
-from trainer.predictions import Masks, Predictions, PredictionsError, Values
+from trainer.prediction_checks import PredictionsError
+from trainer.prediction_forms import LabelSets, Masks, Predictions, Values
 
 
 def some_predictions(**changed):
@@ -227,12 +228,12 @@ def test_values_that_cannot_be_scored_are_refused(changed, message):
 
 
 def test_sets_of_classes_are_read_back_as_they_were(tmp_path):
-    written = predictions.LabelSets(
+    written = LabelSets(
         ["b", "a"], [5, 0], [[0.9, 0.2, 0.8], [0.1, 0.5, 0.2]], ("mass", "nodule", "effusion")
     )
     predictions.write(tmp_path / "p.parquet", written)
     found = predictions.read(tmp_path / "p.parquet")
-    assert isinstance(found, predictions.LabelSets)
+    assert isinstance(found, LabelSets)
     assert (found.keys.tolist(), found.labels.tolist()) == (["b", "a"], [5, 0])
     assert found.classes == ("mass", "nodule", "effusion")
     np.testing.assert_array_equal(found.probabilities, written.probabilities)
@@ -250,7 +251,7 @@ def test_sets_of_classes_are_read_back_as_they_were(tmp_path):
 )
 def test_impossible_sets_are_refused(labels, probabilities, message):
     with pytest.raises(PredictionsError) as refused:
-        predictions.LabelSets(["a"], labels, probabilities, ("mass", "nodule"))
+        LabelSets(["a"], labels, probabilities, ("mass", "nodule"))
     assert message in str(refused.value)
 
 

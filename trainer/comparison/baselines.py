@@ -16,7 +16,7 @@ from trainer import predictions, storage
 from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.run_folder import Contender, Run, RunError, read_file
-from trainer.predictions import PredictionsError
+from trainer.prediction_checks import PredictionsError
 from trellis_contracts import layout
 from trellis_contracts.baseline import Baseline, FeatureWeight
 

@@ -37,7 +37,7 @@ from trainer.comparison.scoreboard import Scoreboard
 from trainer.comparison.selection import selected_training
 from trainer.families import FAMILIES
 from trainer.metrics.groups import Groups
-from trainer.predictions import AnyPredictions
+from trainer.prediction_forms import AnyPredictions
 from trellis_contracts import folds as contract
 from trellis_contracts.cross_validation import CrossValidation, FoldChoice, Spread
 from trellis_contracts.folds import Folds, numbers

@@ -14,7 +14,8 @@ from trainer import families, storage
 from trainer.families import FAMILIES
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import AnyOutcome
-from trainer.predictions import AnyPredictions, RuleError, Survivals
+from trainer.prediction_checks import RuleError
+from trainer.prediction_forms import AnyPredictions, Survivals
 from trainer.stored import labels_of
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, Event, Feature

@@ -39,15 +39,8 @@ import pyarrow.parquet as pq
 from trainer import storage
 from trainer.comparison.held_out_split import HeldOutSplit, listed, listed_classes
 from trainer.metrics import survival_estimates as estimates
-from trainer.predictions import (
-    AnyPredictions,
-    LabelSets,
-    Predictions,
-    PredictionsError,
-    Survivals,
-    Values,
-    lists,
-)
+from trainer.prediction_checks import PredictionsError, lists
+from trainer.prediction_forms import AnyPredictions, LabelSets, Predictions, Survivals, Values
 from trainer.storage import StorageError
 from trellis_contracts.dataset_features import Event
 from trellis_contracts.withheld import quoted

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainer import dataset_description, predictions, storage
-from trainer.predictions import AnyPredictions, PredictionsError
+from trainer.prediction_checks import PredictionsError
+from trainer.prediction_forms import AnyPredictions
 from trellis_contracts import folds, layout, postprocessing, trials
 from trellis_contracts.baseline import Baseline
 from trellis_contracts.changes import DatasetChanges

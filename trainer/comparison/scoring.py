@@ -23,7 +23,8 @@ from trainer.comparison.pictures import PictureError, Pictures
 from trainer.comparison.raw_examples import RawExample, RawExamplesError
 from trainer.families import FAMILIES
 from trainer.metrics.decision import Threshold
-from trainer.predictions import AnyPredictions, PredictionsError
+from trainer.prediction_checks import PredictionsError
+from trainer.prediction_forms import AnyPredictions
 from trainer.serving.errors import InvalidRequestError, ModelFailureError
 from trainer.serving.limits import MAX_BATCH, MAX_BATCH_COST
 from trainer.serving.model import MARKS, Model, ModelError, is_model

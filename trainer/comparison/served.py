@@ -24,7 +24,8 @@ from trainer import dataset_description, predictions, storage
 from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Contender, Run, RunError, Served, read_file
-from trainer.predictions import AnyPredictions, PredictionsError
+from trainer.prediction_checks import PredictionsError
+from trainer.prediction_forms import AnyPredictions
 from trainer.storage import StorageError
 from trellis_contracts import layout
 from trellis_contracts.dataset import DatasetError, Split

@@ -11,7 +11,7 @@ from trainer import predictions
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.run_folder import read_run
-from trainer.predictions import Predictions
+from trainer.prediction_forms import Predictions
 
 LABELS = np.arange(40) % 2
 

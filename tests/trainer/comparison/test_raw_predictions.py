@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.withheld import refuses
 from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
-from trainer.predictions import PredictionsError
+from trainer.prediction_checks import PredictionsError
 
 KEYS = np.array(["a", "b", "c"], dtype=object)
 LABELS = np.array([0, 1, 1])

@@ -148,7 +148,7 @@ def test_rows_of_a_manifest_and_loaded_files_are_found(erase, project, tables):
 
 
 def test_files_that_name_a_patients_images_are_found(erase, project, tables):
-    """Of predictions the whole folder, masks too; of a run what its messages have left out."""
+    """The whole folder of predictions goes, masks too; of a run what its messages have left out."""
     predictions, run = project / "digits/predictions", project / "digits/runs/refused"
     files = {
         predictions / "one/instances.jsonl": '{"image": "gs://b/scans/visit-3"}\n',
