@@ -253,7 +253,7 @@ def test_rows_of_a_group_are_in_one_fold_and_intervals_count_groups(tmp_path):
 
 
 def test_networks_learn_in_each_fold_and_are_calibrated_there(tmp_path):
-    """The same programs train a Keras model; `all` has no test split for its metrics."""
+    """Networks of Keras learn by the same programs; `all` has no test split for its metrics."""
     made = Crossed(tmp_path, 1, model="dense")
     made.trained(model="dense", epochs=8, learning_rate=0.05, calibrate="temperature")
     board = made.compared()
