@@ -97,8 +97,11 @@ def _forest(rows: Sequence[Mapping[str, Any]], description: str, guide: float) -
         encoding = {"x": {"value": at}, "y": y, "text": {"field": field}}
         return layer("text", encoding, align="left", **look)
 
+    # The figure is as wide as its marks, whose texts are measured in another font than the reader's.
+    room = {"x": {"value": -left}, "x2": {"value": width + _GAP + value + remark}, "y": y}
     return chart(
         [
+            layer("rule", room, opacity=0),
             layer("rule", {"x": {**x, "field": "guide"}}, [{"guide": guide}], **GUIDE),
             layer("rule", whisker, strokeWidth=2.5, strokeCap="round"),
             layer("circle", {"x": x, "y": y, "color": colour}, size=130, opacity=1),
