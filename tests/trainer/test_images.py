@@ -285,6 +285,13 @@ def test_no_change_of_a_deep_file_breaks_the_decoder(data):
         images.pixels(bytes(content), (4, 4, 1), scale=Scale("percentiles", 0, 100))
 
 
+def test_a_tiff_whose_width_has_no_value_is_refused():
+    content = bytearray(save(np.zeros((6, 8), np.uint16), "TIFF"))
+    content[14] = 0  # of the first tag, the number of values
+    with pytest.raises(ImageError, match="without a width or a height"):
+        images.pixels(bytes(content), (4, 4, 1), scale=Scale("percentiles", 0, 100))
+
+
 def digest(files, scale=None):
     """Digest of the pixels that models of two sizes, grey and colour, see of the files."""
     sha256 = hashlib.sha256()

@@ -141,6 +141,7 @@ def test_the_served_model_is_scored_as_it_was(trained):
         np.testing.assert_array_equal(ours[order[0]], theirs[order[1]])
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_of_patches_ends_as_an_undisturbed_one(
     trained, tmp_path, monkeypatch
 ):

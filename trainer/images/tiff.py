@@ -167,6 +167,8 @@ def _page(file: tifffile.TiffFile, place: int) -> TiffPage:
 
 def _structure(file: tifffile.TiffFile) -> Structure:
     page = _page(file, 0)
+    if not (isinstance(page.imagewidth, int) and isinstance(page.imagelength, int)):
+        raise ImageError("unreadable image header: a TIFF file without a width or a height")
     if page.imagedepth > 1:
         raise ImageError(f"a TIFF volume of {page.imagedepth} planes; save one plane as an image")
     # ImageJ writes a large stack as one page and says so in its description.

@@ -97,7 +97,7 @@ def _forest(rows: Sequence[Mapping[str, Any]], description: str, guide: float) -
         encoding = {"x": {"value": at}, "y": y, "text": {"field": field}}
         return layer("text", encoding, align="left", **look)
 
-    # The figure is as wide as its marks, whose texts are measured in another font than the reader's.
+    # A figure is as wide as its marks; their texts are measured in another font than the reader's.
     room = {"x": {"value": -left}, "x2": {"value": width + _GAP + value + remark}, "y": y}
     return chart(
         [

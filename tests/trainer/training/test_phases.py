@@ -19,7 +19,7 @@ from trainer.training.flags import parse_flags
 pytestmark = pytest.mark.timeout(600)
 
 
-def network(name, shape):
+def network(name, shape, pooling="avg"):
     """Two convolutions, each normalized."""
     taken = x = keras.Input(shape)
     for filters in (4, 8):
