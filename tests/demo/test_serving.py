@@ -70,7 +70,7 @@ def test_an_endpoint_is_told_model_by_model(said):
 
 def test_the_request_has_examples_from_all_over_the_split(said, tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "LOCAL", tmp_path)
-    examples = [{"instance": {"x": n}} for n in range(20)]
+    examples = [{"instance": {"x": n}, "prediction": {"label": "a"}} for n in range(20)]
     lines = said(serving.show_how_to_ask, "digits", "us-central1", ENDPOINT, examples)
     request = tmp_path / "requests" / "digits.json"
     assert json.loads(request.read_text()) == {"instances": [{"x": 0}, {"x": 6}, {"x": 12}]}

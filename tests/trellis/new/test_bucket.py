@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from tests.trellis.new.test_command import png
+from tests.trellis.new.test_command_images import png
 from tests.trellis.new.test_uploading import here
 from tests.trellis.workflow.plans import plan_run
 from tests.wording import says

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.airflow_side import ROOT
-from tests.trellis.new.test_command import png
+from tests.trellis.new.test_command_images import png
 from tests.trellis.new.test_uploading import here, rows_of, table, write
 from tests.wording import says
 from trellis.__main__ import main

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from testbed.tfrecords import records
 from tests.airflow_side import ROOT
-from tests.trellis.new.test_command import png
+from tests.trellis.new.test_command_images import png
 from trellis.__main__ import main
 from trellis.new import loading
 from trellis.workflow.spec import platform

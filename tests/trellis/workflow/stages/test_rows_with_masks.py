@@ -32,6 +32,7 @@ ROWS = SEGMENTATION | {
     ("source", "partition"): None,
     ("source", "label"): "mask",
     ("source", "key"): "id",
+    ("source", "features"): ["photo"],
     ("source", "image_columns"): {"photo": {"size": 64}},
 }
 
