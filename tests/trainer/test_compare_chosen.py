@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.trainer.test_compare import DEPLOY, board_of
 from trainer import calibration, compare, postprocessing, predictions
 from trainer.metrics.decision import Threshold
 from trainer.metrics.outcome import Outcome
@@ -27,22 +28,6 @@ def run(run_folder, classifier):
     folder.contender(1, classifier(LABELS, 10, skill=6, seed=1))
     folder.contender(2, classifier(LABELS, 10, skill=3, seed=2))
     return folder
-
-
-DEPLOY = {
-    "gate": {
-        "require": {"accuracy": 0.5},
-        "beat": "baselines",
-        "margin": 0.0,
-        "tolerance": None,
-        "learned": True,
-    },
-    "smoke": {"examples": 5, "latency": 1000},
-}
-
-
-def board_of(run):
-    return json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
 
 
 def calibrated(run, rank, before, temperature):

@@ -203,22 +203,29 @@ def _of_masks(at: _Predicted) -> dict[str, object]:
 
 
 def _of_sets(at: _Predicted) -> dict[str, object]:
-    outcomes, how = of_kind(at.outcomes, SetOutcome), (at.ranked, at.split.classes)
-    return {
-        "roc": roc_section(outcomes, *how),
-        "precision_recall": precision_recall_section(outcomes, *how),
-        "reliability": reliability_section(outcomes, *how, of_kind(at.uncalibrated, SetOutcome)),
-        "sets": set_section(outcomes, at.ranked, at.split, at.run.dataset.features),
-    }
+    outcomes = of_kind(at.outcomes, SetOutcome)
+    sets = set_section(outcomes, at.ranked, at.split, at.run.dataset.features)
+    return {**_of_probabilities(at, outcomes, of_kind(at.uncalibrated, SetOutcome)), "sets": sets}
 
 
 def _of_classes(at: _Predicted) -> dict[str, object]:
-    outcomes, how = of_kind(at.outcomes, Outcome), (at.ranked, at.split.classes)
+    outcomes = of_kind(at.outcomes, Outcome)
+    mistakes = mistake_section(outcomes, at.ranked, at.split, at.run.dataset.features)
+    sections = _of_probabilities(at, outcomes, of_kind(at.uncalibrated, Outcome))
+    return {**sections, "mistakes": mistakes}
+
+
+_Probabilities = Mapping[str, Outcome] | Mapping[str, SetOutcome]
+
+
+def _of_probabilities(
+    at: _Predicted, outcomes: _Probabilities, uncalibrated: _Probabilities
+) -> dict[str, object]:
+    how = at.ranked, at.split.classes
     return {
         "roc": roc_section(outcomes, *how),
         "precision_recall": precision_recall_section(outcomes, *how),
-        "reliability": reliability_section(outcomes, *how, of_kind(at.uncalibrated, Outcome)),
-        "mistakes": mistake_section(outcomes, at.ranked, at.split, at.run.dataset.features),
+        "reliability": reliability_section(outcomes, *how, uncalibrated),
     }
 
 

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from airflow.sdk import task as airflow_task
-from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
@@ -29,7 +28,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.prediction import lines
 from trellis.workflow.stages.prediction.lines import Answer
-from trellis.workflow.stages.prediction.publish import errors_of
+from trellis.workflow.stages.prediction.publish import written
 from trellis_contracts import layout
 
 # Masks that are written at once, and read before that: a request of the server has 10 MB at most.
@@ -117,14 +116,11 @@ def _of_folder(platform: Platform, folder: str) -> Iterator[Answer]:
 def _of_tables(platform: Platform, predicted: str) -> Iterator[Answer]:
     """The answers in the job's table, and the errors in the one beside it."""
     client = own_dataset.client(platform)
-    names = {"prediction": predicted, "prediction_error": errors_of(predicted)}
-    there = {column: name for column, name in names.items() if own_dataset.is_there(platform, name)}
-    if not there:
-        raise AirflowFailException(
-            f"The batch prediction left neither {' nor '.join(names.values())}: they were deleted, "
-            "or have expired. Clear `predict` to predict again."
-        )
-    for column, name in there.items():
+    columns = {"predictions": "prediction", "errors": "prediction_error"}
+    for kind, name in written(platform, predicted).items():
+        if name is None:
+            continue
+        column = columns[kind]
         statement = f"SELECT key, {column} AS answer FROM {sql.identifier(name)}"
         for row in client.query(statement).result(page_size=_PAGE):
             key, answer = str(row["key"]), row["answer"]

@@ -56,7 +56,7 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
     elif predicted is None:
         raise left.NothingLeftError("predict", "predictions")
     else:
-        tables = _written(platform, predicted)
+        tables = written(platform, predicted)
     statement = sql.render(
         "predict_publish",
         output=plan.output,
@@ -72,16 +72,19 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
     return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
-def _written(platform: Platform, predicted: str) -> dict[str, str | None]:
-    """The tables of the batch prediction that are there: those of its predictions and errors."""
-    written = {"predictions": predicted, "errors": errors_of(predicted)}
-    there = {kind: own_dataset.is_there(platform, name) for kind, name in written.items()}
+def written(platform: Platform, predicted: str) -> dict[str, str | None]:
+    """The tables of a batch prediction: of its "predictions" and its "errors", None if not there.
+
+    predicted: that of its predictions. Raises AirflowFailException if neither is there.
+    """
+    names = {"predictions": predicted, "errors": errors_of(predicted)}
+    there = {kind: own_dataset.is_there(platform, name) for kind, name in names.items()}
     if not any(there.values()):
         raise AirflowFailException(
-            f"The batch prediction left neither {' nor '.join(written.values())}: they were "
+            f"The batch prediction left neither {' nor '.join(names.values())}: they were "
             "deleted, or have expired. Clear `predict` to predict again."
         )
-    return {kind: name if there[kind] else None for kind, name in written.items()}
+    return {kind: name if there[kind] else None for kind, name in names.items()}
 
 
 def _of_masks(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
