@@ -97,7 +97,16 @@ def of(
         *of_slices(slices, scores.primary, scores.decimals(scores.primary)),
         *of_learning(idle, contenders, scores, selected),
         *of_data(dataset.warnings),
-        *notes(outcomes, scores, len(failed), selected, dataset.classes, dataset.split.by, repeats),
+        *notes(
+            outcomes,
+            scores,
+            len(failed),
+            selected,
+            dataset.classes,
+            dataset.split.by,
+            repeats,
+            _rows_of_folds(run),
+        ),
         *remarks,
     ]
     return Leaderboard(
@@ -154,6 +163,13 @@ def with_folds(board: Leaderboard, folds: CrossValidation) -> Leaderboard:
     """The leaderboard of a cross-validation, whose out-of-fold predictions it has scored."""
     selected = board.selected.name if board.selected else None
     return replace(board, folds=folds, notes=(*of_folds(folds, selected), *board.notes))
+
+
+def _rows_of_folds(run: Run) -> int | None:
+    """How many rows the folds test, which are all; None: there is a test split."""
+    if run.plan.configuration["train"].get("folds") is None:
+        return None
+    return sum(counts.examples for counts in run.dataset.counts.values())
 
 
 def _task(dataset: DatasetDescription) -> str:

@@ -34,12 +34,14 @@ def notes(
     classes: Sequence[str],
     by: str | None = None,
     repeats: Repeats | None = None,
+    rows: int | None = None,
 ) -> list[str]:
     """Sentences about the selection, seeds, groups, a small test split, rare classes and failures.
 
     failed: how many contenders could not be scored. selected: the training that competes. classes:
     empty for a regression, which has fewer notes. by: what the groups of the test split are.
-    repeats: of the selected training, if there are any.
+    repeats: of the selected training, if there are any. rows: tested by all folds
+    together; None: there is a test split.
     """
     of_classes = {n: o for n, o in outcomes.items() if isinstance(o, ClassOutcome)}
     competing = [s for s in scores.standings if s.name not in scores.not_selected]
@@ -48,8 +50,8 @@ def notes(
         _selection(selected, len(scores.not_selected)),
         _seeds(repeats, scores) if repeats else None,
         _optimism(competing),
-        _groups(next(iter(outcomes.values())), by),
-        _small_split(of_classes) if of_classes else _small_numbers(outcomes),
+        _groups(next(iter(outcomes.values())), by, rows),
+        _small_split(of_classes, rows) if of_classes else _small_numbers(outcomes, rows),
         _close_race(competing, scores.primary),
         _rare_classes(of_classes, classes) if of_classes else None,
         f"{failed} of {failed + len(scores.standings)} contenders failed and could not be scored."
@@ -95,8 +97,8 @@ def _chance(name: str, scores: Scoreboard) -> str | None:
     places = max(0, scores.decimals(primary) - 2)
     low, high, by_chance = (f"{x:,.{places}f}" for x in (score.low, score.high, chance))
     return (
-        f"In {primary.title}, {name} cannot be distinguished from chance on this test split: its "
-        f"interval [{low}, {high}] does not exclude {by_chance}, the score of an answer that "
+        f"In {primary.title}, {name} cannot be distinguished from chance on these test examples: "
+        f"its interval [{low}, {high}] does not exclude {by_chance}, the score of an answer that "
         "ignores the example."
     )
 
@@ -140,7 +142,7 @@ def of_slices(slices: Slices | None, primary: Metric, decimals: int) -> list[str
         if one.gap
     ]
     return [
-        f"In {primary.title}, {slices.of} is worse on some slices of the test split than on all "
+        f"In {primary.title}, {slices.of} is worse on some slices of the test examples than on all "
         f"other examples: {_joined(gaps)}. The intervals of the {slices.comparisons} gaps hold "
         "together (Bonferroni)."
     ]
@@ -231,8 +233,9 @@ def _optimism(competing: Sequence[Standing]) -> str | None:
         return None
     comparisons = len(competing) - 1
     return (
-        f"{competing[0].name} is the winner of {len(competing)} on the same test split that it is "
-        "scored on: expect a slightly lower score on new data, the more so the closer they are. "
+        f"{competing[0].name} is the winner of {len(competing)} on the same test examples that "
+        "it is scored on: expect a slightly lower score on new data, the more so the closer they "
+        "are. "
         + (
             f"The intervals of the {comparisons} differences hold together (Bonferroni)."
             if comparisons > 1
@@ -241,35 +244,45 @@ def _optimism(competing: Sequence[Standing]) -> str | None:
     ).rstrip()
 
 
-def _groups(outcome: AnyOutcome, by: str | None) -> str | None:
+def _groups(outcome: AnyOutcome, by: str | None, rows: int | None) -> str | None:
     if outcome.groups is None or by is None:
         return None
+    if rows is not None:
+        return (
+            f"All examples of one {by} are in one fold, and are tested by models that have seen "
+            f"none of them. Intervals count groups by {by}, of which there are "
+            f"{outcome.groups.count:,}."
+        )
     return (
         f"All examples of one {by} are in one split. The test split has {len(outcome.labels):,} "
         f"examples of {outcome.groups.count:,} of them, and intervals count the latter."
     )
 
 
-def _small_split(outcomes: Mapping[str, ClassOutcome]) -> str | None:
+def _tested(outcome: AnyOutcome, rows: int | None) -> tuple[int, str]:
+    """How many examples are tested, and how a note that they are few begins."""
+    if rows is not None:
+        return rows, "The rows of all folds are few"
+    return len(outcome.labels), "The test split is small"
+
+
+def _small_split(outcomes: Mapping[str, ClassOutcome], rows: int | None) -> str | None:
     first = next(iter(outcomes.values()))
-    n = len(first.labels)
+    n, few = _tested(first, rows)
     if n >= SMALL_SPLIT:
         return None
     share = "exact match" if first.family == MULTILABEL else "accuracy"
-    return (
-        f"The test split is small: each of its {n} examples is {100 / n:.2f} percentage points of "
-        f"{share}."
-    )
+    return f"{few}: each of the {n} is {100 / n:.2f} percentage points of {share}."
 
 
-def _small_numbers(outcomes: Mapping[str, AnyOutcome]) -> str | None:
-    n = len(next(iter(outcomes.values())).labels)
+def _small_numbers(outcomes: Mapping[str, AnyOutcome], rows: int | None) -> str | None:
+    n, few = _tested(next(iter(outcomes.values())), rows)
     if n >= SMALL_SPLIT:
         return None
     if of_times := of_kind(outcomes, SurvivalOutcome):
         events = int(next(iter(of_times.values())).labels[:, 1].sum())
         return (
-            f"The test split is small: {n} examples, of which {events} have the event; intervals "
+            f"{few}: {n} examples, of which {events} have the event; intervals "
             "depend on the latter."
         )
     of_values = of_kind(outcomes, ValueOutcome)
@@ -280,9 +293,9 @@ def _small_numbers(outcomes: Mapping[str, AnyOutcome]) -> str | None:
     }
     worst = max(shares, key=lambda name: shares[name], default=None)
     if worst is None or shares[worst] < _HEAVY:
-        return f"The test split is small: {n} examples."
+        return f"{few}: {n} examples."
     return (
-        f"The test split is small: it has {n} examples, and a single one accounts for "
+        f"{few}: {n} examples, and a single one accounts for "
         f"{shares[worst]:.0%} of {worst}'s squared error."
     )
 
@@ -293,7 +306,7 @@ def _close_race(standings: Sequence[Standing], primary: Metric) -> str | None:
         return None
     return (
         f"In {primary.title}, the difference between the winner and {_joined(close)} is not "
-        "significant on this test split: its interval includes zero."
+        "significant on these test examples: its interval includes zero."
     )
 
 

@@ -236,6 +236,7 @@ def test_predictions_of_a_row_in_several_repeats_count_as_one(tmp_path):
     board = made.compared()
     assert board["folds"]["rows"] == ROWS
     assert board["uncertainty"]["groups"] == ROWS
+    assert any(f"few: each of the {ROWS} is" in note for note in board["notes"])
     each = [
         cross_val_predict(clone(MODEL), NUMBERS, LABELS, cv=list(cuts(of)), method="predict_proba")
         for of in made.of.values()
@@ -248,6 +249,13 @@ def test_rows_of_a_group_are_in_one_fold_and_intervals_count_groups(tmp_path):
     made = Crossed(tmp_path, 1, grouped=True, slices=["side"]).trained()
     board = made.compared()
     assert board["uncertainty"]["groups"] == 60
+    assert (
+        "All examples of one patient are in one fold, and are tested by models that have seen none "
+        "of them. Intervals count groups by patient, of which there are 60."
+    ) in board["notes"]
+    page = (made.path / "leaderboard/report.html").read_text()
+    assert "on the same test split" not in page
+    assert "trained in the same folds" in page
     sides = {one["name"]: one["examples"] for one in board["slices"]["slices"]}
     assert sides == {"side = left": 120, "side = right": 120}
 

@@ -19,7 +19,7 @@ def outcome(n, errors):
 def sentences(outcomes, failed=0, classes=("no", "yes")):
     """Without the note on the winner's score, which stands in every comparison."""
     found = notes(outcomes, Scoreboard(outcomes, ACCURACY), failed, None, classes)
-    return [note for note in found if "same test split" not in note]
+    return [note for note in found if "same test examples" not in note]
 
 
 def test_nothing_to_warn_of():
@@ -48,7 +48,7 @@ def test_a_class_that_is_never_found_is_named_first():
 def test_a_small_split_says_what_one_example_is_worth():
     (note,) = sentences({"a": outcome(200, 20)})
     assert note == (
-        "The test split is small: each of its 200 examples is 0.50 percentage points of accuracy."
+        "The test split is small: each of the 200 is 0.50 percentage points of accuracy."
     )
 
 
@@ -67,7 +67,7 @@ def test_rare_classes_are_named_with_their_counts():
 def test_the_winner_of_several_is_said_to_be_too_good():
     outcomes = {"a": outcome(2000, 100), "b": outcome(2000, 300), "c": outcome(2000, 400)}
     (note,) = notes(outcomes, Scoreboard(outcomes, ACCURACY), 0, None, ("no", "yes"))
-    assert note.startswith("a is the winner of 3 on the same test split that it is scored on")
+    assert note.startswith("a is the winner of 3 on the same test examples that it is scored on")
     assert note.endswith("The intervals of the 2 differences hold together (Bonferroni).")
 
 
