@@ -105,7 +105,7 @@ _BIGQUERY = {
     "ParquetOptions": Message("enableListInference enumAsString"),
     "JobConfigurationExtract": Message(
         "compression destinationFormat destinationUri destinationUris fieldDelimiter printHeader"
-        " sourceTable useAvroLogicalTypes"
+        " sourceTable"
     ),
     "JobConfigurationTableCopy": Message(
         "createDisposition destinationEncryptionConfiguration destinationTable sourceTable"

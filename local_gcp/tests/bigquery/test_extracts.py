@@ -3,7 +3,6 @@
 import gzip
 import json
 
-import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -71,22 +70,6 @@ def test_parquet(extract):
     assert (types["i"], types["n"]) == (pa.int64(), pa.decimal128(38, 9))
     assert types["ts"] == pa.timestamp("us", "UTC")
     assert table["f"].to_pylist() == [0.5, None]
-
-
-def test_avro(extract):
-    config = {
-        "destination_format": "AVRO",
-        "compression": "DEFLATE",
-        "use_avro_logical_types": True,
-    }
-    (path,) = extract("x.avro", **config).values()
-    with path.open("rb") as file:
-        first, second = fastavro.reader(file)
-    assert (first["i"], first["s"], str(first["d"]), str(first["n"])) == (
-        *(1, 'a,"b"', "2024-01-03"),
-        "1.500000000",
-    )
-    assert second["ts"] is None
 
 
 def test_large_tables_become_several_files(client, extract, dataset):

@@ -2,6 +2,7 @@
 
 import uuid
 
+import fastavro
 import pytest
 from google.api_core import exceptions
 from google.cloud.bigquery import ExtractJobConfig, LoadJobConfig, QueryJobConfig
@@ -46,7 +47,7 @@ def test_a_query(client, dataset, begin, names):
     assert names() == []
 
 
-@pytest.mark.parametrize("format", ["PARQUET", "CSV", "JSON", "AVRO"])
+@pytest.mark.parametrize("format", ["PARQUET", "CSV", "JSON"])
 def test_an_export(begin, folder, format):
     uri = f"gs://{folder.name}/rows-*"
     query = f"EXPORT DATA OPTIONS(uri = '{uri}', format = '{format}') AS {LATE}"
@@ -60,7 +61,7 @@ def test_a_model(dataset, begin, client):
     assert list(client.list_models(dataset)) == []
 
 
-@pytest.mark.parametrize("format", ["PARQUET", "CSV", "AVRO"])
+@pytest.mark.parametrize("format", ["PARQUET", "CSV"])
 def test_an_extract_that_takes_too_long(client, dataset, run, folder, format):
     run(f"CREATE TABLE {dataset}.t AS {LATE.replace('200000 - n', '300000 - n')}")
     config = ExtractJobConfig(destination_format=format)
@@ -74,8 +75,14 @@ def test_an_extract_that_takes_too_long(client, dataset, run, folder, format):
 def test_a_load_of_a_damaged_file(client, dataset, run, folder, names, format, damaged):
     uri = f"gs://{folder.name}/rows-*"
     query = LATE.replace("200000 - n", "300000 - n")
-    run(f"EXPORT DATA OPTIONS(uri = '{uri}', format = '{format}') AS {query}")
-    (file,) = folder.iterdir()
+    if format == "AVRO":
+        file = folder / "rows-0.avro"
+        rows = {"type": "record", "name": "rows", "fields": [{"name": "n", "type": "long"}]}
+        with file.open("wb") as target:
+            fastavro.writer(target, rows, ({"n": n} for n in range(200_000)))
+    else:
+        run(f"EXPORT DATA OPTIONS(uri = '{uri}', format = '{format}') AS {query}")
+        (file,) = folder.iterdir()
     content = bytearray(file.read_bytes())
     content[damaged : damaged + 5000] = b"\xff" * 5000
     file.write_bytes(content)

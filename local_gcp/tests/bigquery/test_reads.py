@@ -55,15 +55,6 @@ def test_columns_and_rows_are_chosen(client, reader, table):
     assert got.to_pydict() == {"n": [10, 11, 13], "s": ["s10", "s11", "s13"]}
 
 
-def test_avro(client, reader, table):
-    made = session(client, reader, table, "AVRO", row_restriction="n IN (3, 4)")
-    (stream,) = made.streams
-    three, four = reader.read_rows(stream.name).rows(made)
-    assert (three["n"], three["s"], four["s"], four["pair"]) == (3, None, "s4", [4, 5])
-    assert str(three["x"]) == "1.500000000"
-    assert four["moment"].microsecond == 4
-
-
 def test_a_read_goes_on_where_it_broke_off(client, reader, table):
     made = session(client, reader, table, streams=1)
     rest = reader.read_rows(made.streams[0].name, offset=49_990).rows(made)
@@ -85,6 +76,8 @@ def test_what_is_wrong_is_named(client, reader, table):
         session(client, reader, table, selected_fields=["nothing"])
     with pytest.raises(exceptions.InvalidArgument, match="Unrecognized name: nothing"):
         session(client, reader, table, row_restriction="nothing > 1")
+    with pytest.raises(exceptions.MethodNotImplemented, match="the data format AVRO"):
+        session(client, reader, table, "AVRO")
     with pytest.raises(exceptions.NotFound):
         list(reader.read_rows(f"{table}/sessions/x/streams/0"))
 

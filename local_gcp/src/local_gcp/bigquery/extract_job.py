@@ -5,16 +5,13 @@ https://cloud.google.com/bigquery/docs/exporting-data
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import shutil
 from pathlib import Path
 from typing import Any
 
-import fastavro
-
 from . import streaming_buffer
-from .database import Database, literal, quoted, stream
+from .database import Database, literal, quoted
 from .errors import BigQueryError, invalid, not_emulated
 from .files import Files
 from .jobs import Job
@@ -36,11 +33,10 @@ _ROW_GROUP_ROWS = 122_880
 _VECTOR_ROWS = 2048
 """The number of rows in DuckDB's row groups is a multiple of this."""
 
-_FORMATS = {"CSV": "csv", "NEWLINE_DELIMITED_JSON": "json", "AVRO": "avro", "PARQUET": "parquet"}
+_FORMATS = {"CSV": "csv", "NEWLINE_DELIMITED_JSON": "json", "PARQUET": "parquet"}
 _COMPRESSIONS = {
     "CSV": ("NONE", "GZIP"),
     "NEWLINE_DELIMITED_JSON": ("NONE", "GZIP"),
-    "AVRO": ("NONE", "DEFLATE", "SNAPPY"),
     "PARQUET": ("NONE", "SNAPPY", "GZIP", "ZSTD"),
 }
 
@@ -74,7 +70,6 @@ class ExtractWork:
             configuration.get("compression") or "NONE",
             configuration.get("printHeader", True),
             configuration.get("fieldDelimiter") or ",",
-            bool(configuration.get("useAvroLogicalTypes")),
         )
         if len(uris) != 1:
             raise not_emulated("extracts to several addresses")
@@ -92,7 +87,7 @@ class ExtractWork:
 class Options:
     """Format options. Raises BigQueryError for a format that BigQuery does not write."""
 
-    def __init__(self, format: str, compression: str, header: bool, delimiter: str, logical: bool):
+    def __init__(self, format: str, compression: str, header: bool, delimiter: str):
         self.format = {"JSON": "NEWLINE_DELIMITED_JSON"}.get(format.upper(), format.upper())
         self.compression = compression.upper()
         if self.format not in _FORMATS:
@@ -102,7 +97,7 @@ class Options:
                 f"Compression {self.compression} is not supported for {self.format}; "
                 f"use one of {', '.join(_COMPRESSIONS[self.format])}."
             )
-        self.header, self.logical = header, logical
+        self.header = header
         self.row_group = _ROW_GROUP_ROWS
         self.delimiter = "\t" if delimiter in ("\\t", "tab") else delimiter
 
@@ -178,8 +173,6 @@ class Exporter:
         folder: Path,
         sharded: bool,
     ) -> tuple[list[Path], int]:
-        if options.format == "AVRO":
-            return _write_avro(job, fields, query, options, folder, sharded)
         values = ", ".join(f"{_written_as(f, options)} AS {quoted(f.name)}" for f in fields)
         target = folder / "out"
         settings = [_copy_format(options)]
@@ -273,92 +266,9 @@ def _gzip(path: Path) -> None:
     zipped.replace(path)
 
 
-_AVRO: dict[str, Any] = {
-    "INT64": "long",
-    "FLOAT64": "double",
-    "BOOL": "boolean",
-    "STRING": "string",
-    "BYTES": "bytes",
-    "NUMERIC": {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 9},
-    "JSON": {"type": "string", "sqlType": "JSON"},
-    "DATE": {"type": "int", "logicalType": "date"},
-    "TIME": {"type": "long", "logicalType": "time-micros"},
-    "TIMESTAMP": {"type": "long", "logicalType": "timestamp-micros"},
-    "DATETIME": {"type": "long", "logicalType": "local-timestamp-micros"},
-}
-
-
-def avro_schema(fields: list[Field], logical: bool = True, name: str = "Root") -> dict[str, Any]:
-    """The Avro record schema of rows with these columns, as BigQuery exports them.
-
-    If not `logical`, DATE, TIME and DATETIME are strings with a sqlType.
-    """
-    return {
-        "type": "record",
-        "name": name,
-        "fields": [{"name": f.name, "type": _avro_type(f, logical, name)} for f in fields],
-    }
-
-
-def _avro_type(field: Field, logical: bool, path: str) -> Any:
-    if field.repeated:
-        element = _avro_type(Field(field.name, field.type, "REQUIRED", field.fields), logical, path)
-        return {"type": "array", "items": element}
-    if field.type == "STRUCT":
-        kind: Any = avro_schema(list(field.fields), logical, f"{path}_{field.name}")
-    elif not logical and field.type in ("DATE", "TIME", "DATETIME"):
-        kind = {"type": "string", "sqlType": field.type}
-    else:
-        kind = _AVRO[field.type]
-    return kind if field.mode == "REQUIRED" else ["null", kind]
-
-
-def _write_avro(
-    job: Job, fields: list[Field], query: str, options: Options, folder: Path, sharded: bool
-) -> tuple[list[Path], int]:
-    codec = {"NONE": "null", "DEFLATE": "deflate", "SNAPPY": "snappy"}[options.compression]
-    if codec == "snappy":
-        raise not_emulated("AVRO extracts compressed with SNAPPY")
-    schema = fastavro.parse_schema(avro_schema(fields, options.logical))
-    paths: list[Path] = []
-    rows = 0
-    with contextlib.ExitStack() as stack:
-        batches = stack.enter_context(stream(job.cursor, query, 10_000))
-        writer = file = None
-        for batch in batches:
-            job.check()
-            if writer is None or (sharded and file.tell() > SHARD_BYTES):  # type: ignore[union-attr]
-                if writer is not None:
-                    writer.flush()
-                paths.append(folder / f"out_{len(paths)}")
-                file = stack.enter_context(paths[-1].open("wb"))
-                writer = fastavro.write.Writer(file, schema, codec)
-            rows += batch.num_rows
-            for row in batch.to_pylist():
-                writer.write(row if options.logical else _with_texts(row, fields))
-        if writer is None:
-            paths.append(folder / "out_0")
-            file = stack.enter_context(paths[0].open("wb"))
-            writer = fastavro.write.Writer(file, schema, codec)
-        writer.flush()
-    return paths, rows
-
-
-def _with_texts(row: dict[str, Any], fields: list[Field]) -> dict[str, Any]:
-    for field in fields:
-        value = row[field.name]
-        if value is not None and field.type in ("DATE", "TIME", "DATETIME"):
-            if field.repeated:
-                row[field.name] = [item.isoformat() for item in value]
-            else:
-                row[field.name] = value.isoformat()
-    return row
-
-
 def export_options(options: dict[str, Any]) -> tuple[str, Options, bool]:
     """(uri, options, overwrite) of EXPORT DATA; raises BigQueryError for other options."""
     known = {"uri", "format", "compression", "header", "field_delimiter", "overwrite"}
-    known.add("use_avro_logical_types")
     unknown = set(options) - known
     if unknown:
         raise not_emulated(f"EXPORT DATA with the option {', '.join(sorted(unknown))}")
@@ -373,6 +283,5 @@ def export_options(options: dict[str, Any]) -> tuple[str, Options, bool]:
         options.get("compression") or "NONE",
         bool(options.get("header", False)),
         options.get("field_delimiter") or ",",
-        bool(options.get("use_avro_logical_types")),
     )
     return options["uri"], chosen, bool(options.get("overwrite"))

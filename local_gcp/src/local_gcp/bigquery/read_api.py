@@ -5,14 +5,11 @@ https://cloud.google.com/bigquery/docs/reference/storage/rpc/google.cloud.bigque
 
 from __future__ import annotations
 
-import io
-import json
 import logging
 import re
 from collections.abc import Iterator
 from typing import Any
 
-import fastavro
 import grpc
 import pyarrow as pa
 from google.cloud import bigquery_storage_v1
@@ -23,11 +20,11 @@ from local_gcp.wire import (
     ServiceHandler,
     invalid_argument,
     method_table,
+    not_emulated,
     refuse_unread,
 )
 
 from .errors import BigQueryError
-from .extract_job import avro_schema
 from .failures import as_bigquery_error
 from .read_sessions import ReadSessions
 from .refs import TableRef
@@ -71,8 +68,10 @@ class _Read:
         if not match or not parent:
             raise invalid_argument("read_session.table", f"{wanted.table!r} is not a table's name.")
         formats = types.DataFormat
-        if wanted.data_format not in (formats.ARROW, formats.AVRO):
-            raise invalid_argument("read_session.data_format", "expected ARROW or AVRO.")
+        if wanted.data_format == formats.AVRO:
+            raise not_emulated("the data format AVRO", "Read ARROW, as to_dataframe does.")
+        if wanted.data_format != formats.ARROW:
+            raise invalid_argument("read_session.data_format", "expected ARROW.")
         most = min(request.max_stream_count or _MOST_STREAMS, _MOST_STREAMS)
         streams = min(request.preferred_min_stream_count or _DEFAULT_STREAMS, most)
         try:
@@ -82,7 +81,6 @@ class _Read:
                 list(options.selected_fields),
                 options.row_restriction,
                 streams,
-                wanted.data_format == formats.AVRO,
                 f"projects/{project}/locations/us",
             )
         except Exception as error:
@@ -97,7 +95,7 @@ class _Read:
             estimated_row_count=session.rows,
             expire_time=timestamp_pb2.Timestamp(seconds=int(session.expires)),
         )
-        _set_schema(answer, session.fields, session.avro)
+        _set_schema(answer, session.fields)
         return answer
 
 
@@ -124,14 +122,13 @@ class _ReadRows(grpc.GenericRpcHandler):
     def _answers(self, request: Any) -> Iterator[Any]:
         refuse_unread(request)
         session = self._sessions.session_of(request.read_stream)
-        encode = _avro_rows(session.fields) if session.avro else _arrow_rows
         before, first = 0.0, True
         for _, batch, share in self._sessions.read(request.read_stream, request.offset):
-            answer = types.ReadRowsResponse(row_count=batch.num_rows, **encode(batch))
+            answer = types.ReadRowsResponse(row_count=batch.num_rows, **_arrow_rows(batch))
             answer.stats.progress.at_response_start = before
             answer.stats.progress.at_response_end = before = share
             if first:
-                _set_schema(answer, session.fields, session.avro)
+                _set_schema(answer, session.fields)
                 first = False
             yield answer
 
@@ -141,38 +138,9 @@ def _arrow_rows(batch: pa.RecordBatch) -> dict[str, Any]:
     return {"arrow_record_batch": {"serialized_record_batch": data, "row_count": batch.num_rows}}
 
 
-def _avro_rows(fields: list[Field]) -> Any:
-    schema = fastavro.parse_schema(_avro(fields))
-    written_as_text = {f.name for f in fields if f.type == "DATETIME"}
-
-    def encode(batch: pa.RecordBatch) -> dict[str, Any]:
-        buffer = io.BytesIO()
-        for row in batch.to_pylist():
-            for name in written_as_text:
-                if row[name] is not None:
-                    value = row[name]
-                    is_list = isinstance(value, list)
-                    row[name] = [v.isoformat() for v in value] if is_list else value.isoformat()
-            fastavro.schemaless_writer(buffer, schema, row)
-        data = buffer.getvalue()
-        return {"avro_rows": {"serialized_binary_rows": data, "row_count": batch.num_rows}}
-
-    return encode
-
-
-def _avro(fields: list[Field]) -> dict[str, Any]:
-    """BigQuery's Avro schema of a session: DATETIME is a string with a logical type."""
-    text = json.dumps(avro_schema(fields, name="__root__"))
-    datetime = json.dumps({"type": "long", "logicalType": "local-timestamp-micros"})
-    return json.loads(text.replace(datetime, '{"type": "string", "logicalType": "datetime"}'))
-
-
-def _set_schema(answer: Any, fields: list[Field], avro: bool) -> None:
-    if avro:
-        answer.avro_schema = types.AvroSchema(schema=json.dumps(_avro(fields)))
-    else:
-        data = arrow_schema(fields).serialize().to_pybytes()
-        answer.arrow_schema = types.ArrowSchema(serialized_schema=data)
+def _set_schema(answer: Any, fields: list[Field]) -> None:
+    data = arrow_schema(fields).serialize().to_pybytes()
+    answer.arrow_schema = types.ArrowSchema(serialized_schema=data)
 
 
 def _rpc_error(error: Exception) -> RpcError:

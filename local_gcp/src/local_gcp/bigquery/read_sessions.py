@@ -32,7 +32,6 @@ class Session:
 
     name: str
     fields: list[Field]
-    avro: bool
     streams: list[Path]
     rows: int
     bytes: int
@@ -53,7 +52,6 @@ class ReadSessions:
         columns: list[str],
         restriction: str,
         streams: int,
-        avro: bool,
         parent: str,
     ) -> Session:
         """`columns`: empty for all. `restriction`: GoogleSQL condition or ""."""
@@ -78,7 +76,7 @@ class ReadSessions:
             each = max(1, -(-total // count))
             with stream(cursor, query, _BATCH_ROWS) as reader:
                 files, rows = _write(reader, arrow_schema(fields), folder, each)
-        session = Session(name, fields, avro, files, rows, size, time.time() + LIFETIME_SECONDS)
+        session = Session(name, fields, files, rows, size, time.time() + LIFETIME_SECONDS)
         with self._guard:
             self._sessions[name] = session
         return session
