@@ -118,22 +118,6 @@ def test_an_error_is_raised_at_the_client(operations, client):
         operation.from_gapic(started, client, Model).result(timeout=5)
 
 
-def test_wait_returns_when_it_is_done_or_time_is_up(operations, channel):
-    wait = channel.unary_unary(
-        "/google.longrunning.Operations/WaitOperation",
-        operations_pb2.WaitOperationRequest.SerializeToString,
-        operations_pb2.Operation.FromString,
-    )
-    started = operations.start(MODEL)
-    request = operations_pb2.WaitOperationRequest(name=started.name)
-    assert not wait(request, timeout=2).done, "an answer before the client's deadline"
-    request.timeout.FromMilliseconds(100)
-    assert not wait(request).done
-    threading.Timer(0.2, operations.finish, [started.name]).start()
-    request.timeout.FromSeconds(20)
-    assert wait(request).done
-
-
 def test_operations_are_listed_and_found_by_project_id_too(operations, client):
     first = ended(operations)
     by_id = first.name.replace(str(PROJECT_NUMBER), PROJECT)
@@ -155,20 +139,6 @@ def test_unfinished_operations_are_found_by_what_they_are_about(operations, clie
     assert len(listed(MODEL.partition("/models")[0], "done=false")) == 2, "of the location"
     with pytest.raises(exceptions.InvalidArgument, match="supported are done, operation_id"):
         listed(MODEL, "state=RUNNING")
-
-
-def test_operations_are_deleted(operations, client):
-    done = ended(operations)
-    client.delete_operation(done.name)
-    with pytest.raises(exceptions.NotFound):
-        client.get_operation(done.name)
-
-
-def test_what_cannot_be_cancelled_says_so(operations, client):
-    with pytest.raises(exceptions.FailedPrecondition, match="is done"):
-        client.cancel_operation(ended(operations).name)
-    with pytest.raises(exceptions.MethodNotImplemented, match="cannot be cancelled"):
-        client.cancel_operation(operations.start(MODEL).name)
 
 
 def test_finishing_twice_is_an_error_of_the_caller(operations):

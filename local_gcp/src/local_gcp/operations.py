@@ -12,7 +12,6 @@ Creations, deletions, uploads and deployments return an operation, of one of two
 from __future__ import annotations
 
 import base64
-import contextlib
 import dataclasses
 import logging
 import re
@@ -30,7 +29,7 @@ from local_gcp import filters, names
 from local_gcp.field_errors import invalid_field
 from local_gcp.state import State
 from local_gcp.variants import Variants
-from local_gcp.wire import RpcError, failed_precondition, not_emulated, not_found, pack, status_of
+from local_gcp.wire import RpcError, not_found, pack, status_of
 
 log = logging.getLogger(__name__)
 
@@ -52,12 +51,6 @@ _FIELDS = {"done": _Done("done"), "operation_id": filters.Id("operation_id")}
 grew out of: https://cloud.google.com/automl/docs/reference/rest/v1/projects.locations.operations/list
 """
 
-WAIT_AT_MOST = 60.0
-"""Most seconds that a WaitOperation may block a thread of the server."""
-ANSWER_TAKES = 0.5
-"""Seconds before the client's deadline at which a WaitOperation returns."""
-
-
 _UNLISTED = re.compile(r"projects/[^/]+/locations/[^/]+/((datasets|endpoints|models)/|$)")
 
 _FAILED = status_pb2.Status(code=code_pb2.INTERNAL, message="Internal error encountered.")
@@ -70,7 +63,6 @@ class _End:
 
     request: Any
     end: Callable[[str, Any], Any]
-    lock: contextlib.AbstractContextManager[Any]
 
 
 class Operations:
@@ -83,25 +75,17 @@ class Operations:
         """Unfinished operations: their method, time and request."""
         self._counts = state.table("operationCounts", dict)
         self._state = state
-        self._finished = threading.Condition(state.lock)
         self._ends: dict[str, _End] = {}
         self._timers: dict[str, threading.Timer] = {}
         self._stopping = False
 
-    def define(
-        self,
-        method: str,
-        request: Any,
-        end: Callable[[str, Any], Any],
-        lock: contextlib.AbstractContextManager[Any] | None = None,
-    ) -> None:
+    def define(self, method: str, request: Any, end: Callable[[str, Any], Any]) -> None:
         """Set the function that ends a method's operations: `end(resource, request)` returns the
         response (None: Empty) or raises RpcError, which becomes the operation's error.
 
-        It is called inside a transaction. `request`: its class. `lock`: to be taken before the
-        state's.
+        It is called inside a transaction. `request`: its class.
         """
-        self._ends[method] = _End(request, end, lock or contextlib.nullcontext())
+        self._ends[method] = _End(request, end)
 
     def run(self) -> None:
         """Continue the operations from before a restart; all methods are defined by now."""
@@ -194,7 +178,7 @@ class Operations:
 
         `metadata` takes the place of that of `start`.
         """
-        with self._finished:
+        with self._state.lock:
             operation = self._table.get(name)
             if operation is None or operation.done:
                 raise ValueError(f"{name} is not an unfinished operation.")
@@ -207,7 +191,6 @@ class Operations:
                 response = empty_pb2.Empty() if response is None else response
                 operation.response.CopyFrom(pack(response))
             self._table.put(name, operation)
-            self._finished.notify_all()
             return operation
 
     def get_operation(self, request: Any, _context: Any) -> operations_pb2.Operation:
@@ -225,37 +208,6 @@ class Operations:
             raise RpcError(grpc.StatusCode.UNIMPLEMENTED, message)
         every = (operation for _, operation in self._table.list_lagging(prefix))
         return {"operations": list(filter(matches, every))}
-
-    def delete_operation(self, request: Any, _context: Any) -> empty_pb2.Empty:
-        operation = self._get(request.name)
-        if not operation.done:
-            raise not_emulated("the deletion of an operation that is not done", "Wait for its end.")
-        self._table.delete(operation.name)
-        return empty_pb2.Empty()
-
-    def cancel_operation(self, request: Any, _context: Any) -> empty_pb2.Empty:
-        operation = self._get(request.name)
-        if not operation.done:
-            raise RpcError(
-                grpc.StatusCode.UNIMPLEMENTED,
-                f"{request.name} cannot be cancelled: local_gcp does not emulate that.",
-            )
-        raise failed_precondition(f"{request.name} is done and cannot be cancelled.")
-
-    def wait_operation(self, request: Any, context: Any) -> operations_pb2.Operation:
-        limits = [WAIT_AT_MOST]
-        if request.HasField("timeout"):
-            limits.append(request.timeout.ToTimedelta().total_seconds())
-        if context.time_remaining() is not None:
-            limits.append(context.time_remaining() - ANSWER_TAKES)
-        deadline = time.monotonic() + min(limits)
-        with self._finished:
-            while not (operation := self._get(request.name)).done:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    break
-                self._finished.wait(left)
-            return operation
 
     def _schedule(self, name: str, due: float) -> None:
         with self._state.lock:
@@ -289,7 +241,7 @@ class Operations:
             return
         end = self._ends[record["method"]]
         request = end.request.deserialize(base64.b64decode(record["request"]))
-        with end.lock, self._state.transaction():
+        with self._state.transaction():
             response = end.end(record["resource"], request)
             self._waiting.delete(name)
             self.finish(name, response)

@@ -195,7 +195,6 @@ _NOT_EMULATED = {
         "read_session.read_options.arrow_serialization_options.picos_timestamp_precision",
         "read_session.read_options.avro_serialization_options",
     ),
-    "GetJobMetricsRequest": ("start_time",),
     "ListOperationsRequest": ("return_partial_success",),
     "PredictRequest": ("labels",),
     "ReadRowsRequest": ("arrow_serialization_options",),

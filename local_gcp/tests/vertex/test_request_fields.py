@@ -171,7 +171,6 @@ def bases(vertex, home):
     }
     cases.write_images(home.buckets / "bucket", 2)
     pictures = cases.create_dataset(vertex, images=True)
-    (item, *_) = vertex.datasets.list_data_items(parent=pictures)
     vertex.metadata.create_metadata_store(
         parent=PARENT, metadata_store={}, metadata_store_id="default"
     ).result(timeout=60)
@@ -208,10 +207,6 @@ def bases(vertex, home):
             {"endpoint": {"name": endpoint, "display_name": "a"}, **changed},
         ),
         "CreateDatasetRequest": (vertex.datasets.create_dataset, {"dataset": table}),
-        "UpdateDatasetRequest": (
-            vertex.datasets.update_dataset,
-            {"dataset": {"name": dataset, "display_name": "a"}, **changed},
-        ),
         "ImportDataRequest": (
             vertex.datasets.import_data,
             {"name": pictures, "import_configs": [importing]},
@@ -232,8 +227,6 @@ def bases(vertex, home):
         ),
         "ListEndpointsRequest": (vertex.endpoints.list_endpoints, {}),
         "ListDatasetsRequest": (vertex.datasets.list_datasets, {}),
-        "ListDataItemsRequest": (vertex.datasets.list_data_items, {"parent": pictures}),
-        "ListAnnotationsRequest": (vertex.datasets.list_annotations, {"parent": item.name}),
         "ListContextsRequest": (vertex.metadata.list_contexts, {"parent": store}),
     }
 

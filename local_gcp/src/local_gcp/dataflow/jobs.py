@@ -101,14 +101,20 @@ class Jobs:
 
     def list_jobs(self, request: api.ListJobsRequest, _context: Any = None) -> api.ListJobsResponse:
         """JobsV1Beta3.ListJobs: newest first, with `filter`, `name` and paging."""
-        return self._list(request, f"{self._region(request)}/")
-
-    def aggregated_list_jobs(
-        self, request: api.ListJobsRequest, _context: Any = None
-    ) -> api.ListJobsResponse:
-        """JobsV1Beta3.AggregatedListJobs: the jobs of all regions."""
-        self._region(request)
-        return self._list(request, "")
+        _check_view(request.view)
+        kinds = api.ListJobsRequest.Filter
+        wanted: Callable[[Run], bool] = {
+            kinds.TERMINATED: lambda run: run.final,
+            kinds.ACTIVE: lambda run: not run.final,
+        }.get(request.filter, lambda run: True)
+        jobs = [
+            job
+            for _, job in self._jobs.list(prefix=f"{self._region(request)}/", newest_first=True)
+            if (not request.name or job.name == request.name) and wanted(self._run(job))
+        ]
+        found, token = page(jobs, request.page_size, request.page_token)
+        jobs = [self._complete(job) for job in found]
+        return api.ListJobsResponse(jobs=jobs, next_page_token=token)
 
     def update_job(self, request: api.UpdateJobRequest, _context: Any = None) -> api.Job:
         """JobsV1Beta3.UpdateJob: requests a state; a batch job can only be cancelled."""
@@ -149,13 +155,6 @@ class Jobs:
         ]
         # A job has only a few messages: one page, whatever page size is requested.
         return api.ListJobMessagesResponse(job_messages=messages)
-
-    def get_job_metrics(
-        self, request: api.GetJobMetricsRequest, _context: Any = None
-    ) -> api.JobMetrics:
-        """MetricsV1Beta3.GetJobMetrics: none, since the local runner reports none."""
-        self._job(request)
-        return api.JobMetrics(metric_time=_timestamp(time.time()))
 
     def describe(self) -> list[dict[str, Any]]:
         """The jobs' part of `local-gcp status --json`."""
@@ -235,22 +234,6 @@ class Jobs:
         job.current_state_time = _timestamp(run.ended or run.updated)
         job.start_time = _timestamp(run.started or run.created)
         return job
-
-    def _list(self, request: api.ListJobsRequest, prefix: str) -> api.ListJobsResponse:
-        _check_view(request.view)
-        kinds = api.ListJobsRequest.Filter
-        wanted: Callable[[Run], bool] = {
-            kinds.TERMINATED: lambda run: run.final,
-            kinds.ACTIVE: lambda run: not run.final,
-        }.get(request.filter, lambda run: True)
-        jobs = [
-            job
-            for _, job in self._jobs.list(prefix=prefix, newest_first=True)
-            if (not request.name or job.name == request.name) and wanted(self._run(job))
-        ]
-        found, token = page(jobs, request.page_size, request.page_token)
-        jobs = [self._complete(job) for job in found]
-        return api.ListJobsResponse(jobs=jobs, next_page_token=token)
 
     def _messages(self, job: api.Job) -> list[api.JobMessage]:
         run = self._run(job)

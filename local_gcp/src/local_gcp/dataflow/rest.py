@@ -31,7 +31,6 @@ _METHODS = [
     ("GET", "/jobs/{job_id}", "get_job", api.GetJobRequest),
     ("PUT", "/jobs/{job_id}", "update_job", api.UpdateJobRequest),
     ("GET", "/jobs/{job_id}/messages", "list_job_messages", api.ListJobMessagesRequest),
-    ("GET", "/jobs/{job_id}/metrics", "get_job_metrics", api.GetJobMetricsRequest),
 ]
 """(HTTP method, path, method of `Jobs`, request class)."""
 
@@ -54,8 +53,6 @@ def rest_app(jobs: Jobs) -> Starlette:
         for base in (_REGIONAL, _GLOBAL)
         if base is _REGIONAL or path.startswith("/jobs")
     ]
-    aggregated = f"{_GLOBAL}/jobs:aggregated"
-    routes.insert(0, _route("GET", aggregated, jobs.aggregated_list_jobs, api.ListJobsRequest))
     routes.append(Route("/{path:path}", _not_emulated, methods=["GET", "POST", "PUT", "DELETE"]))
     return Starlette(routes=routes, exception_handlers=HANDLERS)
 

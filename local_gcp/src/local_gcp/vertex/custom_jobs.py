@@ -17,14 +17,11 @@ from google.protobuf import empty_pb2
 from local_gcp import names
 from local_gcp.jobs.run import Run, Spec
 from local_gcp.jobs.runner import Runner
-from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
 from local_gcp.vertex.resources import (
     JOB_FIELDS,
     check_cancellable,
-    check_deletable,
-    deletion_metadata,
     find,
     follow,
     job_state,
@@ -42,11 +39,10 @@ REPLICAS_PER_CORE = 8
 class CustomJobs:
     """Part of JobService. See the module."""
 
-    def __init__(self, state: State, runner: Runner, operations: Operations):
+    def __init__(self, state: State, runner: Runner):
         self.runner = runner
-        self._state, self._operations = state, operations
+        self._state = state
         self._table = state.table("customJobs", api.CustomJob)
-        operations.define("delete_custom_job", api.DeleteCustomJobRequest, self._delete)
 
     def create_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
         return self.create(names.location(request.parent), request.custom_job)
@@ -83,9 +79,8 @@ class CustomJobs:
 
     def list_custom_jobs(self, request: Any, _context: Any) -> dict[str, Any]:
         prefix = f"{names.location(request.parent)}/customJobs/"
-        with self._state.transaction():  # no deletion between the two reads
-            shown = {name for name, _ in self._table.list_lagging(prefix)}
-            pairs = [pair for pair in self._with_runs(prefix) if pair[0].name in shown]
+        shown = {name for name, _ in self._table.list_lagging(prefix)}
+        pairs = [pair for pair in self._with_runs(prefix) if pair[0].name in shown]
         return listed(request, "custom_jobs", (_view(*pair) for pair in pairs), JOB_FIELDS)
 
     def cancel_custom_job(self, request: Any, _context: Any) -> empty_pb2.Empty:
@@ -93,18 +88,6 @@ class CustomJobs:
         check_cancellable(job)
         self.runner.cancel(names.last(job.name))
         return empty_pb2.Empty()
-
-    def delete_custom_job(self, request: Any, _context: Any) -> Any:
-        job = self._get(request.name)
-        check_deletable(job)
-        return self._operations.begin_deletion(
-            "delete_custom_job", job.name, request, deletion_metadata()
-        )
-
-    def _delete(self, name: str, _request: Any) -> None:
-        check_deletable(self._get(name))
-        self._table.delete(name)
-        self.runner.forget(names.last(name))
 
     def preempt(self, job_id: str) -> bool:
         """Preempt the machine of the job (resource name or id); False if there is no such job."""

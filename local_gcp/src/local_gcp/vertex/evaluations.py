@@ -6,7 +6,6 @@ default version. Slices, and evaluations that clients make, are not emulated.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,17 +13,14 @@ from typing import Any
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp import filters, names
-from local_gcp.field_errors import invalid_field
 from local_gcp.listing import masked, page
 from local_gcp.state import State
 from local_gcp.vertex.models import Models, key
 from local_gcp.vertex.resources import timestamp
-from local_gcp.wire import not_found
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema/modelevaluation"
 CLASSIFICATION = f"{_SCHEMA}/classification_metrics_1.0.0.yaml"
 REGRESSION = f"{_SCHEMA}/regression_metrics_1.0.0.yaml"
-_NAME = re.compile(r"(?P<model>.+/models/[^/]+)/evaluations/(?P<id>[^/]+)")
 _FIELDS = {"metrics_schema_uri": filters.Text("metrics_schema_uri")}
 
 
@@ -69,13 +65,3 @@ class Evaluations:
         found, token = page(filter(matches, every), request.page_size, request.page_token)
         shown = [masked(evaluation, request.read_mask) for evaluation in found]
         return {"model_evaluations": shown, "next_page_token": token}
-
-    def get_model_evaluation(self, request: Any, _context: Any) -> api.ModelEvaluation:
-        match = _NAME.fullmatch(request.name)
-        if not match:
-            raise invalid_field("name", f"{request.name!r} is not MODEL/evaluations/ID.")
-        model = self._models.find(match["model"])
-        evaluation = self._table.get(f"{key(model)}/evaluations/{match['id']}")
-        if evaluation is None:
-            raise not_found(request.name)
-        return evaluation

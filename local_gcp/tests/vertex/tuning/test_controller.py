@@ -12,7 +12,7 @@ from local_gcp.home import Home
 from local_gcp.jobs.run import Pool, Program, Spec
 from local_gcp.jobs.runner import Runner
 from local_gcp.state import State as Database
-from local_gcp.vertex.tuning.controller import Controller, run_id
+from local_gcp.vertex.tuning.controller import Controller
 from local_gcp.vertex.tuning.space import flags
 from local_gcp.vertex.tuning.store import Store
 
@@ -247,14 +247,6 @@ def test_a_stopped_and_restarted_server_finishes_the_job(house):
     assert len(job.trials) == 4
     after = {trial.id: trial.parameters[0].value for trial in job.trials}
     assert after.items() >= before.items()
-
-
-def test_deleting_a_job_forgets_its_trials_and_runs(house):
-    house.tune("report(1, x)", trials=2)
-    house.controller.delete(NAME)
-    assert house.job() is None
-    assert house.store.trials(NAME) == []
-    assert house.runner.get(run_id(NAME, "1")) is None
 
 
 def test_a_bug_of_ours_fails_the_job_and_not_the_server(house, monkeypatch):

@@ -146,8 +146,6 @@ def test_cancel_ends_all_running_trials(vertex, until):
     a_job.parallel_trial_count = 2
     name = create(vertex, a_job)
     until(lambda: get(vertex, name).state.name == "JOB_STATE_RUNNING")
-    with pytest.raises(exceptions.FailedPrecondition, match="cannot be deleted"):
-        vertex.jobs.delete_hyperparameter_tuning_job(name=name)
     vertex.jobs.cancel_hyperparameter_tuning_job(name=name)
     assert get(vertex, name).state.name in ("JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED")
 
@@ -157,13 +155,6 @@ def test_cancel_ends_all_running_trials(vertex, until):
     assert {trial.state.name for trial in done.trials} == {"INFEASIBLE"}
     with pytest.raises(exceptions.FailedPrecondition, match="cannot be canceled"):
         vertex.jobs.cancel_hyperparameter_tuning_job(name=name)
-
-
-def test_delete(vertex, until):
-    finish(vertex, until, name := create(vertex, job([vertex.pool(REPORT)], trials=1)))
-    vertex.jobs.delete_hyperparameter_tuning_job(name=name).result(timeout=60)
-    with pytest.raises(exceptions.NotFound):
-        get(vertex, name)
 
 
 def test_a_preempted_spot_trial_starts_again(vertex, until):

@@ -107,28 +107,6 @@ class Datasets:
         datasets = [masked(dataset, request.read_mask) for dataset in found]
         return {"datasets": datasets, "next_page_token": token}
 
-    def update_dataset(self, request: Any, _context: Any) -> api.Dataset:
-        sent, paths = request.dataset, list(request.update_mask.paths)
-        for path in paths:
-            if path not in ("display_name", "description", "labels"):
-                raise invalid_field("update_mask", f"{path!r} cannot be updated.")
-        with self._state.transaction():
-            dataset = self.find(sent.name)
-            if sent.etag and sent.etag != dataset.etag:
-                raise failed_precondition(f"{dataset.name} was changed by another request (etag).")
-            if "display_name" in paths:
-                validation.check_display_name(sent.display_name, "dataset.display_name")
-                dataset.display_name = sent.display_name
-            if "description" in paths:
-                dataset.description = sent.description
-            if "labels" in paths:
-                validation.check_labels(sent.labels, "dataset.labels")
-                system = dataset.labels[_SYSTEM_LABEL]
-                dataset.labels = {**sent.labels, _SYSTEM_LABEL: system}
-            dataset.update_time, dataset.etag = timestamp(time.time()), names.new_id()
-            self._table.put(dataset.name, dataset)
-            return self._view(dataset)
-
     def delete_dataset(self, request: Any, _context: Any) -> Any:
         dataset = self.find(request.name)
         metadata = deletion_metadata()
@@ -163,24 +141,6 @@ class Datasets:
             self._imports.put(operation.name, request)
         self._background.submit(self._import, self._import_failed, operation.name)
         return operation
-
-    def list_data_items(self, request: Any, _context: Any) -> dict[str, Any]:
-        _check_order(request)
-        matches = filters.parse_filter(request.filter, ITEM_FIELDS)
-        every = self.items.resources(self.find(request.parent, "parent").name)
-        found, token = page(filter(matches, every), request.page_size, request.page_token)
-        items = [masked(item, request.read_mask) for item in found]
-        return {"data_items": items, "next_page_token": token}
-
-    def list_annotations(self, request: Any, _context: Any) -> dict[str, Any]:
-        _check_order(request)
-        matches = filters.parse_filter(request.filter, ITEM_FIELDS)
-        every = self.items.annotations(names.with_number(request.parent))
-        if every is None:
-            raise not_found(request.parent)
-        found, token = page(filter(matches, every), request.page_size, request.page_token)
-        annotations = [masked(annotation, request.read_mask) for annotation in found]
-        return {"annotations": annotations, "next_page_token": token}
 
     def find(self, name: str, field: str = "name") -> api.Dataset:
         """The dataset with this name; raises NOT_FOUND."""
@@ -217,7 +177,7 @@ class Datasets:
             if self._table.get(dataset) is None:
                 raise not_found(dataset)
             for item in items:
-                self.items.put(dataset, item, now.timestamp())
+                self.items.put(dataset, item)
             self._imports.delete(operation)
             self._operations.finish(operation, api.ImportDataResponse(), metadata=metadata)
 

@@ -92,12 +92,6 @@ class Controller:
             self._set_state(job, api.JobState.JOB_STATE_CANCELLING)
         self._wake.set()
 
-    def delete(self, name: str) -> None:
-        """Delete a finished job; its folder with the logs stays."""
-        with self.lock, self._database.transaction():
-            for trial_id in self.store.delete(name):
-                self._runner.forget(run_id(name, trial_id))
-
     def preempt(self, name: str) -> bool:
         """Preempt the first running spot trial of a job. False: there is none."""
         running = (trial for trial in self.store.trials(name) if not trial.done)

@@ -49,16 +49,6 @@ class Store:
         job.trials = [trial_message(trial, metric) for trial in self.trials(job.name)]
         return job
 
-    def delete(self, name: str) -> list[str]:
-        """Delete the job and its trials; returns their ids."""
-        with self._database.transaction():
-            ids = [trial.id for trial in self.trials(name)]
-            for trial_id in ids:
-                self._trials.delete(f"{name}/{trial_id}")
-            self._progress.delete(name)
-            self._jobs.delete(name)
-            return ids
-
     def trials(self, name: str) -> list[Trial]:
         """The trials, in the order in which they were suggested."""
         return [_from_record(record) for _, record in self._trials.list(prefix=f"{name}/")]

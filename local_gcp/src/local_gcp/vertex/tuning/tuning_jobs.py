@@ -11,7 +11,6 @@ from google.protobuf import empty_pb2
 from local_gcp import names
 from local_gcp.jobs.run import Spec
 from local_gcp.jobs.runner import Runner
-from local_gcp.operations import Operations
 from local_gcp.state import State
 from local_gcp.vertex import validation
 from local_gcp.vertex.custom_jobs import add_disks
@@ -19,8 +18,6 @@ from local_gcp.vertex.resources import (
     JOB_FIELDS,
     PENDING,
     check_cancellable,
-    check_deletable,
-    deletion_metadata,
     listed,
     shown,
     timestamp,
@@ -35,19 +32,15 @@ from local_gcp.wire import not_found
 
 _COLLECTION = "hyperparameterTuningJobs"
 _FIELD = "hyperparameter_tuning_job"
-_DELETE = "delete_hyperparameter_tuning_job"
 
 
 class TuningJobs:
     """Part of JobService. See the module."""
 
-    def __init__(self, state: State, runner: Runner, operations: Operations):
-        self._state, self._runner, self._operations = state, runner, operations
+    def __init__(self, state: State, runner: Runner):
+        self._state, self._runner = state, runner
         self._controller = Controller(state, runner, trial_spec)
         self._store = self._controller.store
-        operations.define(
-            _DELETE, api.DeleteHyperparameterTuningJobRequest, self._delete, self._controller.lock
-        )
 
     def start(self) -> None:
         """Continue unfinished jobs; the runner has been started."""
@@ -96,15 +89,6 @@ class TuningJobs:
         check_cancellable(job)
         self._controller.cancel(job.name)
         return empty_pb2.Empty()
-
-    def delete_hyperparameter_tuning_job(self, request: Any, _context: Any) -> Any:
-        job = self._get(request.name)
-        check_deletable(job)
-        return self._operations.begin_deletion(_DELETE, job.name, request, deletion_metadata())
-
-    def _delete(self, name: str, _request: Any) -> None:
-        check_deletable(self._get(name))
-        self._controller.delete(name)
 
     def preempt(self, job: str) -> bool:
         """Preempt a running spot trial of the job (resource name or id); False: there is none."""
