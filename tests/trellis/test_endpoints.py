@@ -151,7 +151,10 @@ def looked(group, later, undeploy, monkeypatch):
     """The tasks of a run of the DAG so many days from now, by id."""
     moment = datetime.now(UTC) + timedelta(days=later, seconds=60)
     monkeypatch.setattr(IdleEndpointsOperator, "now", lambda self: moment)
-    run = run_dag(idle_endpoints.build(platform.load(group), IdleEndpoints(undeploy=undeploy)))
+    dag = idle_endpoints.build(platform.load(group), IdleEndpoints(undeploy=undeploy))
+    for task in dag.tasks:
+        task.retry_delay = timedelta(0)
+    run = run_dag(dag)
     return {task.task_id: task for task in run.get_task_instances()}
 
 
