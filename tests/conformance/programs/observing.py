@@ -20,7 +20,7 @@ from google.protobuf import json_format
 
 PROJECT, REGION = "local-gcp", "us-central1"
 PARENT = f"projects/{PROJECT}/locations/{REGION}"
-IMAGE = f"{REGION}-docker.pkg.dev/{PROJECT}/trellis/observed:1"
+IMAGE = f"{REGION}-docker.pkg.dev/{PROJECT}/trellis/trainer:1"
 MACHINE = {"machine_type": "n1-standard-4"}
 
 
