@@ -34,6 +34,78 @@ AIRFLOW = (
 )
 """Roles of Airflow's account, those of one resource first: accounts.tf, bigquery.tf, storage.tf."""
 
+ROLES = {
+    "composer": AIRFLOW,
+    "job": ("storage.objectUser", "dataflow.worker", "dataflow.viewer"),
+    "serve": ("storage.objectViewer",),
+    "build": (
+        "cloudkms.signer",
+        "artifactregistry.writer",
+        "containeranalysis.occurrences.viewer",
+        "storage.objectUser",
+    ),
+    "agents.aiplatform": ("aiplatform.serviceAgent",),
+}
+"""Roles of accounts, as infra/ names these."""
+
+STATEMENTS = {
+    "CREATE MODEL": [
+        "bigquery.models.create",
+        "bigquery.models.updateData",
+        "aiplatform.models.upload",
+    ],
+    "ML.PREDICT, ML.EVALUATE": ["bigquery.models.getData", "bigquery.tables.getData"],
+    "ML.WEIGHTS, ML.FEATURE_IMPORTANCE": ["bigquery.models.getData"],
+    "ALTER MODEL": ["bigquery.models.updateMetadata", "aiplatform.models.get"],
+    "CREATE TABLE, CREATE VIEW": [
+        "bigquery.tables.create",
+        "bigquery.tables.updateData",
+        "bigquery.tables.getData",
+    ],
+    "EXPORT DATA": ["bigquery.tables.export", "storage.objects.create", "storage.objects.delete"],
+    "DELETE FROM": ["bigquery.tables.updateData"],
+}
+"""What statements of SQL need beside bigquery.jobs.create:
+https://cloud.google.com/bigquery/docs/access-control. BigQuery registers models in Vertex AI."""
+
+WORK = {
+    "`trellis clean`, `trellis erase`": (
+        "composer",
+        [
+            "bigquery.tables.list",
+            "bigquery.tables.delete",
+            "bigquery.models.list",
+            "bigquery.models.delete",
+            "storage.objects.list",
+            "storage.objects.get",
+            "storage.objects.delete",
+            "aiplatform.models.list",
+            "aiplatform.models.delete",
+            "aiplatform.datasets.list",
+            "aiplatform.datasets.delete",
+        ],
+    ),
+    "a sample of requests (`deploy.requests`)": (
+        "agents.aiplatform",
+        ["bigquery.tables.get", "bigquery.tables.updateData"],
+    ),
+    "a job's files": (
+        "job",
+        ["storage.objects.create", "storage.objects.delete", "storage.objects.get"],
+    ),
+    "an export's workers and launcher": ("job", ["dataflow.workItems.lease", "dataflow.jobs.get"]),
+    "a served model's files": ("serve", ["storage.objects.get", "storage.objects.list"]),
+    "a release's signature": ("build", ["cloudkms.cryptoKeyVersions.useToSign"]),
+    "a release's images and documents": (
+        "build",
+        ["artifactregistry.repositories.uploadArtifacts"],
+    ),
+    "a release's look at scans": ("build", ["containeranalysis.occurrences.list"]),
+    "a release's DAG files": ("build", ["storage.objects.create", "storage.objects.delete"]),
+}
+"""What accounts do beside the calls of a run, and the permissions for it. The commands that remove
+data run as the person who types them, who needs what Airflow's account has."""
+
 _VERTEX = "google.cloud.aiplatform.v1."
 _VERBS = "Add Cancel Copy Create Delete Deploy Get Import List Merge Predict Undeploy Update Upload"
 _METHODS = {
@@ -128,10 +200,12 @@ def facts(repository: str) -> dict[str, Any]:
         for name, described in api.get("methods", {}).items()
     }
     needed = {call: known.get(method(call), []) for call in calls()}
-    every = {p for found in [*needed.values(), *BY_NAME.values()] for p in found}
+    work = [permissions for _, permissions in WORK.values()]
+    named = [*needed.values(), *BY_NAME.values(), *STATEMENTS.values(), *work]
+    every = {p for found in named for p in found}
     roles = {
         role: sorted(every & set(read(f"roles/{role}.json")["includedPermissions"]))
-        for role in AIRFLOW
+        for role in sorted({role for held in ROLES.values() for role in held})
     }
     return {"commit": log("%H"), "date": log("%cs"), "calls": needed, "roles": roles}
 
@@ -142,16 +216,27 @@ def needed(known: dict[str, Any], call: str) -> list[str]:
     return own or BY_NAME.get(call, BY_NAME.get(call.rpartition("/")[2], []))
 
 
+def holder(known: dict[str, Any], account: str, permission: str) -> str:
+    """The first role of an account that has a permission; "" if none has."""
+    for role in ROLES[account]:
+        if permission in known["roles"][role] and (role, permission) not in ELSEWHERE:
+            return f"`roles/{role}`"
+    return ""
+
+
 def rows(known: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """(call, permission, role of Airflow's account that has it, or "") of each call."""
     for call in calls():
         for permission in needed(known, call):
-            holders = [
-                f"`roles/{role}`"
-                for role in AIRFLOW
-                if permission in known["roles"][role] and (role, permission) not in ELSEWHERE
-            ]
-            yield call, permission, IMPLIED.get(permission) or next(iter(holders), "")
+            yield call, permission, IMPLIED.get(permission) or holder(known, "composer", permission)
+
+
+def work(known: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """(what is done, account, permission, its role that has it, or "") beside the calls."""
+    statements = {f"SQL: {name}": ("composer", needs) for name, needs in STATEMENTS.items()}
+    for what, (account, permissions) in {**statements, **WORK}.items():
+        for permission in permissions:
+            yield what, account, permission, holder(known, account, permission)
 
 
 def page(known: dict[str, Any]) -> str:
@@ -173,6 +258,21 @@ def page(known: dict[str, Any]) -> str:
         lines.append(f"| `{call.removeprefix(_VERTEX)}` | `{permission}`{guessed} | {role} |")
     lines += ["", "Without a permission of its own:", ""]
     lines += [f"- `{call}`: {why}" for call, why in NO_PERMISSION.items()]
+    lines += [
+        "",
+        "## Beside the calls",
+        "",
+        "What statements need beside `bigquery.jobs.create`, what other accounts do, and commands",
+        "that remove data: these run as the person who types them, who needs what Airflow's",
+        "account (`composer`) has. `agents.aiplatform` is Vertex AI's service agent.",
+        "",
+        "| what | account | permission | role |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {what} | `{account}` | `{permission}` | {role} |"
+        for what, account, permission, role in work(known)
+    ]
     lines += [
         "",
         "Jobs and deployed models run as other accounts, which `iam.serviceAccounts.actAs` on them",

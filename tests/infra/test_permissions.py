@@ -10,21 +10,48 @@ from tests.infra import permissions
 KNOWN = json.loads(permissions.FACTS.read_text())
 
 
-def given():
-    """Roles that the files of infra/ give to Airflow's account."""
+def given(account):
+    """Roles that the files of infra/ give to an account."""
     text = "\n".join(path.read_text() for path in sorted((permissions.ROOT / "infra").glob("*.tf")))
-    project = set(re.findall(r'"roles/([\w.]+)"\s*= local\.composer\b', text))
+    name = account.removeprefix("agents.")
+    found = set(re.findall(rf'"roles/([\w.]+)"\s*= local\.{account}\b', text))
+    if account != name:
+        found |= set(re.findall(rf'^ +{name}\s*= "roles/([\w.]+)"$', text, re.M))
     blocks = re.findall(r'^resource "\w+_iam_member" "\w+" \{\n(.*?)^\}', text, re.M | re.S)
-    return project | {
+    return found | {
         role
         for block in blocks
-        if "local.composer" in block
-        for role in re.findall(r'role\s*= "roles/([\w.]+)"', block)
+        if re.search(rf"local\.{account}\b", block)
+        for role in re.findall(r'"roles/([\w.]+)"', block)
     }
 
 
-def test_the_roles_are_those_that_infra_gives():
-    assert set(permissions.AIRFLOW) <= given()
+@pytest.mark.parametrize("account", permissions.ROLES)
+def test_the_roles_are_those_that_infra_gives(account):
+    assert set(permissions.ROLES[account]) <= given(account)
+
+
+@pytest.mark.parametrize("what", permissions.WORK.keys() | permissions.STATEMENTS.keys())
+def test_work_beside_the_calls_is_permitted(what):
+    found = [row for row in permissions.work(KNOWN) if row[0].removeprefix("SQL: ") == what]
+    assert found
+    assert [row for row in found if not row[3]] == []
+
+
+def test_every_statement_has_its_permissions():
+    plugins = permissions.ROOT / "plugins"
+    text = "\n".join(
+        p.read_text() for end in ("sql", "py") for p in sorted(plugins.rglob(f"*.{end}"))
+    )
+    kinds = (
+        r"CREATE (?:OR REPLACE )?(\w+)|(EXPORT \w+|ALTER \w+|DELETE FROM|INSERT INTO|MERGE INTO)"
+    )
+    said = {
+        (made and f"CREATE {made}") or other for made, other in re.findall(rf"\b(?:{kinds}) ", text)
+    }
+    said |= set(re.findall(r"\bFROM\s+(ML\.[A-Z_]+)\(", text))
+    assert {"CREATE MODEL", "ML.PREDICT", "EXPORT DATA"} <= said
+    assert said <= {each for names in permissions.STATEMENTS for each in names.split(", ")}
 
 
 @pytest.mark.parametrize("call", permissions.calls())
