@@ -17,8 +17,8 @@ or, of any other library, in place of these
     def load(folder): ...                                # the predictor that was saved there
     SEVERAL_WORKERS = True                               # optional: fit trains with run.workers
 
-or none of them, if the experiment's `image` is not ours: then the program of the image trains, see
-trellis_contracts.program.
+or none of these functions, if the experiment's `image` is not ours: then the program of the image
+trains, on several workers if SEVERAL_WORKERS says so; see trellis_contracts.program.
 
 trainer/models/own.py and trainer/estimators/own_file.py explain the functions. Airflow's side
 checks the file where there is no TensorFlow, and where executing it would run a stranger's code in
@@ -77,9 +77,9 @@ class Declaration:
     description: the docstring's first line. inputs: kinds of dataset that it reads.
     hyperparameters: its own, by name, each in JSON Schema's words with `type` and `expected` filled
     in. loss, metrics, train_step: whether it has a loss, metrics, and a training step, of its own.
-    estimator: whether it defines
-    `fit` and `load`, in place of a Keras model's `build`, or a program in an image of the group's
-    own trains (`program`). several_workers: whether its `fit` trains one model on several machines.
+    estimator: whether it defines `fit` and `load`, in place of a Keras model's `build`, or a
+    program in an image of the group's own trains (`program`). several_workers: whether its `fit`,
+    or the program, trains one model on several machines.
     """
 
     description: str = ""
@@ -147,7 +147,7 @@ def read(
     several_workers = False
     if node := names.get("SEVERAL_WORKERS"):
         several_workers = _literal(node, "SEVERAL_WORKERS", mistakes) is True
-        mistakes += _several_workers(node, defined)
+        mistakes += _several_workers(node, defined, program)
     if not mistakes:
         known = {*common, *hyperparameters}
         mistakes = [Mistake(*found) for found in model_functions.unknown(defined, known)]
@@ -198,9 +198,13 @@ def _of_program(defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
             yield Mistake(defined[name].lineno, message)
 
 
-def _several_workers(node: ast.expr, defined: Mapping[str, ast.FunctionDef]) -> Iterator[Mistake]:
+def _several_workers(
+    node: ast.expr, defined: Mapping[str, ast.FunctionDef], program: bool
+) -> Iterator[Mistake]:
     if not (isinstance(node, ast.Constant) and isinstance(node.value, bool)):
         yield Mistake(node.lineno, "SEVERAL_WORKERS: expected True or False")
+    elif program:
+        return
     elif "fit" not in defined:
         message = "SEVERAL_WORKERS: is of a file with fit; a Keras model always trains on several"
         yield Mistake(node.lineno, message)

@@ -86,6 +86,7 @@ FIT_RUN = "def fit(data, hyperparameters, report, run): ...\n"
 )
 def test_a_file_says_whether_it_trains_on_several_workers(line, several):
     assert model_file.read(f"{line}{FIT_RUN}{LOAD}", COMMON).several_workers is several
+    assert model_file.read(line, COMMON, program=True).several_workers is several
 
 
 WIDE = '"minimum": 1, "maximum": 64, "description": "units"'

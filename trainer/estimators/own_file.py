@@ -35,7 +35,7 @@ import trainer.postprocessing
 from trainer import calibration, storage
 from trainer.estimators.batch import Batch, of_stored
 from trainer.estimators.data import Data
-from trainer.estimators.report import Report, Run, Workers
+from trainer.estimators.report import Report, Run
 from trainer.metrics import survival_estimates as survival
 from trainer.metrics.decision import Threshold
 from trainer.models import ModelError
@@ -52,6 +52,7 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.documents import ContractError
 from trellis_contracts.postprocessing import PLAIN, Postprocessing
 from trellis_contracts.saved_model import FILE_NAME, FOLDER, SavedModel
+from trellis_contracts.workers import Workers
 
 # float32 probabilities over thousands of classes sum to 1 within this; logits do not.
 _SUM_TOLERANCE = 1e-3

@@ -15,25 +15,10 @@ from trainer import storage
 from trainer.models import ModelError
 from trainer.training.progress import ProgressFile
 from trainer.training.settings import Settings
+from trellis_contracts.workers import ALONE, Workers
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _RESERVED = ("epoch", "seconds")
-
-
-@dataclass(frozen=True)
-class Workers:
-    """The machines that train one model together, each with the same data and arguments.
-
-    addresses: host:port of each, the first one's first, in the same order everywhere; the ports are
-    free, and reached from all of them. rank: the own place among them, from 0. What `fit` returns
-    on the first is saved and scored; what it returns on others is not looked at.
-    """
-
-    addresses: tuple[str, ...] = ("",)
-    rank: int = 0
-
-    def __len__(self) -> int:
-        return len(self.addresses)
 
 
 @dataclass(frozen=True)
@@ -48,7 +33,7 @@ class Run:
     seed: int
     metric: str
     checkpoints: Path
-    workers: Workers = Workers()
+    workers: Workers = ALONE
 
 
 class Report:

@@ -3,6 +3,7 @@
 job = inputs.job()                                    # of the flags and variables
 train = job.rows("train")                             # a pyarrow.Table
 job.report(auc)                                       # a trial's metric
+job.workers.rank                                      # which of several machines this one is
 """
 
 import json
@@ -18,6 +19,7 @@ from trellis_contracts import layout
 from trellis_contracts.columns import REJECTED
 from trellis_contracts.dataset import REJECTED_FILE_NAME, DatasetDescription, rejected_keys
 from trellis_contracts.program import terms
+from trellis_contracts.workers import ALONE, Workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +51,24 @@ class Job:
     def output(self) -> Path:
         """OUTPUT: the folder of what the job leaves. Raises KeyError outside of a job."""
         return path(os.environ[terms.OUTPUT].rstrip("/")).parent
+
+    @property
+    def workers(self) -> Workers:
+        """The machines that train this model, of which the first writes. Raises ValueError for a
+        CLUSTER_SPEC of another form.
+        """
+        text = os.environ.get(terms.CLUSTER, "")
+        try:
+            return _workers(json.loads(text)) if text else ALONE
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{terms.CLUSTER} is of another form ({error!r}): {text}") from error
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder that is there again when lost work starts anew, the same for all workers.
+        Raises KeyError outside of a job.
+        """
+        return path(os.environ[terms.CHECKPOINTS])
 
     def description(self) -> DatasetDescription:
         """dataset.json."""
@@ -102,6 +122,16 @@ class Job:
         }
         with open(file, "a", encoding="utf-8") as stream:
             print(json.dumps(line), file=stream)
+
+
+def _workers(spec: Any) -> Workers:
+    pools, own = spec["cluster"], spec["task"]
+    seats = {
+        (pool, index): str(address)
+        for pool in ("workerpool0", "workerpool1")
+        for index, address in enumerate(pools.get(pool, []))
+    }
+    return Workers(tuple(seats.values()), [*seats].index((own["type"], int(own["index"]))))
 
 
 def job(arguments: Sequence[str] | None = None) -> Job:

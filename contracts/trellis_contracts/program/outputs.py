@@ -32,8 +32,11 @@ def write(
     keys, scores: of `job.held_out`: (n, classes) probabilities in the order of dataset.json, or
     (n,) values. validation: figures of the validation split, the metric that decides and `loss`
     among them. seconds: that the training took. hyperparameters: that it used. Raises ValueError
-    for what breaks a rule that is known here, ContractError for figures that are none.
+    for what breaks a rule that is known here, and on other workers than the first; ContractError
+    for figures that are none.
     """
+    if job.workers.rank:
+        raise ValueError("of several workers, the first alone (job.workers.rank 0) writes")
     if job.metric not in validation or "loss" not in validation:
         raise ValueError(f"validation: expected {job.metric} and loss; got {sorted(validation)}")
     _predictions(job, keys, scores, job.output / terms.PREDICTIONS)

@@ -8,19 +8,26 @@ from dataclasses import dataclass
 from trellis_contracts.job_image import STARTED_BY
 
 OUTPUT = "AIP_MODEL_DIR"
+CHECKPOINTS = "AIP_CHECKPOINT_DIR"
+CLUSTER = "CLUSTER_SPEC"
+"""https://cloud.google.com/vertex-ai/docs/training/distributed-training"""
 MOUNT = "GCS_ROOT"
 """Variable with the folder below which every bucket is a folder; /gcs where it is not set."""
 
 VARIABLES: Mapping[str, str] = {
     OUTPUT: "gs:// folder OUTPUT/model/ that the model goes to; the other files go beside it, to "
     "OUTPUT/. In a trial it is that trial's own.",
-    "AIP_CHECKPOINT_DIR": "gs:// folder that is there again when lost work starts anew.",
+    CHECKPOINTS: "gs:// folder that is there again when lost work starts anew.",
     "AIP_TENSORBOARD_LOG_DIR": "gs:// folder of logs for TensorBoard.",
     "CLOUD_ML_TRIAL_ID": "Number of the trial; not set in a full training.",
     "CLOUD_ML_HP_METRIC_FILE": "File that a trial's metric is appended to; where it is not set, "
     "/tmp/hypertune/output.metrics.",
     MOUNT: "Where it is set (on one machine), gs://BUCKET/OBJECT is the file $GCS_ROOT/BUCKET/"
     "OBJECT; elsewhere it is /gcs/BUCKET/OBJECT.",
+    CLUSTER: "JSON with the machines of the job: `cluster` lists the host:port of each by worker "
+    "pool, `task` has the own pool (`type`) and the place in it (`index`). `workerpool0` and then "
+    "`workerpool1` hold the workers, which may start one after the other. The first "
+    "alone leaves what OUTPUT/ must have; the others end with 0. If one is lost, all start again.",
     STARTED_BY: "Version of trellis-contracts that started the job.",
 }
 

@@ -2,10 +2,17 @@
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from trellis_contracts.program import outputs
 from trellis_contracts.program.inputs import Job
+from trellis_contracts.workers import Workers
+
+ALONE = {"workerpool0": ["a:2222"]}
+THREE = {"workerpool0": ["a:2222"], "workerpool1": ["b:2222", "c:2222"]}
 
 
 def test_rows_are_the_examples_of_a_split(tmp_path):
@@ -22,7 +29,57 @@ def test_rows_are_the_examples_of_a_split(tmp_path):
     lines = [{"key": "c", "split": "test"}, {"key": "b", "split": ""}]
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     (tmp_path / "rejected.jsonl").write_text(text)
-    job = Job(str(tmp_path), "binary_classification", "auc", epochs=1, seed=0, whole=True)
-    found = job.rows("test")
+    found = a_job(tmp_path).rows("test")
     assert found["key"].to_pylist() == ["a", "b"]
     assert found.column_names == ["key", "label", "image"]
+
+
+def a_job(folder):
+    return Job(str(folder), "binary_classification", "auc", epochs=1, seed=0, whole=True)
+
+
+def cluster(pools, pool, index):
+    """CLUSTER_SPEC of a replica, as Vertex AI writes it."""
+    task = {"type": pool, "index": index, "trial": None}
+    return json.dumps({"cluster": pools, "task": task, "environment": "cloud"})
+
+
+@pytest.mark.parametrize(
+    ("pools", "pool", "index", "rank"),
+    [
+        (ALONE, "workerpool0", 0, 0),
+        (THREE, "workerpool0", 0, 0),
+        (THREE, "workerpool1", 0, 1),
+        (THREE, "workerpool1", 1, 2),
+    ],
+)
+def test_workers_are_those_of_the_job(tmp_path, monkeypatch, pools, pool, index, rank):
+    monkeypatch.setenv("CLUSTER_SPEC", cluster(pools, pool, index))
+    addresses = tuple(address for members in pools.values() for address in members)
+    assert a_job(tmp_path).workers == Workers(addresses, rank)
+
+
+def test_outside_of_a_job_there_is_one_worker(tmp_path, monkeypatch):
+    monkeypatch.delenv("CLUSTER_SPEC", raising=False)
+    assert len(a_job(tmp_path).workers) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", cluster(THREE, "workerpool2", 0)])
+def test_a_cluster_of_another_form_is_refused_by_name(tmp_path, monkeypatch, text):
+    monkeypatch.setenv("CLUSTER_SPEC", text)
+    with pytest.raises(ValueError, match="CLUSTER_SPEC is of another form"):
+        a_job(tmp_path).workers  # noqa: B018
+
+
+def test_the_first_worker_alone_writes(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLUSTER_SPEC", cluster(THREE, "workerpool1", 1))
+    figures = {"auc": 1.0, "loss": 0.0}
+    with pytest.raises(ValueError, match="the first alone"):
+        outputs.write(
+            a_job(tmp_path),
+            [],
+            np.empty((0, 2)),
+            validation=figures,
+            seconds=1,
+            hyperparameters={},
+        )

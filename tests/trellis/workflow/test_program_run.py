@@ -78,8 +78,9 @@ def test_a_program_is_tuned_and_compared_followed_by_a_network_and_put_back(goog
 
 def test_a_program_learns_in_every_fold_beside_bigquery_ml(google, platform):
     gate = {"require": {"auc": 0.7}, "beat": "nothing", "tolerance": None}
-    crossed = {"train__folds": 3, "source__split": None, "deploy__gate": gate, "predict": None}
-    run = run_dag(training.build(an_experiment("program-folds", **crossed), platform))
+    crossed = {"train__folds": 3, "source__split": None, "tune__trials": 2, "budget": "3 USD"}
+    asked = {**crossed, "deploy__gate": gate, "predict": None}
+    run = run_dag(training.build(an_experiment("program-folds", **asked), platform))
     assert run.state == "success", states(run)
     folder = succession.newest_run(google, platform, "program-folds")
     board = read(folder / "leaderboard/leaderboard.json")
@@ -125,17 +126,24 @@ def trees(tmp_path):
     ):
         assert old in text
         text = text.replace(old, new)
-    (tmp_path / "trees.py").write_text(f"HYPERPARAMETERS = {DEPTH}\n")
+    (tmp_path / "trees.py").write_text(f"SEVERAL_WORKERS = True\nHYPERPARAMETERS = {DEPTH}\n")
     (tmp_path / "trees.yaml").write_text(text)
     return tmp_path / "trees.yaml"
 
 
-def test_xgboost_is_served_by_a_server_of_its_own(google, platform, trees):
-    experiment = an_experiment("xgboosts-own", trees)
+def test_xgboost_on_two_workers_loses_one_and_is_served_by_a_server_of_its_own(
+    google, platform, trees
+):
+    two = {"type": "n1-standard-4", "workers": 2}
+    experiment = an_experiment("xgboosts-own", trees, train__machines=two)
     run = run_dag(training.build(experiment, platform))
     assert run.state == "success", states(run)
     folder = succession.newest_run(google, platform, experiment.name)
-    assert [file.name for file in (folder / "training/1/model").iterdir()] == ["trees.ubj"]
+    left = folder / "training/1"
+    assert [file.name for file in (left / "model").iterdir()] == ["trees.ubj"]
+    # Half of the 20 trees were there when the last worker was lost.
+    assert (left / "checkpoints/lost").exists()
+    assert int((left / "checkpoints/begun").read_text()) >= 10
     succession.check_served(platform, experiment.name, "1", folder)
 
 

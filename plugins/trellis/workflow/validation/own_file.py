@@ -1,10 +1,11 @@
-"""Validates what a model's own file with `fit` cannot have: it trains as it says."""
+"""Validates what cannot be had with a model's own file with `fit`, or an image's own program."""
 
 from collections.abc import Iterator
 
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.problems import Problem
+from trellis_contracts.program.terms import CLUSTER
 from trellis_contracts.tasks import BINARY, MULTICLASS, REGRESSION
 
 _OF_OURS = {
@@ -26,19 +27,21 @@ def problems(experiment: Experiment) -> Iterator[Problem]:
     if own is None or not own.declaration.estimator:
         return
     machines = experiment.train.machines
+    has, trains = f"{own.name} has a function fit", "its fit trains with run.workers"
+    if experiment.foreign:
+        has, trains = f"{experiment.image} has its own program", f"the program reads {CLUSTER}"
     if machines.workers > 1 and not own.declaration.several_workers:
         message = (
-            f"{own.name} has a function fit, which runs in one process: leave it out, or write "
-            "SEVERAL_WORKERS = True in the file if its fit trains with run.workers"
+            f"{has}, which runs in one process: leave it out, or write SEVERAL_WORKERS = True in "
+            f"{own.name} if {trains}"
         )
         yield Problem(("train", "machines", "workers"), message)
     for name in ("parameter_servers", "reduction_servers"):
         if getattr(machines, name) is not None:
-            message = f"{own.name} has a function fit, which knows of no servers: leave it out"
+            message = f"{has}, which knows of no servers: leave it out"
             yield Problem(("train", "machines", name), message)
     if experiment.train.profile is not None:
-        message = f"{own.name} has a function fit, whose steps are its own: leave it out"
-        yield Problem(("train", "profile"), message)
+        yield Problem(("train", "profile"), f"{has}, whose steps are its own: leave it out")
 
 
 def _program(experiment: Experiment) -> Iterator[Problem]:
@@ -65,9 +68,6 @@ def _program(experiment: Experiment) -> Iterator[Problem]:
     if train.ensemble or train.start is not None:
         key = "ensemble" if train.ensemble else "start"
         yield Problem(("train", key), "needs models that the trainer can load: leave it out")
-    if train.machines.workers > 1:
-        message = "an image that is not ours trains on one machine: leave it out"
-        yield Problem(("train", "machines", "workers"), message)
     if experiment.other_models:
         message = "the image is that of all models, and only its own program runs there"
         yield Problem(("other_models",), f"{message}: leave them out")

@@ -12,6 +12,8 @@ from trellis.workflow.validation.file import load, with_changes
 
 NEIGHBOURS = (ROOT / "dags/experiments/neighbours.yaml").read_text()
 FILE = (ROOT / "dags/experiments/neighbours.py").read_text()
+MACHINES = "epochs: 1\n  machines: {type: n1-standard-4, spot: true}\n  timeout: 30 minutes\n\nb"
+TWO = (MACHINES, MACHINES.replace("spot: true", "workers: 2"))
 ADDRESS = "europe-west4-docker.pkg.dev/my-project/programs/neighbours:1"
 
 
@@ -72,6 +74,7 @@ def test_a_program_is_given_every_hyperparameter_once(loaded):
         (("task: binary", "serve_image: serve2/x\ntask: binary"), "serve_image"),
         (("train:\n  epochs: 1", "train:\n  epochs: 1\n  ensemble: true\n  seeds: 2"), "ensemble"),
         (("train:\n  epochs: 1", "train:\n  epochs: 1\n  start: champion"), "train.start"),
+        (TWO, "train.machines.workers"),
     ],
 )
 def test_what_only_ours_can_do_is_refused_by_its_key(loaded, replaced, place):
@@ -79,6 +82,14 @@ def test_what_only_ours_can_do_is_refused_by_its_key(loaded, replaced, place):
     with pytest.raises(FileError) as refused:
         loaded(replaced, file=file)
     assert place in str(refused.value)
+
+
+def test_a_program_whose_file_says_so_trains_on_several_workers_and_on_no_servers(loaded):
+    several = f"SEVERAL_WORKERS = True\n{FILE}"
+    assert loaded(TWO, file=several).train.machines.workers == 2
+    with_servers = TWO[1].replace("workers: 2", "workers: 2, parameter_servers: {}")
+    with pytest.raises(FileError, match="has its own program, which knows of no servers"):
+        loaded((MACHINES, with_servers), file=several)
 
 
 def test_its_file_declares_and_defines_nothing(loaded):

@@ -1,9 +1,16 @@
-"""A trial, or a full training: python -m trees.train --dataset=gs://... --depth=3 ..."""
+"""A trial, or a full training: python -m trees.train --dataset=gs://... --depth=3 ...
 
+On several workers each has a share of the rows, and the last one is lost once, after half of the
+trees: all start again, and go on from the checkpoint of the first.
+"""
+
+import os
+import signal
 import time
 
 import numpy as np
 import xgboost
+from boosted_trees import save, together
 from sklearn.metrics import log_loss, roc_auc_score
 
 from trees import Trees
@@ -23,10 +30,36 @@ def read(split):
     return rows["key"].to_pylist(), columns, np.array(labels)
 
 
+def lose_a_worker():
+    """End the last worker; the first time alone."""
+    lost = job.checkpoints / "lost"
+    if workers.rank == len(workers) - 1 and not lost.exists():
+        lost.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+workers, last = job.workers, job.checkpoints / "last.ubj"
+job.checkpoints.mkdir(parents=True, exist_ok=True)
 _, x, y = read("train")
-matrix = xgboost.DMatrix(np.column_stack(list(x.values())).astype(float), y)
+share = slice(workers.rank, None, len(workers))
 settings = {"objective": "binary:logistic", "max_depth": int(job.hyperparameters["depth"])}
-model = Trees(xgboost.train(settings, matrix, job.epochs), list(x), list(described.classes))
+with together(workers):
+    rows = np.column_stack(list(x.values())).astype(float)
+    matrix = xgboost.DMatrix(rows[share], y[share])
+    trees = xgboost.Booster(settings, [matrix], last if last.exists() else None)
+    begun = trees.num_boosted_rounds()
+    if workers.rank == 0:
+        (job.checkpoints / "begun").write_text(str(begun))
+    for tree in range(begun, job.epochs):
+        trees.update(matrix, tree)
+        if workers.rank == 0:
+            save(trees, last)
+        if len(workers) > 1 and tree == job.epochs // 2:
+            lose_a_worker()
+if workers.rank:
+    raise SystemExit
+
+model = Trees(trees, list(x), list(described.classes))
 _, x, y = read("validation")
 scores = model.predict(x)
 figures = {"auc": roc_auc_score(y, scores[:, 1]), "loss": log_loss(y, scores)}
