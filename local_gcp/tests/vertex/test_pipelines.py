@@ -152,8 +152,8 @@ def test_cancel_list_delete(vertex, until):
         ),
         (
             {"input_data_config": {"dataset_id": "1"}},
-            exceptions.NotFound,
-            "datasets/1 is not found",
+            exceptions.MethodNotImplemented,
+            "input_data_config of a custom training",
         ),
         (
             {"training_task_inputs": {"worker_pool_spec": []}},

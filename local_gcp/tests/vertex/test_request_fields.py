@@ -21,7 +21,7 @@ VALID = {
     "network": "projects/1/global/networks/n",
     "output_uri_prefix": "gs://bucket/other",
     "machine_type": "n1-standard-8",
-    "uris": "gs://bucket/other.jsonl",
+    "uris": "gs://bucket/other.csv",
     "version_aliases": "best",
     "labels": "key",
     "boot_disk_type": "pd-standard",
@@ -290,7 +290,6 @@ EFFECTS = {
     },
     "ImportDataRequest": {
         "import_configs.data_item_labels": "of each item: datasets/test_dataset_service.py",
-        "import_configs.annotation_labels": "of each annotation: datasets/test_dataset_service.py",
     },
     "UploadModelRequest": {
         "model.name": "the server makes it",

@@ -24,10 +24,6 @@ def test_sdk(local_gcp, tmp_path):
         "prediction.errors_stats-00000-of-00001",
         "prediction.results-00000-of-00001",
     ]
-    custom = answer["custom"]
-    assert custom["format"] == "bigquery"
-    assert custom["TRAINING"][0].startswith("bq://local-gcp.dataset_")
-    assert [custom[name][1] for name in ("TRAINING", "VALIDATION", "TEST")] == [90, 30, 30]
     assert answer["numbers"] == [[1, 2.5, "7.0"], [3, 4.0, "14.0"]]
     assert answer["colours"] == ["blue", "red", "blue", "red"]
     assert answer["images"] == ["colours"]

@@ -1,8 +1,5 @@
 """Assignment of rows to sets."""
 
-import datetime
-
-import numpy as np
 import pyarrow as pa
 import pytest
 from google.cloud import aiplatform_v1 as api
@@ -26,17 +23,7 @@ def test_fractions_are_kept_to_a_row_and_every_row_is_in_one_set(rows, parts):
     assert (splits.by_fraction(rows, parts) == sets).all(), "and again the same"
 
 
-@given(st.lists(st.datetimes(datetime.datetime(2000, 1, 1)), max_size=50), PARTS)
-def test_no_row_that_trains_is_later_than_one_that_tests(times, parts):
-    sets = splits.by_time([f"{time.isoformat()}Z" for time in times], parts)
-    ordered = [sets[i] for i in np.argsort(times, kind="stable")] if times else []
-    assert ordered == sorted(ordered)
-
-
-def test_rows_without_a_time_or_a_known_set_are_ignored():
-    now = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
-    times = ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00", None, "soon", 7, now]
-    assert splits.by_time(times, (1, 0, 0)).tolist() == [0, -1, -1, -1, -1, 0]
+def test_rows_without_a_known_set_are_ignored():
     values = pa.chunked_array([["test", "TEST", "training"], [None, "validation", "train"]])
     assert splits.by_name(values).tolist() == [2, -1, 0, -1, 1, -1]
     assert splits.by_name(pa.chunked_array([[1, 2]])).tolist() == [-1, -1]
@@ -64,7 +51,7 @@ def test_what_is_left_of_the_fractions_goes_to_the_sets_without_one(given_, part
         ({"filter_split": {"training_filter": "-"}}, True, "Only datasets of images"),
         ({"predefined_split": {"key": "use"}}, False, "Only tabular datasets"),
         ({"predefined_split": {}}, True, "predefined_split.key; Message: Required"),
-        ({"timestamp_split": {"training_fraction": 1}}, True, "timestamp_split.key"),
+        ({"timestamp_split": {"key": "a"}}, True, "does not emulate config.timestamp_split"),
         ({"filter_split": {"training_filter": "-"}}, False, "validation_filter; Message: Required"),
         ({"stratified_split": {"key": "a"}}, True, "does not emulate config.stratified_split"),
     ],

@@ -7,7 +7,6 @@ in one transaction before the client gets its response.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import grpc
@@ -47,16 +46,12 @@ class CustomJobs:
     def create_custom_job(self, request: Any, _context: Any) -> api.CustomJob:
         return self.create(names.location(request.parent), request.custom_job)
 
-    def create(
-        self, parent: str, sent: api.CustomJob, data: Mapping[str, str] | None = None
-    ) -> api.CustomJob:
-        """Store and start a job. `data`: variables that lead its program to a managed dataset."""
+    def create(self, parent: str, sent: api.CustomJob) -> api.CustomJob:
+        """Store and start a job."""
         validation.check_resource(sent, "custom_job", names.last(parent))
         validation.check_job_spec(sent.job_spec, "custom_job.job_spec")
         job_id = names.new_id()
-        spec = run_spec(
-            sent.job_spec, job_id, names.last(parent), field="custom_job.job_spec", data=data
-        )
+        spec = run_spec(sent.job_spec, job_id, names.last(parent), field="custom_job.job_spec")
         check_size(spec, self.runner)
         job = api.CustomJob(
             name=f"{parent}/customJobs/{job_id}",

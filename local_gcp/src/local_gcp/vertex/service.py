@@ -69,7 +69,7 @@ class Vertex(Service):
             folder / "models",
         )
         tasks: dict[str, Task] = {
-            CUSTOM_TASK: CustomTask(self.custom_jobs, self.models, self.datasets, tables),
+            CUSTOM_TASK: CustomTask(self.custom_jobs, self.models),
             TABULAR_TASK: TabularTask(*automl),
             IMAGE_TASK: ImageTask(*automl),
         }

@@ -1,17 +1,12 @@
 """Assigns rows to training, validation and test sets: the splits of an InputDataConfig.
 
-The rules are those of the field comments of FractionSplit, FilterSplit, PredefinedSplit and
-TimestampSplit. One thing those leave open is fixed here, so that a pipeline that runs again splits
-alike: a fraction split shuffles the rows by a constant seed.
-
-The comment of TimestampSplit calls the rows that train "the youngest", while the guide ("About data
-splits", chronological split) lets the earliest rows train and the latest test, which is the only
-order in which a test measures prediction of the future: the guide is followed.
+The rules are those of the field comments of FractionSplit, FilterSplit and PredefinedSplit. One
+thing those leave open is fixed here, so that a pipeline that runs again splits alike: a fraction
+split shuffles the rows by a constant seed.
 """
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,15 +31,15 @@ _SEED = 2718
 def check(config: api.InputDataConfig, tabular: bool, field: str) -> None:
     """Refuse a split that the dataset does not support: INVALID_ARGUMENT, UNIMPLEMENTED."""
     kind = type(config).pb(config).WhichOneof("split")
-    if kind == "stratified_split":
-        raise not_emulated(f"{field}.stratified_split", "Use a predefined or a fraction split.")
-    wrong = ("filter_split",) if tabular else ("predefined_split", "timestamp_split")
-    if kind in wrong:
+    if kind in ("stratified_split", "timestamp_split"):
+        raise not_emulated(f"{field}.{kind}", "Use a predefined or a fraction split.")
+    wrong = "filter_split" if tabular else "predefined_split"
+    if kind == wrong:
         only = "datasets of images" if tabular else "tabular datasets"
         raise invalid_field(f"{field}.{kind}", f"Only {only} can have it.")
-    if kind in ("fraction_split", "timestamp_split"):
-        fractions(getattr(config, kind), f"{field}.{kind}")
-    if kind in ("predefined_split", "timestamp_split") and not getattr(config, kind).key:
+    if kind == "fraction_split":
+        fractions(config.fraction_split, f"{field}.{kind}")
+    if kind == "predefined_split" and not config.predefined_split.key:
         raise invalid_field(f"{field}.{kind}.key", f"{REQUIRED} It names a column.")
     if kind == "filter_split":
         for name in NAMES:
@@ -52,12 +47,6 @@ def check(config: api.InputDataConfig, tabular: bool, field: str) -> None:
                 raise invalid_field(
                     f"{field}.filter_split.{name}_filter", f"{REQUIRED} - matches nothing."
                 )
-
-
-def key_column(config: api.InputDataConfig) -> str | None:
-    """The column of a predefined or timestamp split."""
-    kind = type(config).pb(config).WhichOneof("split")
-    return getattr(config, kind).key if kind in ("predefined_split", "timestamp_split") else None
 
 
 def fractions(split: Any, field: str) -> tuple[float, float, float]:
@@ -79,16 +68,6 @@ def by_fraction(rows: int, parts: Sequence[float]) -> np.ndarray:
     return _cut(order, rows, parts)
 
 
-def by_time(values: Sequence[Any], parts: Sequence[float]) -> np.ndarray:
-    """int8[rows]: the earliest rows train, the latest test; rows without a time are ignored.
-
-    A value is a datetime or a text in RFC 3339 with Z at its end.
-    """
-    times = np.array([_seconds(value) for value in values])
-    order = np.argsort(times, kind="stable")  # NaN comes last
-    return _cut(order[: int(np.isfinite(times).sum())], len(times), parts)
-
-
 def by_name(values: pa.ChunkedArray) -> np.ndarray:
     """int8[rows]: the set that the value names; other values are ignored."""
     if not pa.types.is_string(values.type):
@@ -103,18 +82,3 @@ def _cut(order: np.ndarray, rows: int, parts: Sequence[float]) -> np.ndarray:
     for place, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         result[order[start:end]] = place
     return result
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, str):
-        if not value.endswith(("Z", "z")):
-            return np.nan
-        try:
-            value = datetime.datetime.fromisoformat(value)
-        except ValueError:
-            return np.nan
-    if not isinstance(value, datetime.datetime):
-        return np.nan
-    if value.tzinfo is None:  # a DATETIME column has no zone
-        value = value.replace(tzinfo=datetime.UTC)
-    return value.timestamp()

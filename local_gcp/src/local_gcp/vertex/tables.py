@@ -166,12 +166,9 @@ def assign(source: Path, config: Any, field: str) -> np.ndarray:
     """int8[rows]: the set of each row of a Parquet file, by an InputDataConfig; see `splits`."""
     with pq.ParquetFile(source) as rows:
         count, names = rows.metadata.num_rows, rows.schema_arrow.names
-    key = splits.key_column(config)
-    if key is None:
+    if "predefined_split" not in config:
         return splits.by_fraction(count, splits.fractions(config.fraction_split, field))
+    key = config.predefined_split.key
     if key not in names:
         raise failed_precondition(f"{field}: there is no column {key!r}; there are {names}.")
-    values = pq.read_table(source, columns=[key])[key]
-    if "predefined_split" in config:
-        return splits.by_name(values)
-    return splits.by_time(values.to_pylist(), splits.fractions(config.timestamp_split, field))
+    return splits.by_name(pq.read_table(source, columns=[key])[key])

@@ -17,11 +17,10 @@ from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.jobs.run import Run
 from local_gcp.vertex import validation
 from local_gcp.vertex.custom_jobs import CustomJobs
-from local_gcp.vertex.datasets import layout
-from local_gcp.vertex.datasets.dataset_service import IMAGE, Datasets
+from local_gcp.vertex.datasets.dataset_service import Datasets
 from local_gcp.vertex.models import Models
-from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.tuning.space import as_text
+from local_gcp.wire import not_emulated
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
 FIELD = "training_pipeline"
@@ -61,17 +60,17 @@ def inputs(pipeline: api.TrainingPipeline) -> Any:
 class CustomTask:
     """A CustomJobSpec: a CustomJob (`backingCustomJob`), and a model from its files."""
 
-    def __init__(self, custom_jobs: CustomJobs, models: Models, datasets: Datasets, tables: Tables):
+    def __init__(self, custom_jobs: CustomJobs, models: Models):
         self._custom_jobs, self._models = custom_jobs, models
-        self._datasets, self._tables = datasets, tables
 
     def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
         field = f"{FIELD}.training_task_inputs"
         spec = _spec(pipeline, field)
         validation.check_job_spec(spec, field)
         if "input_data_config" in pipeline:
-            dataset = self._dataset(pipeline)
-            layout.check(pipeline.input_data_config, dataset, True, f"{FIELD}.input_data_config")
+            raise not_emulated(
+                f"{FIELD}.input_data_config of a custom training", "Pass the address of the data."
+            )
         if "model_to_upload" in pipeline:
             model = pipeline.model_to_upload
             where = f"{FIELD}.model_to_upload"
@@ -86,21 +85,10 @@ class CustomTask:
         spec = _spec(pipeline, f"{FIELD}.training_task_inputs")
         return json_format.MessageToDict(api.CustomJobSpec.pb(spec))
 
-    def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, str]:
-        dataset = self._dataset(pipeline)
-        images = dataset.metadata_schema_uri == IMAGE
-        return layout.lay_out(
-            self._tables,
-            self._datasets.items.of(dataset.name) if images else [],
-            dataset,
-            pipeline.input_data_config,
-            pipeline.create_time,
-            work,
-        )
+    def stage(self, pipeline: api.TrainingPipeline, work: Path) -> None:
+        raise AssertionError("`check` refuses a custom training with a dataset")
 
-    def launch(
-        self, pipeline: api.TrainingPipeline, staged: dict[str, str] | None, work: Path
-    ) -> None:
+    def launch(self, pipeline: api.TrainingPipeline, staged: None, work: Path) -> None:
         spec = _spec(pipeline, f"{FIELD}.training_task_inputs")
         if "model_to_upload" in pipeline and not pipeline.model_to_upload.artifact_uri:
             base = spec.base_output_directory.output_uri_prefix.rstrip("/")
@@ -111,7 +99,7 @@ class CustomTask:
             encryption_spec=pipeline.encryption_spec or None,
         )
         parent = pipeline.name.partition("/trainingPipelines/")[0]
-        job = self._custom_jobs.create(parent, job, data=staged or {})
+        job = self._custom_jobs.create(parent, job)
         pipeline.training_task_metadata = {_JOB: job.name}
 
     def run_id(self, pipeline: api.TrainingPipeline) -> str | None:
@@ -125,9 +113,6 @@ class CustomTask:
             pipeline.model_to_upload = self._models.upload(
                 target, pipeline.model_to_upload, training_pipeline=pipeline.name
             )
-
-    def _dataset(self, pipeline: api.TrainingPipeline) -> api.Dataset:
-        return find_dataset(self._datasets, pipeline)
 
 
 def find_dataset(datasets: Datasets, pipeline: api.TrainingPipeline) -> api.Dataset:

@@ -31,7 +31,6 @@ def run_spec(
     location: str,
     trial: str | None = None,
     field: str = "job_spec",
-    data: Mapping[str, str] | None = None,
 ) -> Spec:
     """The run for `spec`; raises INVALID_ARGUMENT if an image is unknown.
 
@@ -39,7 +38,7 @@ def run_spec(
     `location`: us-central1. `field`: where the spec is in the request, for error messages.
     `data`: variables that lead to a managed dataset (AIP_TRAINING_DATA_URI, ...).
     """
-    service = {**service_environment(spec, job_id, location, trial), **(data or {})}
+    service = service_environment(spec, job_id, location, trial)
     pools: list[Pool | None] = []
     notes: list[str] = []
     for number, pool in enumerate(spec.worker_pool_specs):

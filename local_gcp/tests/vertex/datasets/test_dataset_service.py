@@ -58,6 +58,8 @@ def test_an_import_leaves_out_what_is_wrong_and_reports_it(vertex, bucket):
         "gs://bucket/9.png: there is no such file",
         "gs://bucket/manifest.csv:3: 'x' is not one of training, validation, test",
     ]
+    with pytest.raises(exceptions.MethodNotImplemented, match="an import of JSON lines"):
+        load(vertex, dataset, "gs://bucket/items.jsonl")
     (bucket / "empty.csv").write_text("gs://bucket/9.png,b\n")
     with pytest.raises(exceptions.FailedPrecondition, match="No image could be imported"):
         load(vertex, dataset, "gs://bucket/empty.csv")

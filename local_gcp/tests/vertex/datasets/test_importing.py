@@ -1,14 +1,7 @@
-"""Import files: the CSV manifest, and JSON lines."""
-
-import json
-
-from hypothesis import given
-from hypothesis import strategies as st
+"""Import files: the CSV manifest."""
 
 from local_gcp.vertex.datasets import importing
 from local_gcp.vertex.datasets.importing import ML_USE, Item
-
-TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(str.strip)
 
 
 def read(tmp_path, name, text):
@@ -38,33 +31,3 @@ def test_a_line_that_cannot_be_used_is_named_with_its_reason(tmp_path):
         "gs://b/m.csv:4: 'gs://b' is not gs://BUCKET/OBJECT",
         "gs://b/m.csv:5: the label is empty",
     ]
-
-
-def test_json_lines_carry_labels_of_items_and_annotations(tmp_path):
-    lines = [
-        {
-            "imageGcsUri": "gs://b/1.png",
-            "classificationAnnotation": {
-                "displayName": "dog",
-                "annotationResourceLabels": {"by": "ann"},
-            },
-            "dataItemResourceLabels": {ML_USE: "validation", "site": "a"},
-        },
-        {"imageGcsUri": "gs://b/2.png"},
-        {"imageGcsUri": "gs://b/3.png", "boundingBoxAnnotations": []},
-        {"image": "gs://b/4.png"},
-    ]
-    text = "\n".join([*map(json.dumps, lines), "{"])
-    first, second, *problems = read(tmp_path, "items.jsonl", text)
-    assert first == Item("gs://b/1.png", "dog", {ML_USE: "validation", "site": "a"}, {"by": "ann"})
-    assert second == Item("gs://b/2.png")
-    assert [problem.where for problem in problems] == [f"gs://b/items.jsonl:{n}" for n in (3, 4, 5)]
-    assert "boundingBoxAnnotations" in problems[0].why
-
-
-@given(TEXT, TEXT, st.dictionaries(st.sampled_from(["a", "b"]), TEXT))
-def test_what_is_written_is_read_again(tmp_path_factory, name, label, labels):
-    item = Item(f"gs://bucket/{name}", label, labels)
-    file = tmp_path_factory.getbasetemp() / "items.jsonl"
-    file.write_text(importing.json_line(item))
-    assert list(importing.read(file, "gs://b/items.jsonl")) == [item]

@@ -23,7 +23,7 @@ from local_gcp.project import project_id
 from local_gcp.vertex import gcs, splits, tables
 from local_gcp.vertex.automl import inputs
 from local_gcp.vertex.automl.result import EVALUATED, Result
-from local_gcp.vertex.datasets import layout
+from local_gcp.vertex.datasets import sets
 from local_gcp.vertex.datasets.dataset_service import IMAGE, TABULAR, Datasets
 from local_gcp.vertex.datasets.items import annotation_spec
 from local_gcp.vertex.evaluations import Evaluations
@@ -72,7 +72,7 @@ class AutoMlTask:
                 f"{FIELD}.input_data_config.dataset_id", f"It is not a dataset of {self.what}."
             )
         config = pipeline.input_data_config
-        layout.check(config, dataset, False, f"{FIELD}.input_data_config")
+        sets.check(config, dataset, f"{FIELD}.input_data_config")
         if "model_to_upload" not in pipeline:
             raise invalid_field(f"{FIELD}.model_to_upload", REQUIRED)
         self._models.check(
@@ -143,8 +143,8 @@ class TabularTask(AutoMlTask):
 
     def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, Any]:
         dataset, config = find_dataset(self._datasets, pipeline), pipeline.input_data_config
-        parts = layout.split_table(self._tables, dataset, config, work)
-        key = splits.key_column(config) if "predefined_split" in config else None
+        parts = sets.split_table(self._tables, dataset, config, work)
+        key = config.predefined_split.key if "predefined_split" in config else None
         left_out = [key] if key else []
         return {**{name: str(part) for name, part in parts.items()}, "left_out": left_out}
 
@@ -201,8 +201,8 @@ class ImageTask(AutoMlTask):
     def stage(self, pipeline: api.TrainingPipeline, work: Path) -> dict[str, Any]:
         dataset = find_dataset(self._datasets, pipeline)
         items = self._datasets.items.of(dataset.name)
-        sets = layout.assign_items(items, pipeline.input_data_config)
-        if not any(item.label and place == 0 for item, place in zip(items, sets, strict=True)):
+        assigned = sets.assign_items(items, pipeline.input_data_config)
+        if not any(item.label and place == 0 for item, place in zip(items, assigned, strict=True)):
             raise failed_precondition("The split of the dataset leaves no image to train on.")
         return {
             "items": [
@@ -211,7 +211,7 @@ class ImageTask(AutoMlTask):
                     "label": item.label,
                     "set": splits.NAMES[place],
                 }
-                for item, place in zip(items, sets, strict=True)
+                for item, place in zip(items, assigned, strict=True)
                 if place != splits.IGNORED
             ],
             "ids": {

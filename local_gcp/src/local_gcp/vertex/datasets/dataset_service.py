@@ -131,7 +131,11 @@ class Datasets:
                 raise not_emulated(
                     f"the import schema {config.import_schema_uri!r}", f"There is {SINGLE_LABEL}."
                 )
+            if config.annotation_labels:
+                raise not_emulated(f"{field}.annotation_labels")
             for uri in config.gcs_source.uris:
+                if uri.endswith((".jsonl", ".json")):
+                    raise not_emulated(f"{field}: an import of JSON lines", "Write a CSV manifest.")
                 gcs.local_path(self._buckets, uri, f"{field}.gcs_source.uris")
         metadata = api.ImportDataOperationMetadata(generic_metadata=_times(timestamp(time.time())))
         if self._operations.fails("import_data"):
@@ -190,9 +194,7 @@ class Datasets:
                         if isinstance(found, importing.Problem):
                             problems.append(found)
                         elif gcs.local_path(self._buckets, found.uri).is_file():
-                            yield importing.labelled(
-                                found, config.data_item_labels, config.annotation_labels
-                            )
+                            yield importing.labelled(found, config.data_item_labels)
                         else:
                             problems.append(importing.Problem(found.uri, "there is no such file"))
                     except RpcError as error:

@@ -1,8 +1,6 @@
-"""Import files for image classification with one label: the CSV manifest, and JSON lines.
+"""Import files for image classification with one label: the CSV manifest.
 
     [ML_USE,]gs://bucket/image.png[,LABEL]
-    {"imageGcsUri": "gs://...", "classificationAnnotation": {"displayName": "...",
-     "annotationResourceLabels": {...}}, "dataItemResourceLabels": {...}}
 
 https://cloud.google.com/vertex-ai/docs/image-data/classification/prepare-data
 An invalid line is skipped and reported; the others are imported.
@@ -12,10 +10,8 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
 """The label of a DataItem with its set."""
@@ -31,7 +27,6 @@ class Item:
     """Display name of its class; None is an unlabelled image."""
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The DataItem's."""
-    annotation_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +41,9 @@ class Problem:
 
 
 def read(file: Path, uri: str) -> Iterator[Item | Problem]:
-    """The items of one import file, by its ending: .jsonl, else CSV. `uri`: its address."""
+    """The items of one import file, a CSV manifest. `uri`: its address."""
     with file.open(newline="", encoding="utf-8-sig") as lines:
-        parse = _json_lines if file.name.endswith((".jsonl", ".json")) else _csv
-        for number, found in parse(lines):
+        for number, found in _csv(lines):
             if isinstance(found, str):
                 yield Problem(f"{uri}:{number}", found)
             elif not found.uri.startswith("gs://") or "/" not in found.uri[5:]:
@@ -80,52 +74,6 @@ def _csv(lines: Iterable[str]) -> Iterator[tuple[int, Item | str]]:
             yield reader.line_num, Item(row[0], row[1] if len(row) == 2 else None, labels)
 
 
-def _json_lines(lines: Iterable[str]) -> Iterator[tuple[int, Item | str]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield number, _json_item(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            yield number, f"is not an image of the import schema: {error!r}"
-
-
-def _json_item(record: Any) -> Item:
-    unknown = set(record) - {
-        "imageGcsUri",
-        "classificationAnnotation",
-        "dataItemResourceLabels",
-    }
-    if unknown:
-        raise ValueError(f"unknown field {sorted(unknown)[0]!r}")
-    annotation = record.get("classificationAnnotation") or {}
-    labels = dict(record.get("dataItemResourceLabels") or {})
-    if labels.get(ML_USE, USES[0]) not in USES:
-        raise ValueError(f"{labels[ML_USE]!r} is not one of {', '.join(USES)}")
-    return Item(
-        record["imageGcsUri"],
-        annotation.get("displayName"),
-        labels,
-        annotation.get("annotationResourceLabels") or {},
-    )
-
-
-def json_line(item: Item) -> str:
-    """The item in the format of `read`, which a custom training gets too."""
-    record: dict[str, Any] = {"imageGcsUri": item.uri}
-    if item.label is not None:
-        record["classificationAnnotation"] = {
-            "displayName": item.label,
-            "annotationResourceLabels": dict(item.annotation_labels),
-        }
-    record["dataItemResourceLabels"] = dict(item.labels)
-    return json.dumps(record, ensure_ascii=False)
-
-
-def labelled(item: Item, item_labels: Mapping[str, str], annotation: Mapping[str, str]) -> Item:
+def labelled(item: Item, labels: Mapping[str, str]) -> Item:
     """The item with the labels of the import for all items; its own take precedence."""
-    return dataclasses.replace(
-        item,
-        labels={**item_labels, **item.labels},
-        annotation_labels={**annotation, **item.annotation_labels},
-    )
+    return dataclasses.replace(item, labels={**labels, **item.labels})
