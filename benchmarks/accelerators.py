@@ -21,7 +21,6 @@ and its figures say nothing of GPUs.
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,6 +34,7 @@ import tensorflow as tf
 
 from benchmarks.datasets import make_dataset
 from benchmarks.speed import inputs
+from benchmarks.speed.fitting import rate
 from trainer.training.kept import MEMORY
 
 MODELS = {
@@ -120,8 +120,8 @@ def main() -> None:
                     speed = measured(address, folder, models[model], way, devices if gpus else 0)
                     alone = alone or speed
                     ratio = f"{speed / alone:.2f}" if speed and alone else ""
-                    rate = f"{speed:,.0f}" if speed else "refused"
-                    print(f"| {model} | {devices} | {way.name} | {rate} | {ratio} |", flush=True)
+                    shown = f"{speed:,.0f}" if speed else "refused"
+                    print(f"| {model} | {devices} | {way.name} | {shown} | {ratio} |", flush=True)
 
 
 def measured(address: str, folder: Path, model: Mapping, way: Way, gpus: int) -> float | None:
@@ -148,9 +148,7 @@ def measured(address: str, folder: Path, model: Mapping, way: Way, gpus: int) ->
             print(done.stderr.strip().splitlines()[-1], file=sys.stderr, flush=True)
             return None
         metrics = json.loads((Path(output) / "metrics.json").read_text())
-    replicas = metrics["replicas"].values()
-    examples = sum(one["examples"] for one in replicas) / len(metrics["history"])
-    return examples / statistics.median(row["seconds"] for row in metrics["history"][1:])
+    return rate(metrics)
 
 
 if __name__ == "__main__":

@@ -34,27 +34,18 @@ network multiply that.
 EPOCHS = 40
 FILES = {"train": [32, 32], "validation": [40], "test": [40]}
 PAIR = ("chief:0", "worker:0")
-DEVICES = """
-import os, sys
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import tensorflow as tf
-(cpu,) = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from trainer.task import main
-sys.exit(main())
-"""
 SINGLE = {"strategy": "single", "batch_size": 64}
 WAYS = {
-    "1 x 64, again": ((PAIR[0],), MODULE, SINGLE),
-    "1 x 64, killed and resumed": ((PAIR[0],), MODULE, SINGLE),
-    "4 x 16, accumulated": ((PAIR[0],), MODULE, {"batch_size": 16, "accumulation": 4}),
+    "1 x 64, again": ((PAIR[0],), 0, SINGLE),
+    "1 x 64, killed and resumed": ((PAIR[0],), 0, SINGLE),
+    "4 x 16, accumulated": ((PAIR[0],), 0, {"batch_size": 16, "accumulation": 4}),
     "2 x 32, two devices": (
         (PAIR[0],),
-        ("-c", DEVICES),
+        2,
         {"strategy": "mirrored", "batch_size": 32},
     ),
-    "2 x 32, two processes": (PAIR, MODULE, {"batch_size": 32}),
-    "2 x 32, two processes, killed and resumed": (PAIR, MODULE, {"batch_size": 32}),
+    "2 x 32, two processes": (PAIR, 0, {"batch_size": 32}),
+    "2 x 32, two processes, killed and resumed": (PAIR, 0, {"batch_size": 32}),
 }
 CASES = (
     ("digits", "convolutional"),
@@ -90,9 +81,9 @@ def data(folder: Path) -> dict[str, tuple[str, str]]:
 
 def train(folder: Path, dataset: str, way: str, **flags: object) -> dict:
     """metrics.json of a training, which is killed once in the middle if the way says so."""
-    names, program, own = WAYS.get(way, ((PAIR[0],), MODULE, SINGLE))
+    names, devices, own = WAYS.get(way, ((PAIR[0],), 0, SINGLE))
     folder.mkdir(parents=True)
-    job = Job(folder, names, [*program, *arguments(dataset, **flags, **own)])
+    job = Job(folder, names, [*MODULE, *arguments(dataset, **flags, **own)], accelerators=devices)
     try:
         job.start()
         if "killed" in way:

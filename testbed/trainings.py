@@ -133,14 +133,21 @@ def without_seconds(metrics: dict) -> dict:
 class Job:
     """The processes of one training, one for each replica, as Vertex AI would start them.
 
-    python: of another environment than this one.
+    python: of another environment than this one. accelerators: of each process's machine, in whose
+    place are as many devices of the CPU.
     """
 
     def __init__(
-        self, folder: Path, names: Sequence[str], argv: Sequence[str], python: str = sys.executable
+        self,
+        folder: Path,
+        names: Sequence[str],
+        argv: Sequence[str],
+        python: str = sys.executable,
+        accelerators: int = 0,
     ):
         self.folder = folder
         self.python = python
+        self.accelerators = accelerators
         self.argv = [*argv, f"--output={folder}/output"]
         ports = free_ports(len(names))
         self._addresses = {n: f"127.0.0.1:{p}" for n, p in zip(names, ports, strict=True)}
@@ -192,6 +199,8 @@ class Job:
 
     def _variables(self, name: str) -> dict[str, str]:
         threads = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
+        if self.accelerators:
+            threads |= {"LOCAL_GCP_ACCELERATORS": str(self.accelerators)}
         if len(self._addresses) == 1:
             return threads
         cluster: dict[str, list[str]] = {}

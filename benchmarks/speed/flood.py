@@ -1,11 +1,17 @@
-"""Requests a second of a server under many clients, each of which waits for its answer.
+"""Requests a second of a server under many clients, each of which waits for its answer, and the
+time that 99 of 100 of them wait at most.
 
-The clients are sockets of one thread that sends the same bytes again: an HTTP library's client
-would take longer than the servers that it measures.
+`python -m benchmarks.speed.flood PORT < BODY` prints both as JSON. The clients are sockets of one
+thread that sends the same bytes again, in a process of their own: an HTTP library's client would
+take longer than the servers that it measures.
 """
 
+import json
 import selectors
 import socket
+import statistics
+import subprocess
+import sys
 import time
 
 CLIENTS, SECONDS = 32, 3
@@ -20,6 +26,7 @@ class _Client:
 
     def send(self):
         self._received, self._wanted = b"", None
+        self.sent = time.perf_counter()
         self.socket.sendall(self._request)
 
     def answered(self):
@@ -34,21 +41,33 @@ class _Client:
         return self._wanted is not None and len(self._received) >= self._wanted
 
 
-def rate(port, body):
-    """Requests a second."""
+def flood(port, body):
+    """`rate`: requests a second. `p99`: milliseconds from sending to the whole answer."""
     clients = [_Client(port, body) for _ in range(CLIENTS)]
     with selectors.DefaultSelector() as ready:
         for client in clients:
             ready.register(client.socket, selectors.EVENT_READ, client)
             client.send()
-        done, start = 0, time.perf_counter()
+        waits, start = [], time.perf_counter()
         # A busy machine may answer nobody for seconds.
-        while done < CLIENTS or time.perf_counter() - start < SECONDS:
+        while len(waits) < CLIENTS or time.perf_counter() - start < SECONDS:
             for key, _ in ready.select(1):
                 if key.data.answered():
-                    done += 1
+                    waits.append(time.perf_counter() - key.data.sent)
                     key.data.send()
         seconds = time.perf_counter() - start
     for client in clients:
         client.socket.close()
-    return done / seconds
+    p99 = statistics.quantiles(waits, n=100, method="inclusive")[-1]
+    return {"rate": len(waits) / seconds, "p99": 1000 * p99}
+
+
+def measured(port, body, figure):
+    """One of the figures, with the clients in another process."""
+    command = [sys.executable, "-m", "benchmarks.speed.flood", str(port)]
+    done = subprocess.run(command, input=body, check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)[figure]
+
+
+if __name__ == "__main__":
+    print(json.dumps(flood(int(sys.argv[1]), sys.stdin.buffer.read())))

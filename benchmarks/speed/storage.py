@@ -21,8 +21,9 @@ import google_crc32c
 from google.cloud import storage
 from google.cloud.storage import Blob
 
+from benchmarks.speed import emulator
+
 MEGABYTES = 200
-COMMAND = (sys.executable, "-m", "local_gcp")
 BARE = (sys.executable, "-m", "benchmarks.speed.storage")
 BLOCK = random.Random(0).randbytes(1 << 20)
 
@@ -90,18 +91,13 @@ def rate(work, *arguments) -> float:
 @contextmanager
 def servers(scratch):
     """Addresses of local_gcp, with an empty bucket, and of the bare server."""
-    home = scratch / "home"
-    os.environ["LOCAL_GCP_HOME"] = str(home)
     bare = subprocess.Popen(BARE, stdout=subprocess.PIPE, text=True)
     try:
-        subprocess.run([*COMMAND, "up"], check=True)
-        shown = subprocess.run([*COMMAND, "env", "--json"], check=True, capture_output=True)
-        os.environ |= json.loads(shown.stdout)
-        (home / "buckets/bench").mkdir()
-        yield os.environ["STORAGE_EMULATOR_HOST"], bare.stdout.readline().strip()
-    finally:  # in a session of its own: a second Ctrl-C does not keep the server alive
+        with emulator.started(scratch / "home") as buckets:
+            (buckets / "bench").mkdir()
+            yield os.environ["STORAGE_EMULATOR_HOST"], bare.stdout.readline().strip()
+    finally:
         bare.kill()
-        subprocess.run([*COMMAND, "down"], start_new_session=True)
 
 
 @contextmanager
