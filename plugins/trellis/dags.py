@@ -150,8 +150,12 @@ def _undeploy_previous(experiments: Experiments, group: Platform) -> DAG | None:
 
 
 def _watch(experiments: Experiments, group: Platform) -> DAG | None:
-    """Needed if an experiment waits for new data or for another's champion."""
-    if all(by_time(one.schedule) or one.schedule == MANUAL for one in experiments.values()):
+    """Needed if an experiment waits for new data or another's champion, or has requests kept."""
+    if all(
+        (by_time(one.schedule) or one.schedule == MANUAL)
+        and (one.deploy is None or one.deploy.requests is None)
+        for one in experiments.values()
+    ):
         return None
     from trellis.workflow.assembly import watch
 

@@ -5,10 +5,8 @@
     without start if no training goes on from the served model, with folds after changes if
     `train.folds` asks for them, without approve if `deploy.approve` names nobody, with outputs
     after train if the image is not ours, with repeat (each further seed) before compare if
-    `train.seeds` is above 1, with ensemble if `train.ensemble` asks for it, with ask_served if
-    `deploy.allow` names a service, and with requests beside all after plan if
-    `deploy.requests` has some kept. Each of
-    `other_models` has a search beside `tune`.
+    `train.seeds` is above 1, with ensemble if `train.ensemble` asks for it, and with ask_served if
+    `deploy.allow` names a service. Each of `other_models` has a search beside `tune`.
 
 A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
 snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
@@ -49,7 +47,6 @@ from trellis.workflow.stages import (
     tune,
 )
 from trellis.workflow.stages.deploy import stage as deploy
-from trellis.workflow.stages.prediction import requests
 from trellis.workflow.stages.stage import Stage
 
 
@@ -90,7 +87,6 @@ CHAIN = (
     ),
     Link(served.STAGE, ["plan"]),
     Link(ask_served.STAGE, ["served", "check"]),
-    Link(requests.STAGE, ["plan"]),
     Link(promote.STAGE, ["compare"]),
     Link(approve.STAGE, ["promote"]),
     Link(deploy.STAGE, ["approve"]),

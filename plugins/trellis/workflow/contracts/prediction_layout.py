@@ -127,6 +127,11 @@ def of_requests(experiment: Experiment, platform: Platform, run_id: str) -> Pred
     return Prediction(experiment, platform, f"{REQUESTS}{run_id}")
 
 
+def requests_records(experiment: Experiment, platform: Platform) -> str:
+    """What the addresses of their records in the index begin with."""
+    return f"{prediction_records(platform.bucket, experiment.name)}{REQUESTS.replace(' ', '-')}"
+
+
 def _name(*parts: str) -> str:
     """The text as part of a table's name: letters, digits and _; different texts stay different."""
     text = "_".join(parts)

@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.prediction_layout import Prediction
+from trellis.workflow.contracts.prediction_layout import Prediction, requests_records
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.record import (
     ChampionRecord,
@@ -144,6 +144,12 @@ def add_requests(
         warnings=tuple(short(text) for text in warnings),
     )
     record.upload(storage.blob(where.platform, where.indexed))
+
+
+def compared_requests_on(platform: Platform, experiment: Experiment) -> date | None:
+    """The day, in UTC, of the newest record that `add_requests` wrote; None: there is none."""
+    found = storage.each_blob(platform, requests_records(experiment, platform))
+    return max((blob.updated.astimezone(UTC).date() for blob in found), default=None)
 
 
 def predictions(platform: Platform, experiment: str) -> list[PredictionRecord]:

@@ -169,9 +169,9 @@ class Requests(Section):
     share: float = key("share of the requests that are kept, with their answers", gt=0, le=1)
     keep: Duration = key("time after which a kept request is deleted", timedelta(days=30))
     changes: Limits = key(
-        "limits of the difference between what was asked since the last run and what the model "
-        "learned from, and between its answers and those of the test split, beyond which a run "
-        "warns",
+        "limits of the difference between what was asked since the last comparison and what the "
+        "model learned from, and between its answers and those of the test split, beyond which "
+        "the DAG `watch` warns",
         Limits(),
     )
 

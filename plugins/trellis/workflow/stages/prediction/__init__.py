@@ -1,7 +1,7 @@
 """Stages of batch prediction by an experiment's champion, the DAG EXPERIMENT-predict, in their
 order: plan, snapshot and changes (of a table), predict, publish (of a table), result.
 
-requests is a stage of the experiment's own DAG: it compares what its endpoint was asked.
+requests is a task of the DAG watch: it compares what the experiment's endpoint was asked.
 
 columns         checks a table's columns against the features that the champion learned from
 rows            inspects a table or query before anything is spent

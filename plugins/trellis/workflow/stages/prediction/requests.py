@@ -1,14 +1,14 @@
-"""requests: compare what the endpoint was asked since the last run with what its model learned
-from.
+"""requests: compare what the endpoint was asked since the last comparison with what its model
+learned from. A task of the DAG watch, so that it happens also where the experiment rarely trains.
 
 `deploy.requests` has a share of the requests kept in a table (lookups/requests_table.py). The same
 rule and files as a batch prediction's are used: changes.json below predictions/, and a record in
-the index, which the digest reads. It warns, and fails no run: what was asked has been answered.
+the index, which the digest reads. It warns, and refuses nothing: what was asked has been answered.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from trellis.workflow.contracts.layout import Run
@@ -18,19 +18,18 @@ from trellis.workflow.contracts.prediction_layout import (
     of_requests,
     requests_table,
 )
-from trellis.workflow.pricing import cost, queries
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.stage import Building, Row, Stage, Usd
 from trellis_contracts.changes import DatasetChanges
 from trellis_contracts.finding import Finding
 from trellis_contracts.withheld import for_log, shown, withheld
 
 MOST_BYTES = 2 * 2**30
-"""Bytes that each of the two queries may be billed for: a run's price is known before its table
-is."""
+"""Bytes that each of the two queries of a day may be billed for."""
 
-_READS = 2
+ADVICE = "Nothing that is served changes. Clear this task once the cause is fixed."
+"""For a failed task."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +46,19 @@ class Model:
     deployed: Sequence[str]
 
 
-def task(building: Building) -> Any:
-    """The Airflow task. Returns the warnings, without a value of a request."""
+def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], None]) -> Any:
+    """The Airflow task: compares once a day (UTC), however often it runs. Returns the warnings,
+    without a value of a request. tell: sends people a text, called with the task's context.
+    """
     from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowSkipException
 
-    experiment, platform = building.experiment, building.platform
-
-    @airflow_task(task_id="requests")
+    @airflow_task(task_id=f"{platform.dag_id(experiment.name)}.requests")
     def requests(run_id=None, **context):
+        from trellis.workflow.lookups import records
+
+        if records.compared_requests_on(platform, experiment) == today():
+            raise AirflowSkipException("They were compared today.")
         where = of_requests(experiment, platform, run_id)
         model = served(experiment, platform, run_id)
         if isinstance(model, str):
@@ -63,10 +66,15 @@ def task(building: Building) -> Any:
         count, findings, remark = compare(experiment, platform, model)
         warnings = conclude(where, model, count, findings, remark)
         if warnings:
-            building.tell({**context, "run_id": run_id}, message(experiment, run_id, warnings))
+            tell({**context, "run_id": run_id}, message(experiment, run_id, warnings))
         return warnings
 
     return requests()
+
+
+def today() -> date:
+    """The day in UTC."""
+    return datetime.now(UTC).date()
 
 
 def served(experiment: Experiment, platform: Platform, run_id: str) -> Model | str:
@@ -93,8 +101,8 @@ def served(experiment: Experiment, platform: Platform, run_id: str) -> Model | s
 def compare(
     experiment: Experiment, platform: Platform, model: Model
 ) -> tuple[int, list[Finding], str | None]:
-    """The instances that were asked since the last run of this version, the differences beyond the
-    limits, and why something was not compared.
+    """The instances that this version was asked since it was compared last, the differences beyond
+    the limits, and why something was not compared.
     """
     from google.api_core.exceptions import BadRequest, NotFound
     from google.cloud.bigquery import QueryJobConfig
@@ -131,13 +139,18 @@ def compare(
 
 
 def _place(experiment: Experiment, platform: Platform, model: Model) -> dict[str, Any]:
-    """Where the requests are, and from when: since this version was compared last."""
+    """Where the requests are, and from when: since this version was compared last. Those of days
+    with too few add up.
+    """
     from trellis.workflow.lookups import records
+    from trellis.workflow.stages.prediction.changes import LEAST
 
     earlier = [
         record.at
         for record in records.predictions(platform, experiment.name)
-        if record.run_id.startswith(REQUESTS) and record.version == model.version
+        if record.run_id.startswith(REQUESTS)
+        and record.version == model.version
+        and (record.predicted or 0) >= LEAST
     ]
     return {
         "table": requests_table(experiment, platform),
@@ -191,28 +204,3 @@ def message(experiment: Experiment, run_id: str, warnings: Sequence[str]) -> str
             "correct them; where the world has changed, train on newer data.",
         ]
     )
-
-
-def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
-    yield "requests", "compares what the endpoint was asked since the last run; warns (BigQuery)"
-
-
-def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
-    return {"requests": _READS * cost.scan(MOST_BYTES, platform.region)}
-
-
-STAGE = Stage(
-    name="requests",
-    where="BigQuery",
-    when=lambda experiment: (
-        experiment.deploy is not None and experiment.deploy.requests is not None
-    ),
-    tasks=task,
-    page=_page,
-    dry_run=lambda *_: [("requests", "what the endpoint was asked since the last run")],
-    at_most=_at_most,
-    advice={
-        "requests": "Nothing that is served changes, and the training goes on. Clear this task "
-        "once the cause is fixed."
-    },
-)

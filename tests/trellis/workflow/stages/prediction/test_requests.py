@@ -2,10 +2,10 @@
 
 import datetime
 import time
-from types import SimpleNamespace
 
 import pytest
 from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud import aiplatform_v1 as api
 from google.cloud import bigquery, storage
 from google.protobuf import json_format, struct_pb2
@@ -94,28 +94,33 @@ def ask(made):
 
 
 @pytest.fixture
-def run(made):
-    """Runs the stage: (the warnings, what people were told)."""
+def run(made, monkeypatch):
+    """Runs the task as many days from now: (the warnings, what people were told)."""
     told = []
-    building = SimpleNamespace(
-        experiment=made.experiment, platform=made.platform, tell=lambda _, text: told.append(text)
-    )
     with DAG("requests_tests"):
-        callable_ = requests.task(building).operator.python_callable
+        task = requests.task(made.experiment, made.platform, lambda _, text: told.append(text))
 
-    def run(run_id):
+    def run(days):
         told.clear()
-        return callable_(run_id=run_id), told
+        today = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days)
+        monkeypatch.setattr(requests, "today", lambda: today)
+        return task.operator.python_callable(run_id=f"scheduled__{today}"), told
 
     return run
 
 
-def test_requests_are_compared_since_the_run_before(made, ask, run, capsys):
-    ask(40)
-    assert run("first") == ([], [])
+def test_requests_are_compared_each_day_since_the_last_time(made, ask, run, capsys):
+    ask(20)
+    assert run(0) == ([], [])
+    assert "20 instances are too few" in capsys.readouterr().out
+    ask(20)
+    with pytest.raises(AirflowSkipException, match="today"):
+        run(0)
+    # Those of a day with too few are compared the next day.
+    assert run(1) == ([], [])
     assert "40 instances of requests to projects/" in capsys.readouterr().out
     ask(60, x=1.0, stage="never")
-    warnings, told = run("second")
+    warnings, told = run(2)
     assert len(warnings) >= 3
     said = " ".join(warnings)
     assert "feature 'x' has" in said
@@ -127,10 +132,9 @@ def test_requests_are_compared_since_the_run_before(made, ask, run, capsys):
     assert text.startswith("TRELLIS WARNING: the endpoint of sampled is asked beyond the limits")
     found = [one for one in load_index(storage.Client(project="local-gcp"), BUCKET).predictions
              if one.experiment == NAME]  # fmt: skip
-    assert sorted(one.predicted for one in found) == [40, 60]
+    assert sorted(one.predicted for one in found) == [20, 40, 60]
     assert {tuple(one.warnings) for one in found} == {(), tuple(warnings)}
-    # Too few since.
-    assert run("third") == ([], [])
+    assert run(3) == ([], [])
     assert "0 instances are too few" in capsys.readouterr().out
 
 
