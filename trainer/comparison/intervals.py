@@ -76,8 +76,13 @@ def _studentized(
 ) -> Interval:
     if metric.terms is None:
         raise TypeError(f"the metric {metric.name} has no terms for a studentized bootstrap")
-    terms = metric.terms(outcome)
-    return studentized.interval(terms, value, samples.plain, level, outcome.groups)
+    terms, plain = metric.terms(outcome), samples.plain
+    if metric.goal == "minimize":
+        return studentized.interval(terms, value, plain, level, outcome.groups)
+    # What lacks to the highest score is a mean error, and skewed like one.
+    best = metric.highest
+    low, high = studentized.interval(terms, best - value, best - plain, level, outcome.groups)
+    return max(metric.lowest, best - high), best - low
 
 
 # (metric, outcome of the metric's kind, its score, the score's resamples, level) -> interval

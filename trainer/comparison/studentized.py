@@ -15,6 +15,7 @@ residuals that are normal, Laplace, heteroscedastic, and Student's with 5 degree
 import numpy as np
 
 from trainer.comparison import bootstrap
+from trainer.metrics.formulas import ratio
 from trainer.metrics.groups import Groups
 
 # From this many examples on, both methods agree (widths within 1% at 1,000 normal residuals), and a
@@ -31,11 +32,13 @@ def interval(
 ) -> tuple[float, float]:
     """Interval of a positive score that is the mean, or the root of the mean, of (n,) terms.
 
-    value: the score. samples: (resamples,) scores, from `bootstrap.resampled_scores`. groups: of
+    Terms that are NaN are of examples that the mean leaves out. value: the score. samples:
+    (resamples,) scores, from `bootstrap.resampled_scores`, NaN of one without any term. groups: of
     the examples, the units that vary.
     """
     n = len(terms)
-    sizes = np.ones(n)
+    sizes = (~np.isnan(terms)).astype(float)
+    terms = np.nan_to_num(terms)
     if groups is not None:
         terms, sizes, n = groups.sums(terms), groups.sizes, groups.count
     spread = _relative_spread(terms, sizes, np.ones((n, 1)))[0]
@@ -50,7 +53,7 @@ def interval(
     distances = np.log(np.maximum(samples, np.finfo(float).tiny) / value)
     distances /= np.maximum(spreads, spread / 100)
     tail = (1 - level) / 2
-    low, high = np.quantile(distances, [tail, 1 - tail])
+    low, high = np.nanquantile(distances, [tail, 1 - tail])
     return float(value * np.exp(-high * spread)), float(value * np.exp(-low * spread))
 
 
@@ -59,7 +62,7 @@ def _relative_spread(terms: np.ndarray, sizes: np.ndarray, weights: np.ndarray) 
 
     terms, sizes: (n,) sum of each unit's terms, and their number.
     """
-    mean = terms @ weights / (sizes @ weights)
+    mean = ratio(terms @ weights, sizes @ weights)
     squares = (terms**2) @ weights - 2 * mean * ((terms * sizes) @ weights)
     variance = np.maximum(squares + mean**2 * ((sizes**2) @ weights), 0) * weights.sum(axis=0)
     total = terms @ weights

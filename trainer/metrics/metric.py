@@ -31,8 +31,9 @@ class Metric:
     alone: trainer.metrics.chance; None if there is no such score.
     share: outcome -> two (n,) bool, hits and the examples among which the value is their share;
     None if it is no share. The intervals of shares need it.
-    terms: outcome -> (n,) terms, of which the value is the mean or the root of the mean; None if it
-    is no such mean. The interval "studentized bootstrap" needs them.
+    terms: outcome -> (n,) terms, of which the value is the mean or the root of the mean, or, of a
+    metric to maximize, what it lacks to the highest value; NaN of an example that is left out; None
+    if it is no such mean. The interval "studentized bootstrap" needs them.
     of_label: whether its values have the unit of the label, so that the number of meaningful
     decimals depends on the labels. lowest: the smallest value that it may have.
 

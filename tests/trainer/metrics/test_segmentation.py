@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from trainer.comparison import bootstrap, samples
 from trainer.comparison.scoreboard import measured
 from trainer.metrics import masks, segmentation
 from trainer.metrics.boundaries import boundary_distance
@@ -159,6 +160,27 @@ def simulated(count, size, seed):
     known = np.where((true > 0) & (found > 0), distance, np.nan)
     distances = np.stack([np.full(count, np.nan), known], axis=1)
     return MaskOutcome(*parts, distances, Groups.named(of) if size > 1 else None)
+
+
+def test_few_images_have_wider_intervals_than_percentiles_within_the_metrics_bounds():
+    """Dice's interval reaches further down, a distance's further up; none leaves [0, 1]."""
+    true, found = drawn(9)
+    whole = outcome(true, found)
+    chosen = [SEGMENTATION_METRICS[name] for name in ("dice", "boundary_distance")]
+    chosen.append(segmentation.of_class(SEGMENTATION_METRICS["dice"], "nucleus", 2))
+    resampled = samples.draw({"": whole}, chosen)[""]
+    estimates = measured(whole, chosen, lambda metric: 6)
+    for metric in chosen:
+        estimate = estimates[metric.name]
+        low, high = bootstrap.interval(resampled[metric.name].plain, 0.95)
+        if metric.goal == "maximize":
+            assert 0 <= estimate.low < low
+            assert estimate.high <= 1
+        else:
+            assert estimate.high > high
+        assert estimate.low < estimate.value < estimate.high
+    none = outcome(np.zeros_like(true), found)
+    assert measured(none, chosen[:1], lambda metric: 6)["dice"].interval == (0, 0)
 
 
 @pytest.mark.slow

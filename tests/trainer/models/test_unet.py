@@ -39,7 +39,12 @@ def of_tiles(shape, patch, **values):
 
 
 @pytest.mark.parametrize(
-    ("shape", "patch"), [((96, 128, 1), 64), ((64, 64, 1), 64), ((160, 100, 1), 96)]
+    ("shape", "patch"),
+    [
+        *[((96, 128, 1), 64), ((64, 64, 1), 64), ((160, 100, 1), 96)],
+        pytest.param((256, 512, 1), 256, marks=pytest.mark.slow),
+        pytest.param((640, 512, 1), 256, marks=pytest.mark.slow),
+    ],
 )
 def test_tiles_are_to_rounding_what_the_whole_image_is(shape, patch):
     """With blocks=1 nothing is further away than the margin, a quarter of a tile."""
@@ -100,10 +105,11 @@ def test_what_does_not_fit_is_refused(shape, values, message):
         built(shape, **values)
 
 
-# Of each kind one: sizes that halve, are padded, and are odd.
+# Of each family one: sizes that halve, are padded, and are odd.
 OTHERS = (
     *("ResNet50V2", "VGG16", "DenseNet121", "EfficientNetB0", "ConvNeXtTiny", "InceptionV3"),
-    *("Xception", "NASNetMobile", "MobileNetV3Small", "InceptionResNetV2"),
+    *("Xception", "NASNetMobile", "MobileNetV3Small", "InceptionResNetV2", "MobileNet"),
+    *("ResNet50", "EfficientNetV2B0", "MobileNetV3Large"),
 )
 
 
