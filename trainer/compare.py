@@ -172,7 +172,7 @@ def _importance(
     is all that there is, of masks, or if it cannot be measured.
     """
     contender = next((c for c in run.contenders if c.name == selected), None)
-    if contender is None or len(run.dataset.features) == 1 or run.dataset.is_segmentation:
+    if contender is None or len(run.dataset.features) == 1 or run.dataset.entry.of_pixels:
         return None
     try:
         return importance.measure(run, contender, split, primary)

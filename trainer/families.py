@@ -46,7 +46,7 @@ from trainer.prediction_forms import (
     Values,
 )
 from trellis_contracts import layout, tasks
-from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription, family_of
 from trellis_contracts.dataset_features import Event
 from trellis_contracts.postprocessing import Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
@@ -56,19 +56,23 @@ Answers = Mapping[str, np.ndarray]
 
 
 class Family(abc.ABC):
-    """Interface of a family. name: of trellis_contracts.dataset.FAMILIES. labels: what labels are,
-    in the plural. form: of the predictions. loss: the metric that ranks like the training's loss.
-    order: the metric of how examples are ordered; None: none is. lone: labels for which no metric
-    is defined. kind: of the labels in the records.
+    """Interface of a family. name: of trellis_contracts.dataset.FAMILIES. form: of the predictions.
+    loss: the metric that ranks like the training's loss. order: the metric of how examples are
+    ordered; None: none is. lone: labels for which no metric is defined. kind: of the labels in the
+    records.
     """
 
     name: ClassVar[str]
-    labels: ClassVar[str]
     form: ClassVar[type]
     loss: ClassVar[str]
     order: ClassVar[str | None] = None
     lone: ClassVar[str]
     kind: ClassVar[type] = np.int64
+
+    @property
+    def labels(self) -> str:
+        """What labels are, in the plural."""
+        return next(one.labels for name, one in tasks.TASKS.items() if family_of(name) == self.name)
 
     @abc.abstractmethod
     def metrics(self, classes: Sequence[str] = ()) -> dict[str, Metric]:
@@ -185,7 +189,7 @@ class _OfClasses(Family):
 class Classification(_OfClasses):
     """One class of several: (n, classes) probabilities that sum to 1."""
 
-    name, labels, form = CLASSIFICATION, "classes", Predictions
+    name, form = CLASSIFICATION, Predictions
     lone = "examples of one class"
 
     def metrics(self, classes=()):
@@ -219,7 +223,7 @@ class Classification(_OfClasses):
 class MultiLabel(_OfClasses):
     """Any number of several classes: (n, classes) probabilities, each of its own."""
 
-    name, labels, form = tasks.MULTILABEL, "sets of classes", LabelSets
+    name, form = tasks.MULTILABEL, LabelSets
     lone = "classes that all of its examples have, or none,"
 
     def metrics(self, classes=()):
@@ -248,7 +252,7 @@ class MultiLabel(_OfClasses):
 class Regression(Family):
     """A number: (n,) values in the label's unit."""
 
-    name, labels, form = tasks.REGRESSION, "values", Values
+    name, form = tasks.REGRESSION, Values
     loss, lone, kind = "rmse", "equal labels", np.float32
 
     def metrics(self, classes=()):
@@ -284,7 +288,7 @@ class Survival(Family):
     happened until each of the label's times.
     """
 
-    name, labels, form = tasks.SURVIVAL, "times to an event", Survivals
+    name, form = tasks.SURVIVAL, Survivals
     loss, order = "integrated_brier", "concordance"
     lone, kind = "examples without an order", np.float32
 
@@ -335,7 +339,7 @@ class Survival(Family):
 class Segmentation(Family):
     """A mask: (n, 3, classes) what the metrics need of it (trainer.metrics.masks)."""
 
-    name, labels, form = tasks.SEGMENTATION, "masks", Masks
+    name, form = tasks.SEGMENTATION, Masks
     loss, lone = "dice", "masks of background"
 
     def metrics(self, classes=()):

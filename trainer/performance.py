@@ -37,7 +37,7 @@ from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.performance import Performance, PerformanceFile
 from trellis_contracts.plan import PlanFile
-from trellis_contracts.tasks import REGRESSION, SURVIVAL, classes_in
+from trellis_contracts.tasks import REGRESSION, classes_in
 from trellis_contracts.withheld import RowsError, for_log, some_of
 
 _COLUMNS = ("run", "trained", "key", "label", "prediction", "unit")
@@ -131,8 +131,8 @@ def _model(trained: str) -> tuple[DatasetDescription, Threshold | None]:
         raise PerformanceError(f"{folder.plan} or {folder.challenger} was deleted")
     where = f"{plan.dataset.uri}dataset.json"
     dataset = DatasetDescription.from_json(storage.local_path(where).read_text(), where)
-    if dataset.family == SURVIVAL:
-        raise PerformanceError("predictions of a time to an event are not scored on later labels")
+    if why := dataset.entry.unfit.get("predict.truth"):
+        raise PerformanceError(why)
     if (named := challenger.threshold) is None:
         return dataset, None
     return dataset, Threshold.of(named.to_document(), dataset.classes)

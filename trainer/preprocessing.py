@@ -26,7 +26,7 @@ def decode(encoded: tf.Tensor, feature: Feature) -> tf.Tensor:
     return _each(encoded, feature, lambda image: _decode_one(image, feature))
 
 
-def decode_masks(encoded: tf.Tensor, shape: tuple[int, int]) -> tf.Tensor:
+def decode_masks(encoded: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
     """Stored masks, (n,) bytes -> (n, height, width) uint8. Fails if a mask has another shape."""
 
     def one(mask: tf.Tensor) -> tf.Tensor:

@@ -75,12 +75,13 @@ from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE, Feature, Label
 from trellis_contracts.documents import ContractError
 from trellis_contracts.files import File, Part, optional
 from trellis_contracts.tasks import (
+    MULTICLASS,
     MULTILABEL,
     ONE_CLASS,
     REGRESSION,
-    SEGMENTATION,
     SURVIVAL,
     TASKS,
+    Task,
 )
 
 FILE_NAME = "dataset.json"
@@ -94,6 +95,11 @@ GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
 CLASSIFICATION = "classification"
 FAMILIES = (CLASSIFICATION, *(task for task in TASKS if task not in ONE_CLASS))
 """Families of tasks: those in which an example has one class are one family, each other its own."""
+
+
+def family_of(task: str | None) -> str:
+    """The family of a task, one of FAMILIES. task: None of images of one class each."""
+    return CLASSIFICATION if task is None or task in ONE_CLASS else task
 
 
 class DatasetError(ValueError):
@@ -193,7 +199,12 @@ class DatasetDescription(File):
     @property
     def family(self) -> str:
         """One of FAMILIES."""
-        return CLASSIFICATION if self.task is None or self.task in ONE_CLASS else self.task
+        return family_of(self.task)
+
+    @property
+    def entry(self) -> Task:
+        """The task's entry."""
+        return TASKS[self.task or MULTICLASS]
 
     @property
     def positive(self) -> str | None:
@@ -213,11 +224,6 @@ class DatasetDescription(File):
         return self.task == SURVIVAL
 
     @property
-    def is_segmentation(self) -> bool:
-        """True if the label is a mask, with a class for each pixel."""
-        return self.task == SEGMENTATION
-
-    @property
     def is_multilabel(self) -> bool:
         """True if an example has any number of the classes (trainer.label_sets)."""
         return self.task == MULTILABEL
@@ -232,6 +238,13 @@ class DatasetDescription(File):
         if self.is_survival:
             return self.label.outputs or 1
         return 1 if self.is_regression else len(self.classes)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of a network's outputs for one example: (outputs,), of masks (height, width,
+        outputs).
+        """
+        return (*self.label.shape[:-1], self.outputs)
 
     def trained_by(self, objective: str, intervals: int) -> "DatasetDescription":
         """The description as a network sees it that learns by an objective, of those of

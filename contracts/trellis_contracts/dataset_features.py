@@ -48,6 +48,7 @@ statistics. Every statistic and vocabulary is of the train split alone:
                 another term (count = sum of frequencies + other)
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -319,6 +320,11 @@ class Label(Part):
         """The label of masks, which have the size of these images."""
         height, width, _ = images.image_shape
         return cls("label", "uint8", column, shape=(height, width, 1), encoding="png")
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of a mask; 1 of other labels."""
+        return math.prod(self.shape)
 
     @property
     def mask_shape(self) -> tuple[int, int]:

@@ -42,6 +42,10 @@ class Task:
     why: str
     metric: str
     bound: float
+    labels: str = "classes"
+    outputs: str = "a logit for each class"
+    answers: tuple[str, ...] = ("probabilities",)
+    of_pixels: bool = False
     unfit: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,14 +65,25 @@ TASKS = {
         "several classes are one text, with | between their names",
         "auc",
         0.8,
-        {
+        "sets of classes",
+        unfit={
             "baselines.bqml": "BigQuery ML learns one class of each row, not several: leave it out",
             "baselines.automl": "is trained on one class of each example, not several: leave it "
             "out",
         },
     ),
     REGRESSION: Task(
-        "a number", 0, 0, NUMBER_TYPES, "what a regression learns is a number", "rmse", 1.0
+        "a number",
+        0,
+        0,
+        NUMBER_TYPES,
+        "what a regression learns is a number",
+        "rmse",
+        1.0,
+        "values",
+        "the standardized label, with mean 0 and deviation 1",
+        ("value",),
+        unfit={"deploy.gate.recall": "a regression has no classes: leave it out"},
     ),
     SURVIVAL: Task(
         "the time to an event, which may not have happened yet",
@@ -78,7 +93,10 @@ TASKS = {
         "a time is a number, such as of days",
         "concordance",
         0.6,
-        {
+        "times to an event",
+        "a logit for each interval of time, or one log-risk (objective: cox)",
+        ("risk", "survival"),
+        unfit={
             "baselines.bqml": "BigQuery ML has no model of censored times, and a regression takes "
             "the time of a row without an event for one with it: leave it out. "
             "dags/experiments/survival.yaml has baselines of scikit-survival among its "
@@ -86,6 +104,7 @@ TASKS = {
             "baselines.automl": "AutoML has no model of censored times: leave it out",
             "train.folds": "the risks of the folds' models have no common scale, so that a "
             f"{SURVIVAL} of one fold cannot be ordered beside one of another: leave it out",
+            "deploy.gate.recall": f"a {SURVIVAL} has no classes: leave it out",
             "predict.truth": "a time to an event is not scored on later labels: leave it out",
         },
     ),
@@ -97,7 +116,11 @@ TASKS = {
         "a mask is named by its address, gs://BUCKET/OBJECT",
         "dice",
         0.8,
-        {
+        "masks",
+        "a logit for each pixel and class",
+        ("mask",),
+        of_pixels=True,
+        unfit={
             "baselines.bqml": "BigQuery ML has no model of masks: leave it out. "
             "dags/experiments/cells.yaml has Otsu's threshold among its `other_models`",
             "baselines.automl": "AutoML learns classes of images, no masks: leave it out",
@@ -105,19 +128,21 @@ TASKS = {
             "masks: leave it out",
             "train.ensemble": "masks have no mean: leave it out",
             "train.folds": "masks of several folds' models are not brought together: leave it out",
+            "deploy.gate.recall": "is of examples; that of a class's pixels is bounded as in "
+            "`require: {mask_recall@cell: 0.8}`: leave it out",
             "predict.truth": "masks are not scored on later labels: leave it out",
         },
     ),
 }
 
 ALL = tuple(TASKS)
-NUMBERS = (REGRESSION, SURVIVAL)
+NUMBERS = tuple(name for name, task in TASKS.items() if not task.min_classes)
 """Tasks whose label is a number, and no class."""
 
 ONE_CLASS = (MULTICLASS, BINARY)
 """Tasks in which each example has one class."""
 
-OF_EXAMPLES = tuple(task for task in ALL if task != SEGMENTATION)
+OF_EXAMPLES = tuple(name for name, task in TASKS.items() if not task.of_pixels)
 """Tasks with one answer for each example, and none for each pixel."""
 
 NAMED = (*ONE_CLASS, MULTILABEL)

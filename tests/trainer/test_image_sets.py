@@ -199,5 +199,5 @@ def test_another_task_is_refused(trained, tmp_path, task):
     metric = "rmse" if task == "regression" else "accuracy"
     flags = FLAGS | {"task": task, "metric": metric}
     settings = parse_flags(arguments(trained.address, output=tmp_path / "out", **flags), "")
-    with pytest.raises(TrainingError, match=r"has any number of classes as label .*use --task mul"):
+    with pytest.raises(TrainingError, match=r"has sets of classes as labels .*use --task mul"):
         checked_dataset(settings)

@@ -10,7 +10,7 @@ from typing import Any
 
 import google_crc32c
 
-from trainer import label_sets, storage
+from trainer import storage
 from trainer.comparison import held_out_split
 from trainer.comparison.held_out_split import Record
 from trellis_contracts.dataset import DatasetDescription
@@ -45,9 +45,7 @@ class HeldOutImage:
 
 @dataclass(frozen=True)
 class HeldOutImages:
-    """The images of an example, by the features' names. label: name of its class, a number, or a
-    mask (height, width).
-    """
+    """The images of an example, by the features' names. label: as the record has it."""
 
     key: str
     label: Any
@@ -90,13 +88,4 @@ def _read(record: Record, dataset: DatasetDescription) -> HeldOutImages:
                 uri=record.address_of(feature),
                 crc32c=record.features[feature.beside("crc32c")].int64_list.value[0],
             )
-    return HeldOutImages(record.key, _label(record.label, dataset), images)
-
-
-def _label(label: Any, dataset: DatasetDescription) -> Any:
-    """Return the label in the form of a table's column; a mask as it is."""
-    if dataset.is_segmentation:
-        return label
-    if dataset.is_multilabel:
-        return label_sets.joined(int(label), dataset.classes)
-    return dataset.classes[int(label)] if dataset.classes else label
+    return HeldOutImages(record.key, record.label, images)

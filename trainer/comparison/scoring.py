@@ -57,40 +57,37 @@ def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyP
             f"the model {model_uri} cannot be scored on this dataset: {'; '.join(problems)}"
         )
     keys: list[str] = []
-    labels: list[Any] = []
     family = FAMILIES[dataset.family]
-    answers = []
+    truths, answers = [], []
     try:
-        for batch, inputs in _inputs(model, dataset_uri, dataset):
+        for batch, labels, inputs in _inputs(model, dataset_uri, dataset):
             keys += [example.key for example in batch]
-            stored = [example.label for example in batch]
+            truths.append(family.truth(dataset, labels))
             found = _answers(model, batch, inputs, dataset)
-            if dataset.is_segmentation:
-                masks = np.stack(stored)
-                stored = [*family.truth(dataset, masks)]
-                found = family.found(dataset, masks, found)
-            labels += stored
-            answers.append(found)
+            answers.append(family.found(dataset, labels, found))
         if not keys:
             raise ScoreError("the dataset's test split has no examples")
-        all_keys = np.array(keys, dtype=object)
-        if not dataset.classes or dataset.is_segmentation:
-            numbers = np.array(labels, np.float64)
-            return family.predictions(dataset, all_keys, numbers, np.concatenate(answers))
-        named = [classes_in(str(one), dataset.task) for one in labels]
-        places = {name: i for i, name in enumerate(dataset.classes)}
-        if unknown := sorted({name for names in named for name in names} - set(places)):
-            raise ScoreError(
-                f"the raw rows have the classes {listed_classes(unknown)}, which are not in "
-                "dataset.json: the dataset was exported from other rows"
-            )
-        indices = [[places[name] for name in names] for names in named]
-        several = dataset.is_multilabel
-        found = np.array([label_sets.of(each) if several else each[0] for each in indices])
+        columns = np.array(keys, dtype=object), np.concatenate(truths), np.concatenate(answers)
         threshold = Threshold.of(model.threshold, dataset.classes) if model.threshold else None
-        return family.predictions(dataset, all_keys, found, np.concatenate(answers), threshold)
+        return family.predictions(dataset, *columns, threshold)
     except (PredictionsError, RawExamplesError, HeldOutSplitError, PictureError) as error:
         raise ScoreError(error.text) from error
+
+
+def _stored(labels: Sequence[Any], dataset: DatasetDescription) -> np.ndarray:
+    """Labels of raw rows as trainer.stored has them."""
+    if not dataset.classes:
+        return np.array(labels, np.float64)
+    named = [classes_in(str(one), dataset.task) for one in labels]
+    places = {name: i for i, name in enumerate(dataset.classes)}
+    if unknown := sorted({name for names in named for name in names} - set(places)):
+        raise ScoreError(
+            f"the raw rows have the classes {listed_classes(unknown)}, which are not in "
+            "dataset.json: the dataset was exported from other rows"
+        )
+    indices = [[places[name] for name in names] for names in named]
+    several = dataset.is_multilabel
+    return np.array([label_sets.of(each) if several else each[0] for each in indices])
 
 
 def _load(uri: str) -> Model:
@@ -107,7 +104,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
     """Reasons why the model cannot predict this dataset; empty if it can."""
     problems = []
     if dataset.family != model.family:
-        answer = FAMILIES[dataset.family].labels
+        answer = dataset.entry.labels
         problems.append(f"the dataset's label has {answer}, which is not what the model predicts")
     elif set(model.classes) != set(dataset.classes):
         problems.append(
@@ -116,7 +113,7 @@ def _differences(model: Model, dataset: DatasetDescription) -> list[str]:
         )
     for field in model.rows.fields:
         feature = _feature(field, dataset)
-        if dataset.is_segmentation and field.image is not None:
+        if dataset.entry.of_pixels and field.image is not None:
             size, wanted = field.image.shape[:2], dataset.label.mask_shape
             if size != wanted:
                 problems.append(
@@ -141,8 +138,10 @@ def _feature(field: Field, dataset: DatasetDescription) -> Feature | None:
 
 def _inputs(
     model: Model, dataset_uri: str, dataset: DatasetDescription
-) -> Iterator[tuple[Sequence[RawExample | HeldOutImages], Sequence[Row]]]:
-    """Batches of the test split's examples, and what the model takes of them."""
+) -> Iterator[tuple[Sequence[RawExample | HeldOutImages], np.ndarray, Sequence[Row]]]:
+    """Batches of the test split's examples, their labels as trainer.stored has them, and what the
+    model takes of them.
+    """
     # As in serving, limited so that the decoded images of one call have a bounded size.
     size = max(1, min(MAX_BATCH, MAX_BATCH_COST // max(1, model.rows.pixels)))
     with ThreadPoolExecutor(_READERS) as readers:
@@ -152,7 +151,8 @@ def _inputs(
         if len(model.rows.images) == len(features):  # the records have all of it
             blank = Row((None,) * len(features))
             for images in _batches(originals.of_test_split(dataset_uri, dataset), size):
-                yield images, [*readers.map(lambda one: pictures.put(blank, one), images)]
+                rows = [*readers.map(lambda one: pictures.put(blank, one), images)]
+                yield images, np.array([one.label for one in images]), rows
             return
         pairs = zip(features, model.rows.fields, strict=True)
         names = {feature.column: field.name for feature, field in pairs}
@@ -161,11 +161,13 @@ def _inputs(
         if by_key is not None:  # rows whose images the export has rejected are no examples
             examples = (example for example in examples if example.key in by_key)
         for batch in _batches(examples, size):
-            rows: Sequence[Row] = _read(model, batch)
-            if by_key is not None:
-                of_each = [by_key[example.key] for example in batch]
-                rows = [*readers.map(pictures.put, rows, of_each)]
-            yield batch, rows
+            rows = _read(model, batch)
+            if by_key is None:
+                yield batch, _stored([example.label for example in batch], dataset), rows
+                continue
+            of_each = [by_key[example.key] for example in batch]
+            rows = [*readers.map(pictures.put, rows, of_each)]
+            yield batch, np.array([one.label for one in of_each]), rows
 
 
 def _read(model: Model, batch: Sequence[RawExample]) -> list[Row]:

@@ -209,7 +209,7 @@ def load(folder: Path) -> FilePredictor:
 
 def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
     """The scores as an array. Raises ValueError, whose message goes on from `predict returned`."""
-    if dataset.is_segmentation:
+    if dataset.entry.of_pixels:
         return _masks(found, examples, dataset)
     try:
         scores = np.asarray(found, np.float64)

@@ -44,7 +44,7 @@ _KERNEL = 3
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
-    if dataset.is_segmentation:
+    if dataset.entry.of_pixels:
         return mask_model.build(
             dataset, h, lambda x: _with_masks(x, h), "backbone", BACKBONE_HALVINGS
         )

@@ -53,7 +53,6 @@ from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common, Table
 from trellis_contracts.metrics import IN_TRAINING
 from trellis_contracts.model_file import Declaration, ModelFileError
-from trellis_contracts.tasks import REGRESSION, SEGMENTATION, SURVIVAL
 
 if TYPE_CHECKING:
     import keras
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
 _MODULE = "own_model"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _MAX_BYTES = 1 << 20
+_LAST = "layers.Dense(dataset.outputs)"
 
 
 @dataclass(frozen=True)
@@ -194,26 +194,18 @@ def _by_name(model: "keras.Model") -> "keras.Model":
     return named if type(named) is type(model) else model
 
 
-_MEANINGS = {
-    REGRESSION: "one number",
-    SURVIVAL: "a logit for each interval of time, or one log-risk (objective: cox)",
-    SEGMENTATION: "a logit for each pixel and class",
-}
-
-
 def _two_examples(dataset: DatasetDescription) -> tuple[Any, Any]:
     """Labels and outputs, all 0."""
     import tensorflow as tf
 
     labels = tf.zeros([2], tf.int64 if dataset.classes else tf.float32)
-    if dataset.is_survival:
+    if dataset.label.event is not None:
         labels = tf.zeros([2, 2])
     if dataset.is_multilabel:
         labels = tf.zeros([2, dataset.outputs])
-    if dataset.is_segmentation:
-        labels = tf.zeros([2, *dataset.label.mask_shape], tf.int32)
-        return labels, tf.zeros([*labels.shape, dataset.outputs])
-    return labels, tf.zeros([2, dataset.outputs])
+    if shape := dataset.label.shape[:-1]:
+        labels = tf.zeros([2, *shape], tf.int32)
+    return labels, tf.zeros([2, *dataset.output_shape])
 
 
 def read(address: str, sha256: str | None = None) -> OwnModel:
@@ -272,14 +264,11 @@ def _unfit(model: Any, dataset: DatasetDescription, *, several: bool) -> str | N
     output = model.output
     if several and isinstance(output, list | tuple) and output:
         output = output[0]
-    expected: tuple[int | None, ...] = (None, dataset.outputs)
-    last = "layers.Dense(dataset.outputs)"
-    if dataset.is_segmentation:
-        expected = (None, *dataset.label.mask_shape, dataset.outputs)
-        last = "layers.Conv2D(dataset.outputs, 1)"
+    expected = (None, *dataset.output_shape)
+    last = "layers.Conv2D(dataset.outputs, 1)" if dataset.label.shape else _LAST
+    meaning = dataset.entry.outputs
     if not isinstance(output, keras.KerasTensor) or output.shape != expected:
         shape = getattr(output, "shape", type(output).__name__)
-        meaning = _MEANINGS.get(dataset.family, "a logit for each class")
         return f"a model with output {shape}; expected {expected}, {meaning}: end with {last}"
     if output.dtype != "float32":
         return (
@@ -289,15 +278,10 @@ def _unfit(model: Any, dataset: DatasetDescription, *, several: bool) -> str | N
     if not model.trainable_weights:
         return "a model without trainable weights"
     if ending := endings.bounded(model):
-        if dataset.is_survival:
+        if not dataset.classes:
             return (
-                f"a model that ends with {ending}, whose values are bounded; expected "
-                f"{_MEANINGS[SURVIVAL]}: end with layers.Dense(dataset.outputs)"
-            )
-        if dataset.is_regression:
-            return (
-                f"a model that ends with {ending}, whose values are from 0 to 1; expected the "
-                "standardized label, with mean 0 and deviation 1: end with layers.Dense(1)"
+                f"a model that ends with {ending}, whose values are from 0 to 1; expected "
+                f"{meaning}: end with {last}"
             )
         return f"a model that ends with {ending}; {endings.REMEDY}"
     return None

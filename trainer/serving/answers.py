@@ -14,6 +14,7 @@ import numpy as np
 from trainer import masks, postprocessing
 from trainer.metrics.decision import Threshold, decide
 from trainer.serving.errors import ModelFailureError
+from trainer.serving.limits import MAX_MASK_PIXELS
 from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.postprocessing import Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
@@ -69,13 +70,19 @@ def explained(outputs: Outputs, index: int | None) -> np.ndarray:
     return outputs["risk"] if "risk" in outputs else outputs["value"]
 
 
+Columns = dict[str, Sequence[Any] | np.ndarray]
+"""What n answers are in a frame, n values each, by column."""
+
+
 class Form(abc.ABC):
     """Interface of a family's answers. mark: an output that its signature alone has; None of
-    classes. explained: whether there is a score that explanations are of.
+    classes. explained: whether there is a score that explanations are of. at_once: pixels of images
+    that a model is given in one call; None: as many as there are.
     """
 
     mark: ClassVar[str | None] = None
     explained: ClassVar[bool] = True
+    at_once: ClassVar[int | None] = None
 
     @abc.abstractmethod
     def outputs(self, about: Answered, scores: np.ndarray) -> dict[str, np.ndarray]:
@@ -90,6 +97,10 @@ class Form(abc.ABC):
         self, about: Answered, outputs: Outputs, done: Postprocessing
     ) -> list[dict[str, Any]]:
         """What clients get."""
+
+    @abc.abstractmethod
+    def columns(self, about: Answered, told: Sequence[Mapping[str, Any]]) -> Columns:
+        """What clients get, as trainer.serving.frames has it."""
 
     def checked(self, outputs: Outputs) -> np.ndarray:
         """(n, ...) numbers that are all finite unless the model's training diverged."""
@@ -110,6 +121,9 @@ class _Values(Form):
         pairs = zip(outputs["value"].tolist(), beside, strict=True)
         return [{"value": value, **more} for value, more in pairs]
 
+    def columns(self, about, told):
+        return {"predicted": np.array([one["value"] for one in told], np.float64)}
+
 
 class _Survivals(Form):
     mark = "risk"
@@ -129,9 +143,18 @@ class _Survivals(Form):
             {"risk": risk, "survival": dict(zip(names, row, strict=True))} for risk, row in pairs
         ]
 
+    def columns(self, about, told):
+        curves = {
+            f"survival.{name}": [one["survival"][name] for one in told]
+            for name in (f"{time:.12g}" for time in about.horizons)
+        }
+        return {"risk": [one["risk"] for one in told], **curves}
+
 
 class _Masks(Form):
     mark, explained = "mask", False
+    # Each pixel has as many numbers in the network as an image elsewhere.
+    at_once = MAX_MASK_PIXELS
 
     def outputs(self, about, scores):
         counts = masks.pixels(scores, len(about.classes))
@@ -153,10 +176,28 @@ class _Masks(Form):
             for mask, shares in pairs
         ]
 
+    def columns(self, about, told):
+        pngs = (base64.b64decode(one["mask"]["b64"]) for one in told)
+        shares = {f"share.{name}": [one["shares"][name] for one in told] for name in about.classes}
+        return {"mask": [masks.decode(png, len(about.classes)) for png in pngs], **shares}
+
 
 class _OfClasses(Form):
     def scores(self, outputs):
         return outputs["probabilities"]
+
+    def columns(self, about, told):
+        return {
+            "predicted": self.decided(told),
+            **{
+                f"p.{name}": np.array([one["probabilities"][name] for one in told], np.float32)
+                for name in about.classes
+            },
+        }
+
+    @abc.abstractmethod
+    def decided(self, told: Sequence[Mapping[str, Any]]) -> Sequence[Any] | np.ndarray:
+        """The class, or the classes, of each."""
 
     @staticmethod
     def _with_probabilities(
@@ -182,6 +223,9 @@ class _OfClasses(Form):
 class _Sets(_OfClasses):
     mark = "decided"
 
+    def decided(self, told):
+        return [tuple(one["labels"]) for one in told]
+
     def outputs(self, about, scores):
         return {"probabilities": scores, "decided": scores > DECIDED_ABOVE}
 
@@ -194,6 +238,9 @@ class _Sets(_OfClasses):
 
 
 class _Classes(_OfClasses):
+    def decided(self, told):
+        return np.array([one["label"] for one in told], str)
+
     def outputs(self, about, scores):
         names = np.array([name.encode() for name in about.classes], dtype=object)
         return {"probabilities": scores, "label": names[decide(scores, about.threshold)]}

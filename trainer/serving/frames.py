@@ -17,7 +17,6 @@ None, NaN, NaT and pandas.NA are NULL. Columns are found by the features' names 
 any case; others are ignored, as a source has its key and label, too.
 """
 
-import base64
 import decimal
 import difflib
 import itertools
@@ -29,7 +28,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trainer import masks
 from trainer.images import ImageError
 from trainer.serving.errors import MAX_VIOLATIONS, InvalidFieldError
 from trainer.serving.images import ImageInput, inspect
@@ -37,7 +35,6 @@ from trainer.serving.limits import MAX_BATCH
 from trainer.serving.model import Model
 from trainer.serving.rows import Field, Row, RowReader
 from trellis_contracts.dataset_features import CATEGORICAL, IMAGE, NUMERIC, SEQUENCE, TIMESTAMP
-from trellis_contracts.tasks import MULTILABEL, SEGMENTATION, SURVIVAL
 
 Fetch = Callable[[str], bytes]
 """Reads the object at a gs:// address. Raises OSError or ValueError."""
@@ -63,33 +60,7 @@ def predict(model: Model, frame: pd.DataFrame, fetch: Fetch) -> pd.DataFrame:
             if isinstance(answer, Exception):
                 raise answer
             answers.append(answer)
-    if model.family == SURVIVAL:
-        rows = [{"risk": one["risk"], **_prefixed("survival", one["survival"])} for one in answers]
-        return pd.DataFrame(rows, index=frame.index)
-    if model.family == SEGMENTATION:
-        rows = [
-            {"mask": _mask(one, len(model.classes)), **_prefixed("share", one["shares"])}
-            for one in answers
-        ]
-        return pd.DataFrame(rows, index=frame.index)
-    if not model.classes:
-        columns = {"predicted": np.array([answer["value"] for answer in answers], np.float64)}
-        return pd.DataFrame(columns, index=frame.index)
-    several = model.family == MULTILABEL
-    labels = [tuple(answer["labels"]) if several else answer["label"] for answer in answers]
-    shares = np.array([list(answer["probabilities"].values()) for answer in answers], np.float32)
-    shares = shares.reshape(len(frame), len(model.classes))
-    by_class = {f"p.{name}": shares[:, place] for place, name in enumerate(model.classes)}
-    predicted = pd.Series(labels, frame.index, dtype=object if several else str)
-    return pd.DataFrame({"predicted": predicted, **by_class}, index=frame.index)
-
-
-def _prefixed(what: str, numbers: Mapping[str, float]) -> dict[str, float]:
-    return {f"{what}.{name}": number for name, number in numbers.items()}
-
-
-def _mask(answer: Mapping[str, Any], classes: int) -> np.ndarray:
-    return masks.decode(base64.b64decode(answer["mask"]["b64"]), classes)
+    return pd.DataFrame(model.about.form.columns(model.about, answers), index=frame.index)
 
 
 def _rows(reader: RowReader, frame: pd.DataFrame, fetch: Fetch) -> Iterator[Row]:

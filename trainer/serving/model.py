@@ -16,13 +16,11 @@ from trainer.metrics.decision import Threshold
 from trainer.serving.answers import Answered
 from trainer.serving.columns import column
 from trainer.serving.explanations import Signature
-from trainer.serving.limits import MAX_MASK_PIXELS
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Row, RowReader
 from trellis_contracts import ensemble, saved_model
 from trellis_contracts.documents import ContractError
 from trellis_contracts.postprocessing import PLAIN
-from trellis_contracts.tasks import SEGMENTATION
 
 _LOADERS = {
     saved_model.KERAS: "trainer.serving.keras_model",
@@ -73,8 +71,8 @@ class Model:
         self.times, self.horizons = tuple(times), tuple(horizons)
         decided = Threshold.of(threshold, self.classes) if threshold else None
         self.about = Answered(family, self.classes, decided, self.times, self.horizons)
-        # Of a segmentation, each pixel has as many numbers in the network as an image elsewhere.
-        self._at_once = max(1, MAX_MASK_PIXELS // rows.pixels) if family == SEGMENTATION else None
+        most = self.about.form.at_once
+        self._at_once = max(1, most // rows.pixels) if most else None
         self.explainer = explainer
         self.postprocessing = PLAIN
         self.example = rows.nulls() if example is None else example

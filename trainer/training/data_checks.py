@@ -8,11 +8,11 @@ from trainer import dataset_description, storage
 from trainer.training import TrainingError, class_weights, cluster
 from trainer.training.settings import Settings
 from trellis_contracts import hyperparameters
-from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
+from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError, family_of
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT
 from trellis_contracts.hyperparameters import Common
 from trellis_contracts.models import MODELS, words_for
-from trellis_contracts.tasks import MULTILABEL, NUMBERS, SEGMENTATION, SURVIVAL, TASKS
+from trellis_contracts.tasks import MULTICLASS, MULTILABEL, NUMBERS, TASKS
 from trellis_contracts.withheld import quoted, some_of
 
 Refuse = Callable[[str], NoReturn]
@@ -144,35 +144,20 @@ def _check_mix(dataset: DatasetDescription, read: Collection[str], refuse: Refus
 def _check_label(settings: Settings, dataset: DatasetDescription, refuse: Refuse) -> None:
     task, classes = TASKS[settings.task], len(dataset.classes)
     name = dataset.label.column or "its label"
-    if dataset.is_segmentation != (settings.task == SEGMENTATION):
-        kind, other = (
-            ("masks", "segmentation") if dataset.is_segmentation else ("no masks", "another")
+    if dataset.family != family_of(settings.task):
+        refuse(
+            f"has {dataset.entry.labels} as labels ({name}), and "
+            f"{settings.task} learns {task.labels}: export it for that, or use --task "
+            f"{dataset.task or MULTICLASS}"
         )
-        refuse(f"has {kind} as label ({name}): use --task {other}")
-    if dataset.is_multilabel != (settings.task == MULTILABEL):
-        few, other = (
-            ("any number of classes", MULTILABEL)
-            if dataset.is_multilabel
-            else ("one answer for each example", "another")
-        )
-        refuse(f"has {few} as label ({name}): use --task {other}")
-    if dataset.family in NUMBERS and settings.task != dataset.family:
-        label = "a time to an event" if dataset.is_survival else "a numeric label"
-        refuse(f"has {label} ({name}) and no classes: use --task {dataset.family}")
     if settings.task in NUMBERS:
-        if dataset.family != settings.task:
-            label = "time to an event" if settings.task == SURVIVAL else "numeric label"
-            refuse(
-                f"has {classes} classes{_named(dataset.classes)} and no {label}: export it "
-                f"for {settings.task}, or use --task multiclass_classification"
-            )
         return
     if classes < task.min_classes:
         refuse(f"has {classes} class{_named(dataset.classes)}; a classifier needs two")
     if task.max_classes and classes > task.max_classes:
         refuse(f"has {classes} classes; {settings.task} has {task.max_classes}")
     of_class = dataset.counts["validation"].classes
-    if settings.task == SEGMENTATION:
+    if task.of_pixels:
         if not any(of_class[name] for name in dataset.classes[1:]):
             refuse("has nothing but background in the validation split, so there is no Dice")
         return

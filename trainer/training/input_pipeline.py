@@ -90,7 +90,7 @@ class Input:
         self._names = names
         self._records = records.Records(dataset, names)
         self._varied: Augmentation | None = Augmentation(
-            h, dataset.features_of(IMAGE), dataset.is_segmentation
+            h, dataset.features_of(IMAGE), dataset.entry.of_pixels
         )
         self._patch: int = getattr(h, "patch", 0)
         files, workers = dataset.files["train"], len(distribution.cluster)

@@ -44,7 +44,7 @@ class Records:
         self._label = dataset.label.name
         self._label_type = tf.as_dtype(dataset.label.dtype)
         self._label_values = dataset.label.values
-        self._mask = dataset.label.mask_shape if dataset.is_segmentation else None
+        self._mask = dataset.label.shape[:-1]
         self._weight = dataset.weight
         types = {"numeric": tf.float32, "categorical": tf.int64, "timestamp": tf.int64}
         self._vectors = {
@@ -62,7 +62,7 @@ class Records:
         self._texts = {feature.record_name: text_input(feature) for feature in texts}
         self._images = taken(IMAGE, image_input)
         # The weight is kept, too.
-        label_values = math.prod(self._mask) if self._mask else self._label_values
+        label_values = self._label_values * math.prod(self._mask)
         self.example_bytes = self._label_type.size * label_values + tf.float32.size
         for vector in self._vectors.values():
             self.example_bytes += vector.shape[0] * vector.dtype.size
@@ -76,7 +76,7 @@ class Records:
     def take_as_label(self, name: str, kind: tf.DType) -> None:
         """Return this field of a record in place of its label."""
         self._label, self._label_type, self._label_values = name, kind, 1
-        self._mask = None
+        self._mask = ()
 
     def parse(self, serialized: tf.Tensor) -> tuple[Inputs, tf.Tensor, tf.Tensor]:
         """Serialized records (b,) -> inputs, labels (b,), of a time to an event (b, 2), of masks

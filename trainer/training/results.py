@@ -98,7 +98,7 @@ def keep(
         before = scores.of_split(predictor, address, dataset, split)
         _write(places.uncalibrated, before, None)
     saved, writing = load(places.model, dataset), None
-    if dataset.is_segmentation:
+    if dataset.entry.of_pixels:
         writing = functools.partial(_write_masks, places)
     found = scores.of_split(saved, address, dataset, split, writing)
     _write(places.predictions, found, chosen.threshold)

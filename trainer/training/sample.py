@@ -32,7 +32,7 @@ from trellis_contracts.dataset_features import (
     Statistics,
     TermStatistics,
 )
-from trellis_contracts.tasks import REGRESSION, SEGMENTATION, SURVIVAL
+from trellis_contracts.tasks import REGRESSION, SURVIVAL, TASKS
 
 _EXAMPLES = 4096
 _NULLS = 0.1
@@ -133,7 +133,7 @@ def _description(features: tuple[Feature, ...], task: str, classes: int) -> Data
         counts={split: Counts(_EXAMPLES, of_class) for split in ("train", "validation", "test")},
         files={},
         rejected=0,
-        label=Label.of_masks(features[0]) if task == SEGMENTATION else _label(task),
+        label=Label.of_masks(features[0]) if TASKS[task].of_pixels else _label(task),
         task=task,
     )
 
@@ -200,7 +200,7 @@ def _record(dataset: DatasetDescription, key: bytes, random: np.random.Generator
         answers = _answers(dataset)
         label = min(int(place * answers), answers - 1)
     labels = np.array([label])
-    if dataset.is_survival:  # the larger they are, the sooner; half of all are censored
+    if dataset.label.event is not None:  # the larger they are, the sooner; half of all are censored
         labels = np.array([1000 * (1 - place), float(random.integers(2))])
     record: dict[str, np.ndarray | bytes] = {"key": key, "label": labels}
     if drawn:
@@ -221,7 +221,7 @@ def _record(dataset: DatasetDescription, key: bytes, random: np.random.Generator
     for feature in of_kind(TEXT):
         words = " ".join(random.choice(_TERMS, random.integers(0, 12))).encode()
         record[f"text/{feature.column}"] = words
-    if dataset.is_segmentation:
+    if dataset.entry.of_pixels:
         (feature,) = of_kind(IMAGE)
         mask, record[feature.record_name] = _mask(feature, len(dataset.classes), random)
         return serialize(record | {"label": mask})

@@ -65,24 +65,14 @@ from trainer.stored import StoredBatch
 from trainer.training import objectives, records, signatures
 from trainer.training.records import Inputs
 from trainer.training.signatures import Predict, add_constants
-from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.postprocessing import PLAIN, Calibration, Postprocessing
 from trellis_contracts.predictions import DECIDED_ABOVE
 from trellis_contracts.saved_model import KERAS
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
 
 Answers = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 """A model's outputs -> what it answers, as an objective has it."""
-
-# The answers that are a predictor's scores, side by side.
-_ANSWERS = {
-    CLASSIFICATION: ("probabilities",),
-    MULTILABEL: ("probabilities",),
-    REGRESSION: ("value",),
-    SURVIVAL: ("risk", "survival"),
-    SEGMENTATION: ("mask",),
-}
 
 
 def export(
@@ -103,7 +93,7 @@ def export(
     answering = answers or objectives.answers_of(dataset)
     predict = _answering(_reading(model), dataset, answering, *done)
     of_floats = None
-    if IMAGE in dataset.inputs and not dataset.is_segmentation:
+    if IMAGE in dataset.inputs and not dataset.entry.of_pixels:
         of_floats = _answering(from_floats(model, dataset), dataset, answering, *done)
     signatures.add(archive, dataset, predict, of_floats)
     if dataset.classes:
@@ -156,8 +146,7 @@ class KerasPredictor:
     def predict(self, batch: StoredBatch) -> np.ndarray:
         """See trainer.training.protocol.Predictor."""
         answers = self._run(tf.constant(batch.payloads))
-        names = _ANSWERS[self._dataset.family]
-        parts = [answers[name].numpy() for name in names]
+        parts = [answers[name].numpy() for name in self._dataset.entry.answers]
         if len(parts) == 1:
             return parts[0]
         columns = [part.reshape(len(part), -1) for part in parts]
@@ -189,7 +178,7 @@ def _answering(
     threshold: Threshold | None = None,
     fitted: Calibration | None = None,
 ) -> Predict:
-    if not dataset.classes or dataset.is_segmentation:
+    if "probabilities" not in dataset.entry.answers:
         return lambda inputs: answers(model(inputs, training=False))
 
     def calibrated(inputs: Inputs) -> tf.Tensor:

@@ -47,10 +47,7 @@ class Scores:
 
 def at_once(dataset: DatasetDescription, most: int = _BATCH) -> int:
     """How many examples a model should be given in one call: `most`, or fewer large masks."""
-    if not dataset.is_segmentation:
-        return most
-    height, width = dataset.label.mask_shape
-    return max(1, min(most, _PIXELS // (height * width)))
+    return max(1, min(most, _PIXELS // dataset.label.pixels))
 
 
 def of_split(

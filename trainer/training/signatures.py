@@ -115,5 +115,5 @@ def score(
     probability of the class with this index (n,).
     """
     if not dataset.classes:
-        return answers["risk"] if dataset.is_survival else answers["value"]
+        return answers[dataset.entry.answers[0]]
     return tf.gather(answers["probabilities"], index, batch_dims=1)

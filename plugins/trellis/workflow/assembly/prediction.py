@@ -25,7 +25,7 @@ from trellis.workflow.stages.prediction import (
     truth,
 )
 from trellis.workflow.validation.file import PREDICTIONS
-from trellis_contracts.tasks import SEGMENTATION
+from trellis_contracts.tasks import TASKS
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
@@ -54,7 +54,7 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         planned = plan.task(experiment, platform)
         predicted = predict.task(experiment, platform)
         answered = predicted
-        if experiment.task == SEGMENTATION:
+        if TASKS[experiment.task].of_pixels:
             answered = masks.task(experiment, platform)
             predicted >> answered
         resulted = result.task(experiment, platform, functools.partial(tell, platform))

@@ -5,7 +5,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import DATE, ImagePredict, Predict, TablePredict
 from trellis.workflow.spec.quantities import duration_text, usd_text
-from trellis_contracts.tasks import SEGMENTATION
+from trellis_contracts.tasks import TASKS
 
 ADVICE = {
     "plan": "Nothing was spent. Follow the message: promote a model, fix the table, or choose "
@@ -80,7 +80,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         cost=prediction.at_most(experiment, platform),
         rows=_rows(predict),
         truth=_TRUTH if predict.truth else "",
-        publish=(_MASKS if experiment.task == SEGMENTATION else "") + (_PUBLISH if rows else ""),
+        publish=(_MASKS if TASKS[experiment.task].of_pixels else "") + (_PUBLISH if rows else ""),
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),
         skipped=_SKIPPED if experiment.deploy and "bqml" in experiment.deploy.services else "",

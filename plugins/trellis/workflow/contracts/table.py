@@ -17,7 +17,7 @@ from trellis.workflow.sql import identifier
 from trellis_contracts.columns import EVENT, SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.files import Part, optional
-from trellis_contracts.tasks import CLASS_TYPES, NUMBER_TYPES, NUMBERS, SEGMENTATION, TASKS
+from trellis_contracts.tasks import CLASS_TYPES, NUMBER_TYPES, NUMBERS, TASKS
 
 FOREGROUND = "foreground"
 """Column of a prediction of masks: the share of the pixels that are not background."""
@@ -303,7 +303,7 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     aliases = column_names.unique([column.name for column in kept], taken)
     frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
     rejected = by_name[wanted.rejected] if wanted.rejected else None
-    decided = (split_by, weight, frozen, rejected, event, experiment.task == SEGMENTATION)
+    decided = (split_by, weight, frozen, rejected, event, task.of_pixels)
     return Table(key, label, partition, tuple(features), regression, *decided)
 
 

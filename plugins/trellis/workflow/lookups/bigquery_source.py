@@ -19,7 +19,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import GroupSplit, StratifiedSplit, recorded
 from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION
+from trellis_contracts.tasks import ONE_CLASS
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
@@ -125,7 +125,7 @@ def _stratum(experiment: Experiment) -> str:
     """SQL: the value of a row of which each fold gets the same share."""
     if isinstance(experiment.source.split, StratifiedSplit):
         return "split_by"
-    return "''" if experiment.task in (REGRESSION, MULTILABEL, SEGMENTATION) else "label"
+    return "label" if experiment.task in ONE_CLASS else "''"
 
 
 def fingerprint(

@@ -34,8 +34,8 @@ from trellis_contracts.tasks import (
     MULTILABEL,
     NAMED,
     REGRESSION,
-    SEGMENTATION,
     SEPARATOR,
+    TASKS,
     classes_in,
 )
 from trellis_contracts.withheld import quoted
@@ -154,7 +154,7 @@ def rows(source: ImageSource, task: str, loaded: str) -> str:
         days=isinstance(source.split, TimeSplit),
         several=task == MULTILABEL,
         regression=task == REGRESSION,
-        masks=task == SEGMENTATION,
+        masks=TASKS[task].of_pixels,
         separator=SEPARATOR,
         number=NUMBER,
         largest=LARGEST,

@@ -29,7 +29,8 @@ def of_rows(row: Mapping[str, Any], max_rejected: float) -> tuple[list[str], lis
 
 
 UNREAD = r"(?i)\.(dcm|dicom|tiff?)$"
-"""Addresses of files that our export reads, and AutoML's training does not.
+"""Addresses of files that our export reads, and AutoML's training does not. What a file without
+such an end holds, the export alone finds, which is paid for.
 https://cloud.google.com/vertex-ai/docs/image-data/classification/prepare-data"""
 
 
@@ -41,7 +42,8 @@ def of_automl(row: Mapping[str, Any]) -> list[str]:
     such = quoted(f", such as {row['an_image_unread_by_automl']}", "")
     return [
         f"AutoML learns from JPEG, PNG, GIF, BMP and ICO, and {count:,} of {row['examples']:,} "
-        f"images are DICOM or TIFF{such}; leave `baselines.automl` out"
+        f"images are DICOM or TIFF by their names' ends{such}, as no file is read before the "
+        "export; leave `baselines.automl` out"
     ]
 
 

@@ -11,7 +11,7 @@ from trellis.workflow.spec.schedule import by_time, shortest_interval
 from trellis.workflow.spec.source import ImageSource, Source
 from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
-from trellis_contracts.tasks import ALL, NUMBERS, SEGMENTATION, TASKS
+from trellis_contracts.tasks import ALL, NAMED, TASKS
 
 
 def problems(experiment: Experiment) -> list[Problem]:
@@ -23,7 +23,6 @@ def problems(experiment: Experiment) -> list[Problem]:
         *_bounds(deploy.gate.require, "require", experiment),
         *_bounds(deploy.gate.slices, "slices", experiment),
         *_slices(deploy.gate, experiment),
-        *_recall(deploy.gate, experiment.task),
         *_allowed(experiment, deploy),
         *_baselines(deploy.gate, experiment.hurdles),
         *_approval(experiment, deploy),
@@ -119,12 +118,6 @@ def _approval(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
             )
 
 
-_NO_LOSS = {"regression": "rmse", "segmentation": "dice"}
-"""Training computes it in units of the label's variance, or of probabilities; the comparison has
-neither.
-"""
-
-
 def _bounds(bounds: Mapping[str, float], key: str, experiment: Experiment) -> Iterator[Problem]:
     task = experiment.task
     # Another problem names a task that there is not.
@@ -138,9 +131,13 @@ def _bounds(bounds: Mapping[str, float], key: str, experiment: Experiment) -> It
             yield Problem(where, message + did_you_mean(metric, known))
         elif part is not None and (wrong := _part(metric, part, key, experiment)):
             yield Problem(where, wrong)
-        elif metric == "loss" and task in _NO_LOSS:
-            message = f"the loss of a {task} is not on the leaderboard; bound its {_NO_LOSS[task]}"
-            yield Problem(where, message)
+        elif metric == "loss" and task not in NAMED and task in TASKS:
+            # Training computes it in units of the label's variance, or of probabilities; the
+            # comparison has neither.
+            instead = TASKS[task].metric
+            yield Problem(
+                where, f"the loss of a {task} is not on the leaderboard; bound its {instead}"
+            )
         elif metrics.METRICS[metric].goal == "minimize":
             if bound <= 0:
                 yield Problem(where, f"got {bound}; expected a number above 0, the upper bound")
@@ -183,17 +180,6 @@ def _slices(gate: Gate, experiment: Experiment) -> Iterator[Problem]:
         if is_asked and not experiment.slices:
             message = "there are no `slices` to judge: name the columns, as in `slices: [site]`"
             yield Problem(("deploy", "gate", name), message)
-
-
-def _recall(gate: Gate, task: str) -> Iterator[Problem]:
-    if task in NUMBERS and "recall" in gate.model_fields_set:
-        yield Problem(("deploy", "gate", "recall"), f"a {task} has no classes: leave it out")
-    if task == SEGMENTATION and "recall" in gate.model_fields_set:
-        message = (
-            "is of examples; that of a class's pixels is bounded as in "
-            "`require: {mask_recall@cell: 0.8}`: leave it out"
-        )
-        yield Problem(("deploy", "gate", "recall"), message)
 
 
 def _baselines(gate: Gate, baselines: int) -> Iterator[Problem]:

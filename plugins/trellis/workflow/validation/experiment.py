@@ -16,6 +16,7 @@ from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.validation import (
     backbone,
     columns,
+    events,
     folds,
     hyperparameters,
     layers,
@@ -33,8 +34,6 @@ from trellis_contracts.tasks import (
     MULTILABEL,
     ONE_CLASS,
     REGRESSION,
-    SEGMENTATION,
-    SURVIVAL,
     TASKS,
 )
 
@@ -47,6 +46,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
     return [
         *_counts(experiment),
         *_columns(experiment),
+        *events.problems(experiment),
         *masks.problems(experiment),
         *_trainer(experiment, catalog),
         *_of_task(experiment),
@@ -102,33 +102,12 @@ def _columns(experiment: Experiment) -> Iterator[Problem]:
     """Roles of columns that exclude one another."""
     source = experiment.source
     if not isinstance(source, RowSource):
-        if experiment.task == SURVIVAL:
-            yield Problem(
-                ("task",),
-                "a manifest has one label, and a time to an event two: write `bigquery`, `query` "
-                "or `files` with the images' addresses as `image_columns`",
-            )
         yield from _image_split(experiment)
         return
-    if (experiment.task == SURVIVAL) != (source.event is not None):
-        yield Problem(("source", "label"), _other_label(experiment, source))
     if experiment.task == MULTILABEL and isinstance(source.split, StratifiedSplit):
         message = "divides the rows of one class each, and here a row has any number: leave it out"
         yield Problem(("source", "split", "stratify"), message)
     yield from columns.problems(source)
-
-
-def _other_label(experiment: Experiment, source: RowSource) -> str:
-    if source.event is not None:
-        return (
-            f"the time and the event are for the task {SURVIVAL}, and it is {experiment.task}: "
-            "name one column"
-        )
-    return (
-        f"'{source.label_column}' is one column, and a {SURVIVAL} has two: write {{time: "
-        f"{source.label_column}, event: COLUMN}}, COLUMN being 1 where the event happened then, 0 "
-        "where it was not seen until then"
-    )
 
 
 def _image_split(experiment: Experiment) -> Iterator[Problem]:
@@ -141,7 +120,7 @@ def _image_split(experiment: Experiment) -> Iterator[Problem]:
         return
     if columns.folded(split.stratify) != "label":
         yield Problem(where, f"got '{split.stratify}'; of a manifest, only its `label` is divided")
-    if experiment.task in (MULTILABEL, REGRESSION, SEGMENTATION):
+    if experiment.task in TASKS and experiment.task not in ONE_CLASS:
         yield Problem(where, "divides the images of one class each; leave it out")
 
 

@@ -13,7 +13,7 @@ from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import patches
 from trellis_contracts.catalog import Catalog
 from trellis_contracts.patches import BACKBONE_HALVINGS
-from trellis_contracts.tasks import MULTILABEL, SEGMENTATION
+from trellis_contracts.tasks import MULTILABEL, TASKS
 
 NO_WEIGHTS = "none"
 
@@ -24,7 +24,8 @@ def problems(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
         return
     for where, size in _sizes(experiment.source):
         yield from _size(where, size, experiment, catalog)
-    if experiment.task == SEGMENTATION and experiment.own_model is None:
+    task = TASKS.get(experiment.task)
+    if task and task.of_pixels and experiment.own_model is None:
         yield from _masks(experiment, catalog)
     yield from _compiled(experiment, catalog)
     yield from _own_loss(experiment)
