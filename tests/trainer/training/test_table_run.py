@@ -188,7 +188,7 @@ def test_dense_does_not_learn_what_only_the_order_tells(train, rising):
         ),
         (
             {"task": "regression"},
-            r"--task.*multiclass_classification",
+            r"--task.*binary_classification",
         ),
         (
             {"augment": True},

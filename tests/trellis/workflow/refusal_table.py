@@ -100,12 +100,11 @@ TABLE = {
     ("training.data_checks:_check_features", "has no features"): "no features",
     ("training.data_checks:_check_features", "does not read"): "model of rows on images",
     ("training.data_checks:_check_features", "has no sequence"): "no sequence",
-    ("training.data_checks:_check_label", "has {kind} as label"): OURS,
-    ("training.data_checks:_check_label", "has {few} as label"): "label of no set",
-    ("training.data_checks:_check_label", "and no classes"): "label of no class",
+    ("training.data_checks:_check_label", "learns {task.labels}"): (
+        "label of no set, label of no class, label of no number"
+    ),
     ("training.data_checks:_check_label", "a classifier needs two"): "one class",
     ("training.data_checks:_check_label", "has {task.max_classes}"): "more than two classes",
-    ("training.data_checks:_check_label", "export it for {settings.task}"): "label of no number",
     ("training.data_checks:_check_label", "has no class in the"): "sets alike",
     ("training.data_checks:_check_label", "nothing but background"): EXPORTED,
     ("training.data_checks:_check_label", "{absent} in the validation split, so"): (
