@@ -4,8 +4,6 @@ import json
 import re
 import shutil
 
-import pytest
-
 from tests.airflow_side import clear_and_go_on
 from trellis.workflow.contracts.aliases import FIRST_LABEL
 from trellis.workflow.lookups import versions, watched
@@ -120,31 +118,26 @@ def test_what_became_the_champion_since_is_not_replaced_by_a_cleared_run(reserve
     assert these.deployed.traffic == {"3": 100}
 
 
-@pytest.mark.parametrize(
-    ("lost", "message"),
-    [
-        ("training/1/model", "has no files any more"),
-        ("leaderboard/challenger.json", "with its test examples, is not there"),
-        ("another training", "with its test examples, is of another training"),
-    ],
-)
-def test_without_the_files_of_its_run_nothing_is_changed(reserves, states, capfd, lost, message):
+def test_without_the_files_of_its_run_nothing_is_changed(reserves, states, capfd):
     these = reserves()
-    path = these.deployed.folder / lost
-    if path.is_dir():
-        shutil.rmtree(path)
-    elif path.is_file():
-        path.unlink()
-    else:
-        file = these.deployed.folder / "leaderboard/challenger.json"
-        content = json.loads(file.read_text())
-        content["model"] = content["model"].replace("training/1", "training/2")
-        file.write_text(json.dumps(content))
-    run = these.run("9.9.9")
-    assert run.state == "failed"
-    assert states(run)["resolve"] == "failed"
-    assert message in capfd.readouterr().out
-    assert these.deployed.aliases == {"champion": "1"}
+    challenger = these.deployed.folder / "leaderboard/challenger.json"
+    content = challenger.read_text()
+    another = content.replace("training/1", "training/2")
+    for message, lose in (
+        ("is of another training", lambda: challenger.write_text(another)),
+        ("with its test examples, is not there", challenger.unlink),
+        (
+            "has no files any more",
+            lambda: shutil.rmtree(these.deployed.folder / "training/1/model"),
+        ),
+    ):
+        challenger.write_text(content)
+        lose()
+        run = these.run("9.9.9")
+        assert run.state == "failed", message
+        assert states(run)["resolve"] == "failed"
+        assert message in capfd.readouterr().out
+        assert these.deployed.aliases == {"champion": "1"}
 
 
 def test_without_a_champion_there_is_nothing_to_serve(deployments, monkeypatch, capfd):
