@@ -1,14 +1,25 @@
-"""Dataflow jobs by name. Dataflow lists jobs by their name, not by their labels."""
+"""Dataflow jobs by name, and what they cost. They are listed by their name, not by their labels.
 
+A job's labels have the machines that it was launched with, as Dataflow does not tell them of a job
+that ended before its workers started.
+"""
+
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.dataflow import DataflowHook
 
-from trellis.identity import ROUND_LABEL, label_value, task_key
+from trellis.identity import label_value, task_key
 
 LIMIT = "max_workflow_runtime_walltime_seconds"
 """Experiment of a launch, after which Dataflow itself ends a job."""
+
+MACHINE_LABEL, WORKERS_LABEL = "dataflow-machine", "dataflow-workers"
+"""Labels of a job: machine type of its workers, and the most that there may be."""
+
+PerHour = Callable[[str, int, str], float]
+"""Price of an hour of a job in US dollars, by machine type, number of workers and region."""
 
 _DONE = "JOB_STATE_DONE"
 _ENDED = frozenset(f"JOB_STATE_{s}" for s in ("FAILED", "CANCELLED", "DRAINED", "UPDATED"))
@@ -54,19 +65,30 @@ def hours_worked(job: dict[str, Any]) -> float:
     return (ended - created).total_seconds() / 3600
 
 
-def seconds_used(
-    hook: DataflowHook, project: str, location: str, found: list[dict[str, Any]], round_: str
-) -> float:
-    """Seconds that those of a task's jobs have worked that were launched in this round.
+def machines(environment: dict[str, Any]) -> dict[str, str]:
+    """Labels with the machines of a launch. environment: of a launch request, which names them."""
+    return {
+        MACHINE_LABEL: environment["machineType"],
+        WORKERS_LABEL: str(environment["maxWorkers"]),
+    }
 
-    found: as `named` gives them, which are summaries: Dataflow tells a job's labels one by one.
-    """
+
+def price(labels: dict[str, str], region: str, per_hour: PerHour) -> float:
+    """US dollars an hour of a job with these labels and all its workers."""
+    return per_hour(labels[MACHINE_LABEL], int(labels[WORKERS_LABEL]), region)
+
+
+def usd(job: dict[str, Any], region: str, per_hour: PerHour) -> float:
+    """US dollars of a job, as `whole` gives it, with all its workers; none if it has not ended."""
+    worked = hours_worked(job)
+    return worked * price(job["labels"], region, per_hour) if worked else 0.0
+
+
+def whole(
+    hook: DataflowHook, project: str, location: str, found: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The same jobs with their labels. found: as `named` gives them, which are summaries."""
     jobs = hook.get_conn().projects().locations().jobs()
-    used = 0.0
-    for job in found:
-        place = {"projectId": project, "location": location, "jobId": job["id"]}
-        request = jobs.get(**place, view="JOB_VIEW_DESCRIPTION")
-        whole = request.execute(num_retries=hook.num_retries)
-        if whole.get("labels", {}).get(ROUND_LABEL) == round_:
-            used += 3600 * hours_worked(job)
-    return used
+    place = {"projectId": project, "location": location, "view": "JOB_VIEW_DESCRIPTION"}
+    requests = [jobs.get(**place, jobId=job["id"]) for job in found]
+    return [request.execute(num_retries=hook.num_retries) for request in requests]

@@ -1,5 +1,6 @@
 """Run a Dataflow flex template whose result is a folder in Cloud Storage with a commit mark."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -37,6 +38,9 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
     :param body: request of flexTemplates.launch (templated); its jobName gets a suffix.
     :param commit_mark: gs:// address of the object that the job writes last (templated).
     :param outlet_extra: Asset extra of each outlet's event (templated).
+    :param at_most: US dollars that all jobs may cost together (templated); None: what one job may
+        cost.
+    :param per_hour: price of a job; None: its attempts are not limited together.
     :param generation: raise it to launch a new job where the task would adopt the one it has.
     """
 
@@ -45,6 +49,7 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
         *DataflowStartFlexTemplateOperator.template_fields,
         "commit_mark",
         "outlet_extra",
+        "at_most",
     )
 
     def __init__(
@@ -52,10 +57,14 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
         *,
         commit_mark: str,
         outlet_extra: dict[str, Any] | str | None = None,
+        at_most: float | None = None,
+        per_hour: jobs.PerHour | None = None,
         generation: int = 1,
         **kwargs: Any,
     ):
         super().__init__(deferrable=True, append_job_name=False, **kwargs)
+        self.at_most = at_most
+        self._per_hour = per_hour
         self.commit_mark = commit_mark
         self.outlet_extra = outlet_extra
         self.generation = generation
@@ -82,7 +91,7 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
         if not self.job and self._committed():
             raise AirflowSkipException(f"{self.commit_mark} already exists: nothing to do.")
         if not self.job:
-            self._share_the_limit(launch["jobName"], environment)
+            self._share_the_figure(launch["jobName"], environment)
             self.job = self._launch()
         DataflowJobLink.persist(
             context=context,
@@ -139,22 +148,31 @@ class FlexTemplateOperator(Traced, DataflowStartFlexTemplateOperator):
                 return job
         return None
 
-    def _share_the_limit(self, name: str, environment: dict[str, Any]) -> None:
-        """Give the next job the time that those before have left of its limit. All have the same
-        workers, so time is money. Raises JobFailedForGood if nothing is left.
+    def _share_the_figure(self, name: str, environment: dict[str, Any]) -> None:
+        """Give the next job the time that is paid for after those before it, each at the price of
+        its own machines. Raises JobFailedForGood if nothing is left.
         """
         given = environment.get("additionalExperiments", [])
         limits = [text for text in given if text.startswith(f"{jobs.LIMIT}=")]
-        earlier = jobs.named(self.hook, self.project_id, self.location, name) if limits else []
-        if not earlier:
+        if self._per_hour is None or not limits:
             return
-        round_ = environment["additionalUserLabels"][ROUND_LABEL]
-        used = jobs.seconds_used(self.hook, self.project_id, self.location, earlier, round_)
-        allowed = float(limits[0].partition("=")[2])
-        least = min(attempts.LEAST_SECONDS, allowed / 2)
-        rest = attempts.left(allowed, used, least=least, unit="s", what="Dataflow job")
+        place = (self.hook, self.project_id, self.location)
+        labels = environment["additionalUserLabels"]
+        labels |= jobs.machines(environment)
+        spent = sum(
+            jobs.usd(job, self.location, self._per_hour)
+            for job in jobs.whole(*place, jobs.named(*place, name))
+            if job.get("labels", {}).get(ROUND_LABEL) == labels[ROUND_LABEL]
+        )
+        longest = float(limits[0].partition("=")[2])
+        second = jobs.price(labels, self.location, self._per_hour) / 3600
+        allowed = longest * second if self.at_most is None else self.at_most
+        least = min(attempts.LEAST_SECONDS, longest / 2) * second
+        rest = attempts.left(allowed, spent, least=least, unit="USD", what="Dataflow job")
+        # A plan's figures are rounded.
+        seconds = min(longest, math.ceil(rest / second))
         others = [text for text in given if text not in limits]
-        environment["additionalExperiments"] = [*others, f"{jobs.LIMIT}={rest:.0f}"]
+        environment["additionalExperiments"] = [*others, f"{jobs.LIMIT}={seconds:.0f}"]
 
     def _launch(self) -> dict[str, Any]:
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import math
 import threading
 import time
 
@@ -183,11 +184,43 @@ def test_a_failed_job_says_why_and_is_not_repeated_until_cleared(a_dag, launches
     assert len(launches(dag)) == 2
 
 
-def test_jobs_that_google_fails_share_the_time_limit(a_dag, launches, capfd):
-    dag = a_dag(fail="Internal error", seconds="1.5")
-    limit = f"{jobs.LIMIT}=4"
-    environment = {"additionalExperiments": ["shuffle_mode=service", limit]}
-    dag.get_task("export").body["launchParameter"]["environment"] = environment
+@pytest.fixture
+def a_priced_dag(a_dag):
+    """Makes a DAG whose job Google fails after 1.5 seconds, at 1 USD an hour of a small worker and
+    4 of a large one, with a limit of `longest` seconds.
+    """
+
+    def make(*machines, at_most, longest, workers=1):
+        dag = a_dag(fail="Internal error", seconds="1.5")
+        task = dag.get_task("export")
+        task._per_hour = lambda machine, workers, _: workers * {"small": 1.0, "large": 4.0}[machine]
+        task.at_most = at_most
+        launch = task.body["launchParameter"]
+
+        def render(context, jinja_env=None):
+            # The group changes its platform file between the attempts.
+            machine = machines[min(context["ti"].try_number, len(machines)) - 1]
+            limit = f"{jobs.LIMIT}={longest}"
+            return {
+                "launchParameter": {
+                    **launch,
+                    "environment": {
+                        "machineType": machine,
+                        "maxWorkers": workers,
+                        "additionalExperiments": ["shuffle_mode=service", limit],
+                    },
+                }
+            }
+
+        task.body = render
+        return dag
+
+    return make
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """The time limits of the launches, in seconds."""
     given = []
     real = DataflowHook.launch_job_with_flex_template
 
@@ -197,18 +230,30 @@ def test_jobs_that_google_fails_share_the_time_limit(a_dag, launches, capfd):
         given.append(int(own.removeprefix(f"{jobs.LIMIT}=")))
         return real(self, body=body, **arguments)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DataflowHook, "launch_job_with_flex_template", launch)
-        run = run_dag(dag)
-        assert run.state == "failed"
-        assert given[0] == 4
-        assert given == sorted(given, reverse=True)
-        assert len({*given}) == len(launches(dag)) < 3, "of three attempts the last got no job"
-        assert "s, of the 4.00 s that its plan has for the Dataflow job" in capfd.readouterr().out
-        # A person decides on new costs.
-        clear_and_run(dag, run)
-        assert given[len(launches(dag)) - 1] <= 4
-        assert given.count(4) == 2
+    monkeypatch.setattr(DataflowHook, "launch_job_with_flex_template", launch)
+    return given
+
+
+def test_jobs_that_google_fails_share_one_sum(a_priced_dag, launches, limits, capfd):
+    dag = a_priced_dag("small", workers=2, at_most=2 * 4 / 3600, longest=4)
+    run = run_dag(dag)
+    assert run.state == "failed"
+    assert limits[0] == 4
+    assert limits == sorted(limits, reverse=True)
+    assert len({*limits}) == len(launches(dag)) < 3, "of three attempts the last got no job"
+    assert "USD, of the 0.00 USD that its plan has for the Dataflow job" in capfd.readouterr().out
+    # A person decides on new costs.
+    clear_and_run(dag, run)
+    assert limits.count(4) == 2
+
+
+def test_each_job_counts_at_the_price_of_its_own_machines(a_priced_dag, launches, limits):
+    """The plan is of the small one: a second of the large one takes four of its seconds."""
+    dag = a_priced_dag("large", "small", at_most=1 / 6, longest=600)
+    run_dag(dag)
+    made = jobs.named(DataflowHook(), "local-gcp", "us-central1", launches(dag)[0]["display_name"])
+    first, second, _ = (3600 * jobs.hours_worked(job) for job in reversed(made))
+    assert limits == [150, math.ceil(600 - 4 * first), math.ceil(600 - 4 * first - second)]
 
 
 def test_a_launch_that_dataflow_refuses_is_not_repeated(a_dag, launches, capfd):

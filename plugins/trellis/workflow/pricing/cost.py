@@ -17,7 +17,8 @@ from trellis.workflow.spec.quantities import usd_text
 
 ASSUMPTIONS = (
     "every job runs until its timeout, which its repeats share, on machines with their disks at "
-    "on-demand prices of {region} ({date}); without stored data, network, and TensorBoard"
+    "on-demand prices of {region} ({date}); without stored data, network, what Dataflow shuffles, "
+    "and TensorBoard"
 )
 OTHERS = "; Dataflow, BigQuery and disks at prices of {region}"
 

@@ -9,26 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.pricing import cost, machines, services
+from trellis.workflow.pricing import cost, dataflow
 from trellis.workflow.spec import job_images, sharding
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
-from trellis.workflow.stages.planned import planned
+from trellis.workflow.stages.planned import figure, planned
 from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Row, Stage, Usd
 from trellis_contracts import VERSION
 
 if TYPE_CHECKING:
     from trellis.workflow.stages.run_jobs import RunJobs
-
-
-# Default of a batch worker with Dataflow's shuffle:
-# https://docs.cloud.google.com/dataflow/docs/shuffle-for-batch
-_DISK_GB = 25
-# Dataflow launches by default on the half of it, at Compute Engine's price.
-_LAUNCHER = Machine(type="n1-standard-2")
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
@@ -44,6 +36,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         gcp_conn_id=platform.connection,
         body=planned(experiment, platform, body, needs=left.rows),
         commit_mark=planned(experiment, platform, job_messages.dataset_mark),
+        at_most=planned(experiment, platform, figure("export")),
+        per_hour=dataflow.per_hour,
         outlets=[assets.dataset(experiment.name, platform)],
         outlet_extra=planned(experiment, platform, announcement),
         generation=experiment.generation,
@@ -125,20 +119,6 @@ def _network(platform: Platform) -> dict[str, str]:
     return where
 
 
-def per_hour(platform: Platform) -> float:
-    """US dollars an hour of an export with all its workers and their disks, and the machine that
-    launches it.
-
-    What Dataflow shuffles, 0.011 USD a GB, are names, counts and statistics of files: no rows.
-    """
-    rate, machines_ = services.table(platform.region), machines.table(platform.region)
-    worker = machines_.types[platform.dataflow.machine_type]
-    usd = worker.vcpus * rate.dataflow_vcpu + worker.memory_gb * rate.dataflow_memory_gb
-    usd += _DISK_GB * rate.dataflow_disk_gb
-    launcher = machines_.usd(_LAUNCHER, "serving")
-    return platform.dataflow.max_workers * usd + launcher
-
-
 def _page(experiment: Experiment, platform: Platform) -> Iterator[Row]:
     ((kind, name),) = experiment.source.named(platform).items()
     rows = "the rows of a query" if kind == "query" else f"`{name}`"
@@ -154,12 +134,13 @@ def _dry_run(plan: Plan, platform: Platform) -> Iterator[Row]:
 
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
-    return {"export": per_hour(platform) * cost.hours(platform.dataflow.timeout)}
+    machines, hours = platform.dataflow, cost.hours(platform.dataflow.timeout)
+    usd = dataflow.per_hour(machines.machine_type, machines.max_workers, platform.region)
+    return {"export": usd * hours}
 
 
 def _spent(jobs: "RunJobs") -> Usd:
-    worked = jobs.dataflow_hours("export", job_prefix(jobs.plan.experiment))
-    return {"export": worked * per_hour(jobs.platform)}
+    return {"export": jobs.dataflow_usd("export", job_prefix(jobs.plan.experiment))}
 
 
 STAGE = Stage(

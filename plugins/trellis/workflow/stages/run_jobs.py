@@ -19,6 +19,7 @@ from trellis.identity import label_value, task_key
 from trellis.vertex.jobs import CUSTOM, TUNING, JobKind, Jobs
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import dataflow as pricing
 from trellis.workflow.spec.platform import Platform
 from trellis_contracts.leaderboard import Leaderboard
 
@@ -47,9 +48,9 @@ class RunJobs:
         """Add up the hours of the trials of a task's tuning jobs."""
         return sum(trials_hours(job.trials) for job in self._vertex(TUNING, task))
 
-    def dataflow_hours(self, task: str, prefix: str) -> float:
-        """Add up the hours of a task's Dataflow jobs; 0 if their output was there. Jobs that
-        failed or were cancelled count. prefix: what their names begin with.
+    def dataflow_usd(self, task: str, prefix: str) -> float:
+        """US dollars of a task's Dataflow jobs; 0 if their output was there. Jobs that failed or
+        were cancelled count. prefix: what their names begin with.
         """
         platform, ti = self.platform, self.ti
         name = dataflow.job_name(
@@ -61,8 +62,9 @@ class RunJobs:
             generation=self.plan.experiment.generation,
         )
         hook = DataflowHook(gcp_conn_id=platform.connection)
-        made = dataflow.named(hook, platform.project, platform.region, name)
-        return sum(map(dataflow.hours_worked, made))
+        place = (hook, platform.project, platform.region)
+        made = dataflow.whole(*place, dataflow.named(*place, name))
+        return sum(dataflow.usd(job, platform.region, pricing.per_hour) for job in made)
 
     def billed(self, task: str, key: str | None = None) -> float:
         """US dollars of the bytes that BigQuery has billed for a task's jobs. key: of its
