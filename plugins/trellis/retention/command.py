@@ -87,6 +87,11 @@ def erase_group(options: argparse.Namespace) -> int:
             f"To be retrained without these rows: {version.name}, by {version.run}. Once another "
             "version serves, delete this one, and run the command again"
         )
+    for item in erasure.staying(services, found):
+        print(
+            f"Learned from these rows, and stays as long as that version: {item.name}, "
+            f"by {item.why}"
+        )
     print(
         "Remove the rows from the source, too, or the next run has them again. Not searched: "
         f"tables outside {group.project}.{group.dataset}, images, copies that people have made."

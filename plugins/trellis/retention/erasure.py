@@ -16,6 +16,7 @@ from trellis.retention.inventory import (
     Services,
     dataset_folders,
     folder_of,
+    of_baselines,
     of_run,
     table_of,
     tables_of,
@@ -44,6 +45,11 @@ class Found:
     loaded: tuple[str, ...]
     runs: tuple[RunRecord, ...]
     versions: tuple[ModelVersion, ...]
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Folders of the runs whose version stays until it is deleted."""
+        return frozenset(version.run for version in self.versions)
 
 
 def find(
@@ -114,10 +120,16 @@ def removable(services: Services, found: Found) -> Iterator[Item]:
             yield from folder_of(services, folder, why)
     for fingerprint in found.datasets:
         yield from tables_of(services, fingerprint, why)
-    kept = {version.run for version in found.versions}
     for run in found.runs:
-        if run.uri not in kept:
+        if run.uri not in found.kept:
             yield from of_run(services, run, "trained on rows of the group")
+
+
+def staying(services: Services, found: Found) -> Iterator[Item]:
+    """What runs that stay for their version have in BigQuery ML, and of AutoML."""
+    for run in found.runs:
+        if run.uri in found.kept:
+            yield from of_baselines(services, run, run.uri)
 
 
 def _grouped(services: Services) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """What runs have left in Cloud Storage, BigQuery and Vertex AI, and how each is removed."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, cast
 
 from google.api_core.exceptions import NotFound
@@ -68,6 +70,13 @@ class Services:
         self.pipelines = vertex.PipelineServiceClient(**given)
         self.jobs = vertex.JobServiceClient(**given)
 
+    @cached_property
+    def bigquery_models(self) -> list[str]:
+        """Names of the models in the group's dataset."""
+        place = f"{self.group.project}.{self.group.dataset}"
+        listed = _found(lambda: list(self.bigquery.list_models(place))) or ()
+        return [model.model_id for model in listed]
+
     def versions(self) -> list[ModelVersion]:
         """All versions of all experiments' models."""
         request = {"parent": self.parent, "filter": f"labels.{EXPERIMENT_LABEL}:*"}
@@ -103,17 +112,20 @@ def removable(services: Services, needs: Needs, now: datetime) -> Iterator[Item]
 
 
 def of_run(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
-    """Files of a run, models of its baselines, and what AutoML made for it."""
-    group = services.group
-    folder = run.uri.removeprefix(f"gs://{group.bucket}/")
+    """Files of a run, and what its baselines have made."""
+    folder = run.uri.removeprefix(f"gs://{services.group.bucket}/")
     yield from folder_of(services, folder, why)
-    label = label_value(run.folder)
-    for type_ in bqml.TYPES:
-        # As stages/bqml.py names them.
-        name = group.own_table(f"{run.experiment}_{type_}_{label}".replace("-", "_"))
-        if _found(_bound(services.bigquery.get_model, name)) is not None:
-            delete = _bound(services.bigquery.delete_model, name, not_found_ok=True)
-            yield Item(f"BigQuery ML model {name}", why, delete)
+    yield from of_baselines(services, run, why)
+
+
+def of_baselines(services: Services, run: RunRecord, why: str) -> Iterator[Item]:
+    """Models that a run has in BigQuery ML, and what AutoML made for it."""
+    types = "|".join(bqml.TYPES)
+    own = re.compile(bqml.model_name(run.experiment, f"({types})", run.folder) + bqml.OF_FOLD)
+    for model in filter(own.fullmatch, services.bigquery_models):
+        name = services.group.own_table(model)
+        delete = _bound(services.bigquery.delete_model, name, not_found_ok=True)
+        yield Item(f"BigQuery ML model {name}", why, delete)
     yield from _automl(services, run, why)
 
 

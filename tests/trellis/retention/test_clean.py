@@ -14,6 +14,7 @@ from tests.airflow_side import ROOT
 from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
 from trellis.identity import label_value
 from trellis.retention import command
+from trellis.workflow.spec import bqml
 from trellis.workflow.spec.platform import load
 
 REGION = "europe-west4"
@@ -228,6 +229,29 @@ def test_what_automl_left_is_removed_with_its_run(automl, clean, tables):
     request = {"parent": parent, "filter": f"labels.airflow-run={run}"}
     assert not list(datasets.list_datasets(request=request))
     assert "AutoML model" not in clean()[1]
+
+
+def test_models_of_bigquery_ml_go_with_their_run(clean, tables):
+    """Without folds, and in each fold; those of other runs stay."""
+    names = {
+        bqml.model_name("digits", type_, folder, part)
+        for type_, folder, part in (
+            ("logistic_reg", "two", None),
+            ("boosted_tree_classifier", "two", "1-1"),
+            ("boosted_tree_classifier", "two", "2-10"),
+            ("logistic_reg", "three", None),
+            ("logistic_reg", "two-b", "1-1"),
+        )
+    }
+    for name in names:
+        tables.query_and_wait(
+            f"CREATE MODEL {DATASET}.{name} OPTIONS (model_type = 'LINEAR_REG') "
+            "AS SELECT x, 2 * x AS label FROM UNNEST([1, 2, 3, 4]) AS x"
+        )
+    assert "ML model local-gcp.clean_tests.digits_logistic_reg_two: digits/two" in clean()[1]
+    assert clean(yes=True)[0] == 0
+    left = {model.model_id for model in tables.list_models(DATASET)}
+    assert left == {"digits_logistic_reg_three", "digits_logistic_reg_two_b_fold_1_1"}
 
 
 def test_an_unreadable_record_stops_it(clean, project):

@@ -12,6 +12,7 @@ from google.cloud import bigquery, storage
 from tests.airflow_side import ROOT
 from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
 from trellis.retention import command
+from trellis.workflow.spec import bqml
 
 REGION = "europe-west1"
 BUCKET = "erase-tests"
@@ -111,6 +112,23 @@ def test_all_that_holds_a_patients_rows_is_found_and_removed(erase, project, tab
     # Its model is in the registry: it must be retrained first.
     assert (project / "digits/runs/served/plan.json").exists()
     assert not (project / "digits/datasets/aaaa/source/columns.json").exists()
+
+
+def test_models_of_bigquery_ml_are_named_or_removed(erase, tables):
+    """Those of a run whose version stays are named; the others go."""
+    for folder in ("served", "tried"):
+        name = bqml.model_name("digits", "logistic_reg", folder, "1-2")
+        tables.query_and_wait(
+            f"CREATE MODEL {DATASET}.{name} OPTIONS (model_type = 'LINEAR_REG') "
+            "AS SELECT x, 2 * x AS label FROM UNNEST([1, 2, 3, 4]) AS x"
+        )
+    model = f"BigQuery ML model local-gcp.{DATASET}.digits_logistic_reg_"
+    said = f"stays as long as that version: {model}served_fold_1_2, by gs://{BUCKET}/digits/runs/served/"
+    listed = erase("patient_3", yes=True)[1]
+    assert f"Removed {model}tried_fold_1_2" in listed
+    assert said in listed
+    left = [model.model_id for model in tables.list_models(DATASET)]
+    assert left == ["digits_logistic_reg_served_fold_1_2"]
 
 
 def test_rows_of_a_manifest_and_loaded_files_are_found(erase, project, tables):

@@ -9,8 +9,13 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/bigqueryml-syntax-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trellis.identity import label_value
+
 CLASSIFICATION = ("binary_classification", "multiclass_classification")
 REGRESSION = ("regression",)
+
+OF_FOLD = r"(_fold_\d+_\d+)?"
+"""A pattern of what `model_name` ends with in a fold, or without folds."""
 
 MOST_CLASSES = 50
 """Values that a label may have: input_label_cols of
@@ -53,3 +58,11 @@ TYPES: Mapping[str, ModelType] = {
 def fitting(task: str) -> list[str]:
     """The types that learn a task."""
     return [name for name, kind in TYPES.items() if task in kind.tasks]
+
+
+def model_name(experiment: str, type_: str, folder: str, part: str | None = None) -> str:
+    """The name in the group's dataset of a run's model. folder: of the run. part: the fold that it
+    learns in.
+    """
+    of_fold = f"_fold_{part}" if part else ""
+    return f"{experiment}_{type_}_{label_value(folder)}{of_fold}".replace("-", "_")

@@ -7,7 +7,6 @@ service's own evaluation and the feature importance into the run's folder.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trellis.identity import label_value
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost, queries
@@ -119,9 +118,7 @@ def prediction(plan: Plan, platform: Platform, model: str, folder: str) -> str:
 
 def model(plan: Plan, platform: Platform, name: str, part: str | None = None) -> str:
     """PROJECT.DATASET.MODEL of a run's model: unique to the run, and to the fold."""
-    run = label_value(plan.run.folder)
-    of_fold = f"_fold_{part}" if part else ""
-    return platform.own_table(f"{plan.experiment.name}_{name}_{run}{of_fold}".replace("-", "_"))
+    return platform.own_table(bqml.model_name(plan.experiment.name, name, plan.run.folder, part))
 
 
 def baseline(name: str) -> str:
