@@ -6,9 +6,9 @@ The contenders are the run's full trainings, its baselines, and the model that i
 of the run. All of them are scored from their predictions for the dataset's test split; every score
 has a 95% confidence interval. The validation split selects the training that competes. A failed
 contender is listed with the reason, and the comparison continues; a baseline with predictions for
-other keys than the test split's has failed. The comparison ends with exit code 1 and writes nothing
-if a training's predictions are for other keys, labels or classes than the test split's, or if there
-is no contender to score.
+other keys than the test split's has failed, and RUN/examples/NAME.txt has some of these keys. The
+comparison ends with exit code 1 and writes nothing if a training's predictions are for other keys,
+labels or classes than the test split's, or if there is no contender to score.
 
 leaderboard.json has the scores, report.html is for people, figures.json has the specifications of
 its figures. If the experiment has a deploy section, its gate decides whether that training is
@@ -20,7 +20,7 @@ import dataclasses
 import sys
 from collections.abc import Mapping
 
-from trainer import storage
+from trainer import storage, withheld
 from trainer.comparison import (
     challenger,
     fold_intervals,
@@ -53,7 +53,7 @@ from trellis_contracts.challenger import Challenger
 from trellis_contracts.dataset import DatasetError
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.leaderboard import Check, Importance
-from trellis_contracts.withheld import RowsError, for_log
+from trellis_contracts.withheld import RowsError
 
 
 class ComparisonError(RowsError, ValueError):
@@ -74,23 +74,11 @@ def main(arguments: list[str] | None = None) -> int:
         StorageError,
         HeldOutSplitError,
     ) as error:
-        print(f"trainer.compare: {_without_rows(error, flags.run)}", file=sys.stderr)
+        text = "\n".join(withheld.for_log(error, RunFolder(flags.run).examples_of("compare")))
+        print(f"trainer.compare: {text}", file=sys.stderr)
         return 1
     print(written)
     return 0
-
-
-def _without_rows(error: Exception, run: str) -> str:
-    """The message. What it quotes of rows is written in RUN/examples/compare.txt."""
-    if not isinstance(error, RowsError):
-        return str(error)
-
-    def write(content: bytes) -> str:
-        address = RunFolder(run).examples_of("compare")
-        storage.write_bytes(address, content)
-        return address
-
-    return "\n".join(for_log([error.text], write))
 
 
 def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:

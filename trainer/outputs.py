@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trainer import predictions, storage
+from trainer import predictions, storage, withheld
 from trainer.comparison import folds
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError, read_held_out_split
 from trainer.comparison.run_folder import Run, RunError, read_file, read_fold, read_run
@@ -25,7 +25,7 @@ from trellis_contracts.folds import EVERYTHING, dataset
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.program import terms
 from trellis_contracts.training import Training
-from trellis_contracts.withheld import RowsError, for_log
+from trellis_contracts.withheld import RowsError
 
 
 class OutputsError(RowsError, ValueError):
@@ -45,23 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         checked = check(flags.run, flags.metric)
     except (OutputsError, DatasetError, HeldOutSplitError, RunError, StorageError) as error:
-        print(f"trainer.outputs: {_without_rows(error, flags.run)}", file=sys.stderr)
+        text = "\n".join(withheld.for_log(error, RunFolder(flags.run).examples_of("outputs")))
+        print(f"trainer.outputs: {text}", file=sys.stderr)
         return 1
     print(f"{', '.join(checked)}: every rule is kept.")
     return 0
-
-
-def _without_rows(error: Exception, run: str) -> str:
-    """The message. What it quotes of rows is written in RUN/examples/outputs.txt."""
-    if not isinstance(error, RowsError):
-        return str(error)
-
-    def write(content: bytes) -> str:
-        address = RunFolder(run).examples_of("outputs")
-        storage.write_bytes(address, content)
-        return address
-
-    return "\n".join(for_log([error.text], write))
 
 
 def check(run_uri: str, metric: str) -> list[str]:

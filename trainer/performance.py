@@ -25,7 +25,7 @@ import numpy as np
 import orjson
 import pyarrow.parquet as pq
 
-from trainer import label_sets, storage
+from trainer import label_sets, storage, withheld
 from trainer.comparison.run_folder import RunError, read_file
 from trainer.comparison.scoreboard import decimals, measured, metrics_for
 from trainer.families import FAMILIES
@@ -38,7 +38,7 @@ from trellis_contracts.layout import RunFolder
 from trellis_contracts.performance import Performance, PerformanceFile
 from trellis_contracts.plan import PlanFile
 from trellis_contracts.tasks import REGRESSION, classes_in
-from trellis_contracts.withheld import RowsError, for_log, some_of
+from trellis_contracts.withheld import RowsError, some_of
 
 _COLUMNS = ("run", "trained", "key", "label", "prediction", "unit")
 
@@ -60,25 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found = score(flags.rows)
     except (PerformanceError, PredictionsError, DatasetError, RunError) as error:
-        print(f"trainer.performance: {_without_rows(error, flags.output)}", file=sys.stderr)
+        text = "\n".join(withheld.for_log(error, f"{flags.output}.examples.txt"))
+        print(f"trainer.performance: {text}", file=sys.stderr)
         return 1
     storage.write_text(flags.output, PerformanceFile(found).to_json(flags.output))
     for run, scores in found.items():
         print(f"{run}: {scores.examples:,} labels, {', '.join(scores.metrics)}")
     return 0
-
-
-def _without_rows(error: Exception, output: str) -> str:
-    """The message. What it quotes of rows is written beside the output."""
-    if not isinstance(error, RowsError):
-        return str(error)
-
-    def write(content: bytes) -> str:
-        address = f"{output}.examples.txt"
-        storage.write_bytes(address, content)
-        return address
-
-    return "\n".join(for_log([error.text], write))
 
 
 def score(rows: str) -> dict[str, Performance]:

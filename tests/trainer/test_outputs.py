@@ -222,13 +222,19 @@ def test_a_program_is_checked_and_compared_in_every_fold(crossed):
     assert board["contenders"][0]["metrics"]["auc"]["value"] > 0.9
 
 
-def test_what_breaks_a_rule_in_a_fold_is_named_with_it(crossed):
+def test_what_breaks_a_rule_in_a_fold_is_named_with_it_and_its_keys_are_in_the_bucket(
+    crossed, capsys
+):
     training = crossed.path / "folds/1-2/training/1"
     kept = (training / "predictions.parquet").read_bytes()
     rewritten(training, another_key)
-    with pytest.raises(outputs.OutputsError) as error:
-        outputs.check(crossed.uri, "auc")
+    assert outputs.main(["--run", crossed.uri, "--metric", "auc"]) == 1
     (training / "predictions.parquet").write_bytes(kept)
-    (line,) = error.value.text.splitlines()[1:]
+    message = capsys.readouterr().err
+    examples = crossed.path / "examples/outputs.txt"
+    _, line, last = message.splitlines()
     assert "folds/1-2/training/1/predictions.parquet" in line
     assert terms.RULES["keys"] in line
+    assert last.endswith(str(examples))
+    assert "of nobody" not in message
+    assert "of nobody" in examples.read_text()

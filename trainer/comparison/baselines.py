@@ -1,8 +1,9 @@
-"""Turns the baselines of a run, BigQuery ML and AutoML, into contenders.
+"""Turns the baselines of a run, of services and files of predictions, into contenders.
 
     RUN/baselines/NAME/raw/                  the service's predictions, see `raw_predictions`
     RUN/baselines/NAME/baseline.json         request, duration and evaluation of the service
     RUN/baselines/NAME/predictions.parquet   written here: the predictions in the trainer's format
+    RUN/examples/NAME.txt                    written here: keys that its predictions are refused for
 
 baseline.schema.json of trellis_contracts describes baseline.json. A baseline that failed, left no
 files, or whose predictions are not for exactly the test split's keys is a failed contender, with
@@ -12,11 +13,11 @@ the reason; the comparison of the others goes on.
 import dataclasses
 from math import isfinite
 
-from trainer import predictions, storage
+from trainer import predictions, storage, withheld
 from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.run_folder import Contender, Run, RunError, read_file
-from trainer.prediction_checks import PredictionsError
+from trainer.prediction_checks import PredictionsError, RuleError
 from trellis_contracts import layout
 from trellis_contracts.baseline import Baseline, FeatureWeight
 
@@ -50,16 +51,20 @@ def _contender(name: str, run: Run, split: HeldOutSplit) -> Contender:
     if found.status != "succeeded":
         reason = found.reason or "it failed, and its baseline.json gives no reason"
         return dataclasses.replace(contender, reason=reason)
-    return _with_predictions(contender, split)
-
-
-def _with_predictions(contender: Contender, split: HeldOutSplit) -> Contender:
     try:
         predicted = raw_predictions.read(storage.local_path(contender.uri) / "raw", split)
     except (PredictionsError, HeldOutSplitError) as error:
-        return dataclasses.replace(contender, reason=str(error))
+        reason = _refusal(error, found, run.files.examples_of(name))
+        return dataclasses.replace(contender, reason=reason)
     predictions.write(storage.local_path(layout.predictions(contender.uri)), predicted)
     return dataclasses.replace(contender, predictions=predicted)
+
+
+def _refusal(error: RuleError, baseline: Baseline, address: str) -> str:
+    """Why predictions are refused; a group's own file is named. address: for the keys."""
+    if baseline.kind == "file":
+        error = RuleError(f"{baseline.model}: {error.text}", error.rule)
+    return ". ".join(withheld.for_log(error, address))
 
 
 def importances(baseline: Baseline) -> list[FeatureWeight]:

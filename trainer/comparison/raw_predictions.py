@@ -43,7 +43,7 @@ from trainer.prediction_checks import PredictionsError, lists
 from trainer.prediction_forms import AnyPredictions, LabelSets, Predictions, Survivals, Values
 from trainer.storage import StorageError
 from trellis_contracts.dataset_features import Event
-from trellis_contracts.withheld import quoted
+from trellis_contracts.withheld import at_keys, quoted
 
 
 def read(folder: Path, split: HeldOutSplit) -> AnyPredictions:
@@ -159,8 +159,9 @@ def _numbers(table: pa.Table, name: str) -> np.ndarray:
         _column(table, name)  # says so
     column, named = table.column(name).combine_chunks(), quoted(repr(name), "of predictions")
     if column.null_count:
+        keys = table.column("key").filter(column.is_null()).to_pylist()
         raise PredictionsError(
-            f"column {named} is NULL in {column.null_count} of {len(column)} rows"
+            f"column {named} is NULL in {column.null_count} of {len(column)} rows{at_keys(keys)}"
         )
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise PredictionsError(f"column {named} is of {column.type}, not of numbers")
@@ -294,5 +295,5 @@ def _refuse_sums(probabilities: np.ndarray, keys: np.ndarray) -> None:
         raise PredictionsError(
             f"probabilities do not sum to 1 for {np.count_nonzero(short):,} of {len(keys):,} keys: "
             f"{listed(keys[short])}; the sum for {quoted(repr(keys[first]), 'the first')} is "
-            f"{sums[first]:.4f}. Did the service return every class?"
+            f"{sums[first]:.4f}, as where a service leaves classes out"
         )

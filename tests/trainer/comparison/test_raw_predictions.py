@@ -178,7 +178,7 @@ def test_an_image_that_is_no_examples_is_named(tmp_path):
             {"instance": {"content": "gs://bucket/a"}, "error": {"message": "Cannot decode"}},
             "could not predict gs://bucket/a: Cannot decode",
         ),
-        (image("a.png", 0.4, 0.4), "Did the service return every class"),
+        (image("a.png", 0.4, 0.4), "as where a service leaves classes out"),
     ],
 )
 def test_lines_that_are_no_predictions_are_named(tmp_path, line, message):
