@@ -58,6 +58,6 @@ def other_release(started_by: str | None) -> str | None:
         return None
     return (
         f"this image has trellis-contracts {VERSION}, and the job was started by DAGs with "
-        f"trellis-contracts {started_by}: build the image of the DAGs' release, with the TAG of "
-        "their contracts/trellis_contracts/job_image.py"
+        f"trellis-contracts {started_by}: build the image with the contracts of the DAGs' release, "
+        "and ours with the TAG of their contracts/trellis_contracts/job_image.py"
     )

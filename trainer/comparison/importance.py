@@ -76,7 +76,7 @@ class ImportanceError(RowsError, ValueError):
 
 
 def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric) -> Importance:
-    """The importance of each feature of a table's training. Imports TensorFlow.
+    """The importance of each feature of a table's training. Imports the library of its model.
 
     Raises ImportanceError if its model or the raw rows are gone, or the metric is undefined.
     """

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trellis_contracts import layout
+from trellis_contracts import job_image, layout
 from trellis_contracts.columns import REJECTED
 from trellis_contracts.dataset import REJECTED_FILE_NAME, DatasetDescription, rejected_keys
 from trellis_contracts.program import terms
@@ -135,7 +135,12 @@ def _workers(spec: Any) -> Workers:
 
 
 def job(arguments: Sequence[str] | None = None) -> Job:
-    """Read the flags. Raises ValueError for one that is none, or is missing."""
+    """Read the flags. Raises ValueError for one that is none, or is missing; ends the program if
+    DAGs with another version of the contracts have started it.
+    """
+    # First, as the flags may be another release's.
+    if problem := job_image.other_release(os.environ.get(job_image.STARTED_BY)):
+        sys.exit(problem)
     given: dict[str, Any] = {}
     words = iter(sys.argv[1:] if arguments is None else arguments)
     for word in words:

@@ -28,7 +28,8 @@ VARIABLES: Mapping[str, str] = {
     "pool, `task` has the own pool (`type`) and the place in it (`index`). `workerpool0` and then "
     "`workerpool1` hold the workers, which may start one after the other. The first "
     "alone leaves what OUTPUT/ must have; the others end with 0. If one is lost, all start again.",
-    STARTED_BY: "Version of trellis-contracts that started the job.",
+    STARTED_BY: "Version of trellis-contracts that started the job; `inputs.job` ends the program "
+    "if its own is another.",
 }
 
 FLAGS: Mapping[str, str] = {

@@ -87,7 +87,7 @@ def usd(job: dict[str, Any], region: str, per_hour: PerHour) -> float:
 def whole(
     hook: DataflowHook, project: str, location: str, found: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The same jobs with their labels. found: as `named` gives them, which are summaries."""
+    """Return the same jobs with their labels. found: as `named` gives them, which are summaries."""
     jobs = hook.get_conn().projects().locations().jobs()
     place = {"projectId": project, "location": location, "view": "JOB_VIEW_DESCRIPTION"}
     requests = [jobs.get(**place, jobId=job["id"]) for job in found]

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from trellis_contracts.program import outputs
+from trellis_contracts import VERSION, job_image
+from trellis_contracts.program import inputs, outputs
 from trellis_contracts.program.inputs import Job
 from trellis_contracts.workers import Workers
 
@@ -83,3 +84,33 @@ def test_the_first_worker_alone_writes(tmp_path, monkeypatch):
             seconds=1,
             hyperparameters={},
         )
+
+
+FLAGS = {
+    "dataset": "gs://b/d/",
+    "task": "regression",
+    "metric": "rmse",
+    "epochs": "3",
+    "seed": "1",
+    "outputs": "all",
+    "depth": "4",
+}
+
+
+def test_flags_are_those_of_the_job_and_its_hyperparameters(monkeypatch):
+    monkeypatch.setenv(job_image.STARTED_BY, VERSION)
+    found = inputs.job([f"--{name}={value}" for name, value in FLAGS.items()])
+    assert (found.dataset, found.metric, found.epochs, found.whole) == (
+        "gs://b/d/",
+        "rmse",
+        3,
+        True,
+    )
+    assert found.hyperparameters == {"depth": "4"}
+
+
+def test_a_job_of_another_release_ends_before_its_flags_are_read(monkeypatch):
+    monkeypatch.setenv(job_image.STARTED_BY, "7.1.0")
+    with pytest.raises(SystemExit) as ended:
+        inputs.job(["--of-another-release"])
+    assert ended.value.code == job_image.other_release("7.1.0")

@@ -104,6 +104,11 @@ def test_it_is_compared_and_passes_the_gate(environment, plan):
     board = json.loads((plan.path / "leaderboard/leaderboard.json").read_text())
     assert board["promotion"]["promoted"], board["promotion"]
     assert (plan.path / "leaderboard/challenger.json").exists()
+    permuted = board["importance"]
+    assert (permuted["of"], permuted["metric"], permuted["examples"]) == ("training/1", "auc", 50)
+    # The label is the sign of their sum.
+    assert {one["feature"] for one in permuted["features"]} == {"a", "b"}
+    assert all(one["interval"][0] > 0 for one in permuted["features"])
 
 
 def test_it_is_served_and_predicts_in_bulk(environment, plan, columns):

@@ -29,7 +29,7 @@ UNET = {
 
 @pytest.fixture
 def platform(google, group):
-    """Of a bucket with some of the example's pictures."""
+    """A platform with a bucket that has some of the example's pictures."""
     folder = google.buckets / BUCKET / "cells"
     (google.buckets / BUCKET).mkdir()
     program = [ROOT / ".venv/trainer/bin/python", "-m", "demo.cells_data", f"gs://{BUCKET}/cells/"]
