@@ -20,7 +20,7 @@ from google.api_core import exceptions
 
 from trellis import console
 from trellis.bigquery.outcome import may_pass, raise_unless_succeeded
-from trellis.bigquery.submission import Work, find_or_insert
+from trellis.bigquery.submission import JOB_TIMEOUT_MS, Work, find_or_insert
 from trellis.bigquery.triggers import BigQueryJobTrigger
 from trellis.identity import KEY_LABEL, job_labels
 from trellis.verdict import JobFailed, JobFailedForGood
@@ -32,7 +32,8 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
 
     Parameters beyond the provider's:
 
-    :param configuration: as the provider's (templated); None skips the task.
+    :param configuration: as the provider's (templated); None skips the task. Without a
+        jobTimeoutMs it gets JOB_TIMEOUT_MS.
     :param key: identifies the work, letters, digits, - and _ (templated). Tasks of the same key
         share one job, so runs with the same work do it once. Default: the task's own key.
     :param product: what the job writes: `project.dataset.table` or gs://bucket/object (templated).
@@ -82,7 +83,8 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
         """Find the work's job or insert it, and give it some seconds to end: the job's id."""
         self.hook = self._new_hook()
         labels = {**self.configuration.get("labels", {}), **self._labels}
-        self.configuration = {**self.configuration, "labels": labels}
+        timeout = {"jobTimeoutMs": str(JOB_TIMEOUT_MS)}
+        self.configuration = {**timeout, **self.configuration, "labels": labels}
         try:
             job = find_or_insert(
                 self._work(),

@@ -23,6 +23,12 @@ from trellis.verdict import Verdict
 # After this many failed jobs of one unit of work, retrying does not help.
 MOST_JOBS = 50
 
+JOB_TIMEOUT_MS = 6 * 3600 * 1000
+"""jobTimeoutMs of a job that names no other: the 6 hours after which BigQuery itself ends a query
+or a load. Here they also bound its time in the queue, scripts (24 hours) and extracts, so that no
+task waits for ever. https://docs.cloud.google.com/bigquery/quotas#query_jobs
+"""
+
 _TITLE = "BigQuery job"
 # A query is billed for 10 MB at least: https://cloud.google.com/bigquery/pricing#on_demand_pricing
 _LEAST_BYTES = 10 * 2**20

@@ -10,6 +10,7 @@ from airflow.sdk import DAG
 
 from tests.airflow_side import clear_and_run, run_dag
 from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.bigquery.submission import JOB_TIMEOUT_MS
 from trellis.bigquery.triggers import BigQueryJobTrigger
 
 PLACE = {"project_id": "local-gcp", "location": "US", "poll_interval": 0.2}
@@ -70,6 +71,8 @@ def test_a_job_runs_and_the_task_succeeds(a_dag, jobs_of):
     (job,) = jobs_of(dag)
     assert (run.state, job.state) == ("success", "DONE")
     assert job.labels["airflow-task"] == "job"
+    # Of its own it names no limit.
+    assert int(job.configuration.job_timeout_ms) == JOB_TIMEOUT_MS
     assert task_instance(run).xcom_pull(task_ids="job")["job"] == job.job_id
 
 

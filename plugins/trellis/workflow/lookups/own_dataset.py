@@ -6,16 +6,21 @@ from typing import Any
 
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from google.api_core import exceptions
-from google.cloud.bigquery import Dataset, EncryptionConfiguration
+from google.cloud.bigquery import Dataset, EncryptionConfiguration, QueryJobConfig
 
 from trellis.bigquery.outcome import may_pass, message_of
+from trellis.bigquery.submission import JOB_TIMEOUT_MS
 from trellis.workflow.spec.platform import Platform, PlatformError
 
 
 def client(platform: Platform) -> Any:
-    """A google.cloud.bigquery.Client of the group's project and location."""
+    """A google.cloud.bigquery.Client of the group's project and location, whose queries have a
+    time limit.
+    """
     hook = BigQueryHook(gcp_conn_id=platform.connection, use_legacy_sql=False)
-    return hook.get_client(project_id=platform.project, location=platform.location)
+    made = hook.get_client(project_id=platform.project, location=platform.location)
+    made.default_query_job_config = QueryJobConfig(job_timeout_ms=JOB_TIMEOUT_MS)
+    return made
 
 
 def create(platform: Platform, by: Any = None) -> None:
