@@ -150,8 +150,9 @@ def busy(google):
     ids=["by us", "by Vertex AI"],
 )
 def test_a_job_that_gets_no_machines_is_stopped_and_not_tried_again(
-    a_dag, jobs_of, monkeypatch, scheduling, state
+    a_dag, jobs_of, monkeypatch, capsys, scheduling, state
 ):
+    """The task says which machines it waited for, where, and what to do."""
     monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 2)
     monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0)
     dag = a_dag("true", scheduling, wait=1)
@@ -159,6 +160,11 @@ def test_a_job_that_gets_no_machines_is_stopped_and_not_tried_again(
     assert (run.state, task_instance(run).try_number) == ("failed", 1)
     (job,) = jobs_of(dag)
     assert job["state"] == state
+    said = capsys.readouterr().out
+    assert "got no machines within 1 s: 1 n1-standard-4 in us-central1." in said
+    assert ("Vertex AI says: " in said) == (state == "JOB_STATE_FAILED")
+    assert "have the quota raised, or use other machines, then clear this task." in said
+    assert f"/{job['name'].rpartition('/')[2]}" in said
 
 
 def test_a_job_that_someone_cancels_is_not_started_again(google, a_dag, jobs_of):
