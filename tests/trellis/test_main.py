@@ -16,6 +16,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.sections import fields, is_mapping, sections_of
 from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import load
+from trellis_contracts.program import page
 
 DIGITS = ROOT / "dags/experiments/digits.yaml"
 
@@ -31,6 +32,11 @@ def test_a_good_file(capsys, usd):
     out = capsys.readouterr().out
     assert f"digits.yaml: good; one run costs at most {usd:.2f} USD" in out
     assert re.search(r"serving costs at most \d+\.\d\d USD a day", out)
+
+
+def test_the_contract_is_printed(capsys):
+    assert main(["contract"]) == 0
+    assert capsys.readouterr().out.strip() == page.text().strip()
 
 
 def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):

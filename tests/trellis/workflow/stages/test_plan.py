@@ -320,6 +320,14 @@ def test_an_image_that_is_not_in_the_registry_is_refused_before_anything_is_read
     assert not (bucket / "digits/runs/own").exists()
 
 
+def test_a_programs_image_that_is_not_in_its_registry_is_refused(bucket, group):
+    address = "us-central1-docker.pkg.dev/no/where/program:3"
+    shipped = load(ROOT / "dags/experiments/neighbours.yaml")
+    with pytest.raises(PlatformError, match=rf"no image {address}, .* build and push it"):
+        plan_run(with_changes(shipped, {("image",): address}), group, "program")
+    assert not (bucket / "neighbours/runs/program").exists()
+
+
 def test_the_plan_has_the_digests_of_the_runs_images(plan, bucket, group):
     made = plan()
     assert {

@@ -1,5 +1,8 @@
 """Images of one's own on one machine: `trellis check` prints the line that local_gcp lacks."""
 
+import re
+import shutil
+
 import pytest
 import yaml
 
@@ -43,6 +46,23 @@ def test_the_missing_line_is_printed_and_mends_it(checkout, capsys):
     (trainer,) = [one for one in yaml.safe_load(images.read_text()) if "/trainer:" in one["image"]]
     assert own == {**trainer, "image": "*/trellis/deep:*", "bin": own["bin"]}
     assert own["bin"].endswith("/.venv/images/deep/bin")
+
+
+def test_the_line_of_a_programs_image_names_its_address(checkout, capsys):
+    """The environment is the group's own to make: FOLDER stands for it."""
+    address = "example.com/programs/ours:3"
+    text = (ROOT / "dags/experiments/neighbours.yaml").read_text()
+    (known,) = [line for line in text.splitlines() if line.startswith("image: ")]
+    (checkout / "dags/experiments/cells.yaml").write_text(text.replace(known, f"image: {address}"))
+    shutil.copy(ROOT / "dags/experiments/neighbours.py", checkout / "dags/experiments")
+    code, text = checked(checkout, capsys)
+    assert code == 1
+    assert re.search(rf"image: no line of .* stands for {address}; add this one", text)
+    (line,) = [one.strip() for one in text.splitlines() if one.strip().startswith("- {")]
+    assert yaml.safe_load(line) == [{"image": address, "bin": "FOLDER"}]
+    images = checkout / "demo/images.yaml"
+    images.write_text(f"{images.read_text()}{line}\n")
+    assert checked(checkout, capsys)[0] == 0
 
 
 def test_a_line_in_a_file_of_the_environment_counts_as_for_local_gcp(checkout, capsys, monkeypatch):

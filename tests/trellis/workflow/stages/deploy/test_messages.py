@@ -10,6 +10,7 @@ from google.protobuf import json_format
 from tests.trellis.workflow.plans import a_plan
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import from_file
+from trellis.workflow.spec.experiment import Program
 from trellis.workflow.spec.platform import Serving
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.validation.file import with_changes
@@ -54,6 +55,22 @@ def test_a_model_is_served_by_the_job_image(plan, group):
     assert model.artifact_uri == "gs://trellis-local/digits/runs/r/training/1/model"
     assert "explanation_spec" not in model
     assert "encryption_spec" not in model
+
+
+def test_a_program_has_the_server_and_the_routes_that_it_names(digits, group):
+    """Without a command the image's own entry point serves."""
+    program = Program(serve=[], health="/alive", predict="/v1/answers")
+    address = "example.com/programs/ours:3"
+    own = digits.model_copy(update={"image": address, "program": program})
+    container = message_of(
+        Model, messages.model(a_plan(own, RUN), group, CHALLENGER)
+    ).container_spec
+    assert container.image_uri == address
+    assert list(container.command) == list(container.args) == []
+    assert (container.health_route, container.predict_route) == ("/alive", "/v1/answers")
+    served = own.model_copy(update={"program": Program(serve=["serve.sh", "--fast"])})
+    container = message_of(Model, messages.model(a_plan(served, RUN), group, CHALLENGER))
+    assert list(container.container_spec.command) == ["serve.sh", "--fast"]
 
 
 def test_its_image_is_the_one_that_the_plan_has_looked_up(plan, group):
