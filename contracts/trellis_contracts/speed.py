@@ -10,10 +10,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trellis_contracts import byte_size
 from trellis_contracts.files import Part, optional
 
 COMPUTING = "computing"
 PARTS = ("input", "communication", "evaluation", "checkpoints")
+NOT_MEASURED = "not measured"
 
 # A process that computes so many times as long as the others' median slows all of them down.
 _STRAGGLES = 1.25
@@ -34,7 +36,8 @@ class Speed(Part):
     """An epoch. seconds: its duration with evaluation and checkpoints; examples: of the training
     split a second of it. input, communication: None where the strategy does not show them. cpu:
     share of the machine's cores; memory: most bytes of the process until now; read: bytes that the
-    process read. devices: None where NVML does not show any.
+    process read, but for checkpoints; of the first epoch with those of the data before it. devices:
+    None where NVML does not show any.
     """
 
     epoch: int
@@ -62,6 +65,8 @@ class Speed(Part):
             for name, value in device.to_document().items()
         }
         figures = {"examples_per_second": self.examples, "cpu_share": self.cpu, **shared, **devices}
+        if self.read is not None:
+            figures["read_bytes"] = float(self.read)
         return {**figures, "memory_bytes": float(self.memory)}
 
 
@@ -102,6 +107,26 @@ def shares(rows: Sequence[Speed]) -> dict[str, float | None]:
     return {COMPUTING: max(0.0, 1 - sum(measured)) if whole else None, **found}
 
 
+def usage(rows: Sequence[Speed]) -> dict[str, str]:
+    """Say what a training used: CPU, the mean share of its machine's cores; memory, the most of its
+    process; read, the bytes of all epochs; GPU, the mean use and most memory of each.
+
+    rows: of one training, at least one.
+    """
+    read = [row.read for row in rows if row.read is not None]
+    every = zip(*(row.devices or () for row in steady(rows)), strict=True)
+    devices = (
+        f"{statistics.fmean(d.use for d in own):.0%}, {byte_size.text(max(d.memory for d in own))}"
+        for own in every
+    )
+    return {
+        "CPU": f"{statistics.fmean(row.cpu for row in steady(rows)):.0%}",
+        "memory": byte_size.text(max(row.memory for row in rows)),
+        "read": byte_size.text(sum(read)) if read else NOT_MEASURED,
+        "GPU": "; ".join(devices) or NOT_MEASURED,
+    }
+
+
 def limit(rows: Sequence[Speed], computing: Mapping[str, float | None]) -> Limit | None:
     """What limited a training; None if its steps were not measured.
 
@@ -114,12 +139,20 @@ def limit(rows: Sequence[Speed], computing: Mapping[str, float | None]) -> Limit
     advice = _ADVICE[name]
     if name == COMPUTING and any(row.devices for row in rows):
         advice = _ON_GPUS
+    if name == "input" and _reads_again(rows):
+        advice = _KEPT
     if slow := straggler(computing):
         advice = (
             f"{slow[0]} computed {slow[1]:.1f} times as long as the others, which waited for it: "
             "look at its machine, or use equal ones"
         )
     return Limit(name, known[name], advice)
+
+
+def _reads_again(rows: Sequence[Speed]) -> bool:
+    """Return whether later epochs read about as much as the first: the examples are not kept."""
+    first, *later = (row.read or 0 for row in rows)
+    return bool(later) and min(later) > first / 2 > 0
 
 
 def straggler(computing: Mapping[str, float | None]) -> tuple[str, float] | None:
@@ -143,3 +176,7 @@ _ADVICE = {
     "checkpoints": "try a bucket in the region of the job, or a smaller model",
 }
 _ON_GPUS = "try mixed_precision, jit_compile or a larger batch_size, or a faster GPU"
+_KEPT = (
+    "each epoch reads and decodes the examples again: try a machine with more memory or a larger "
+    "disk, where they are kept decoded (cache), more shards, or smaller images"
+)

@@ -1,5 +1,7 @@
 """What limited a training, by the time of its epochs."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from trellis_contracts.speed import (
     limit,
     shares,
     straggler,
+    usage,
 )
 
 
@@ -38,6 +41,17 @@ def test_the_advice_for_a_machine_with_gpus_is_another():
     assert limit([row], {}).advice != limit([on_gpu], {}).advice
 
 
+@pytest.mark.parametrize(
+    ("read", "advised"), [((100, 90), True), ((100, 1), False), ((None, None), False)]
+)
+def test_examples_that_are_decoded_again_are_to_be_kept(read, advised):
+    rows = [
+        dataclasses.replace(epoch(number, input=9.0), read=count)
+        for number, count in enumerate(read, 1)
+    ]
+    assert ("more memory or a larger disk" in limit(rows, {}).advice) is advised
+
+
 def test_the_first_epoch_counts_only_where_it_is_the_only_one():
     first, second = epoch(1, input=9.0), epoch(2, input=1.0)
     assert shares([first])["input"] == pytest.approx(0.9)
@@ -53,6 +67,19 @@ def test_what_was_not_measured_is_not_zero():
     assert found["evaluation"] == pytest.approx(0.2)
     assert limit(rows, {}) is None
     assert "input" not in rows[0].to_document()
+
+
+def test_what_a_training_used():
+    devices = (Device(use=0.2, memory=3_000_000_000), Device(use=0.9, memory=1_000_000))
+    rows = [dataclasses.replace(epoch(n), read=40_000_000, devices=devices) for n in (1, 2)]
+    rows[1] = dataclasses.replace(rows[1], cpu=0.25, memory=2_000_000)
+    used = usage(rows)
+    assert (used["CPU"], used["memory"], used["read"]) == ("25%", "2.0 MB", "80.0 MB")
+    assert used["GPU"] == "20%, 3.0 GB; 90%, 1.0 MB"
+    unknown = usage([epoch()])
+    assert unknown["read"] == unknown["GPU"] == "not measured"
+    figures = rows[1].figures()
+    assert (figures["read_bytes"], figures["gpu_1_memory"]) == (40_000_000, 1_000_000)
 
 
 @given(st.lists(st.floats(0, 10), min_size=4, max_size=4))

@@ -44,6 +44,7 @@ from trainer.training.parameter_servers import Asynchronous
 from trainer.training.protocol import Fitted
 from trainer.training.saved_model import KerasPredictor
 from trainer.training.settings import Settings
+from trainer.training.speed import Meter
 from trainer.training.stop import StoppedError, StopRequest
 from trainer.training.synchronous import Synchronous
 from trainer.training.training_state import TrainingState
@@ -173,8 +174,9 @@ def _train_together(
         print(f"resuming from {checkpoint}", flush=True)
     if not progress.finished(settings.epochs):
         with StopRequest() as stop:
+            meter = Meter()
             steps = _steps(settings, dataset, spread, state, data, progress)
-            loop.fit(settings, spread, state, data, steps, calls, progress, save, stop)
+            loop.fit(settings, spread, state, data, steps, calls, progress, meter, save, stop)
     last = weights_digest(state.model)
     calls.on_train_end()  # restores the best epoch's weights
     replicas = _compare_replicas(spread, progress, weights_digest(state.model), last)

@@ -5,8 +5,9 @@ ReduceLROnPlateau decide the same on each of them. Only the chief reports and wr
 """
 
 import dataclasses
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import hypertune
@@ -19,7 +20,7 @@ from trainer.training import objectives
 from trainer.training.progress import ProgressFile
 from trainer.training.settings import Settings
 from trainer.training.soundness import FirstEpoch
-from trellis_contracts import metrics
+from trellis_contracts import byte_size, metrics
 from trellis_contracts.dataset import DatasetDescription
 
 
@@ -188,7 +189,19 @@ class ProgressLine(Callback):
         parts.append(f"{logs['examples_per_second']:,.0f} examples/s")
         if "input_share" in logs:
             parts.append(f"{logs['input_share']:.0%} waiting for input")
+        parts += _used(logs)
         print(f"epoch {epoch + 1}/{self._epochs}", *parts, flush=True)
+
+
+def _used(logs: Mapping[str, float]) -> list[str]:
+    """What an epoch used, by the names of trellis_contracts.speed.Speed.figures."""
+    parts = [f"{logs['cpu_share']:.0%} of CPU", f"{byte_size.text(logs['memory_bytes'])} of memory"]
+    if "read_bytes" in logs:
+        parts.append(f"{byte_size.text(logs['read_bytes'])} read")
+    for gpu in itertools.takewhile(lambda n: f"gpu_{n}_use" in logs, itertools.count()):
+        memory = byte_size.text(logs[f"gpu_{gpu}_memory"])
+        parts.append(f"GPU {gpu} {logs[f'gpu_{gpu}_use']:.0%}, {memory}")
+    return parts
 
 
 def _figure(name: str, value: float) -> str:

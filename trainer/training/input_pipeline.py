@@ -19,12 +19,13 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from trainer import byte_size, storage
+from trainer import storage
 from trainer.models.image_inputs import image_input
 from trainer.training import TrainingError, kept, patches, records
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
 from trainer.training.records import do_not_convert
+from trellis_contracts import byte_size
 from trellis_contracts.dataset import DatasetDescription, Shard
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Common

@@ -130,20 +130,23 @@ def fit(
     steps: Steps,
     callbacks: CallbackList,
     progress: Progress,
+    meter: Meter,
     save: Callable[[], None],
     stop: StopRequest,
 ) -> None:
     """Train from `progress` to the end; the model then has the last epoch's weights.
 
-    save: writes a checkpoint of everything given here. Raises TrainingError if the loss is no
+    meter: begun before the steps, which read what is kept of the data. save: writes a checkpoint of
+    everything given here. Raises TrainingError if the loss is no
     number any more or the processes hold different weights after the first call, StoppedError
     (after a checkpoint) if any process was asked to stop.
     """
     phase = None
     saved = time.monotonic()
-    meter = Meter()
     total = settings.epochs * data.steps_per_epoch
-    profile = Profile(settings.profile, total, settings.places.logs, distribution.cluster.is_chief)
+    profile = Profile(
+        settings.profile, total, settings.places.logs, state.model, distribution.cluster.is_chief
+    )
     while not progress.finished(settings.epochs):
         epoch = len(progress.history)
         if (current := phases.at(state.phases, epoch)) is not phase:

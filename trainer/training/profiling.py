@@ -1,7 +1,10 @@
-"""A TensorFlow profile of some steps, for TensorBoard's tab Profile."""
+"""A TensorFlow profile of some steps and the model's graph, for TensorBoard's tabs Profile and
+Graphs.
+"""
 
 from pathlib import Path
 
+import keras
 import tensorflow as tf
 
 from trainer.training import TrainingError
@@ -14,14 +17,21 @@ class Profile:
     writes; the others make the same calls.
     """
 
-    def __init__(self, steps: tuple[int, int] | None, total: int, logs: Path, writes: bool):
+    def __init__(
+        self,
+        steps: tuple[int, int] | None,
+        total: int,
+        logs: Path,
+        model: keras.Model,
+        writes: bool,
+    ):
         if steps and steps[1] > total:
             raise TrainingError(
                 f"--profile {steps[0]}-{steps[1]}: the training has {total} steps; choose a range "
                 "of them"
             )
         self._begin, self._end = (steps[0] - 1, steps[1]) if steps else (total, total)
-        self._logs, self._writes = logs, writes
+        self._logs, self._model, self._writes = logs, model, writes
         self._running = False
 
     def most(self, done: int, count: int) -> int:
@@ -40,4 +50,17 @@ class Profile:
         if self._running and done >= self._end:
             tf.profiler.experimental.stop()
             self._running = False
+            _write_graph(self._model, self._logs / "train")
             print(f"profile of steps {self._begin + 1} to {self._end} in {self._logs}", flush=True)
+
+
+def _write_graph(model: keras.Model, folder: Path) -> None:
+    """Write the graph of the model's answers, beside the curves of its training."""
+    of_batch = keras.tree.map_structure(
+        lambda each: tf.TensorSpec(each.shape, each.dtype, each.name), model.input
+    )
+    answers = tf.function(lambda batch: model(batch, training=False), autograph=False)
+    writer = tf.summary.create_file_writer(str(folder))
+    with writer.as_default():
+        tf.summary.graph(answers.get_concrete_function(of_batch).graph)
+    writer.close()

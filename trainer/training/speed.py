@@ -77,10 +77,14 @@ class Meter:
 
     @contextlib.contextmanager
     def saving(self) -> Iterator[None]:
-        """Count what runs within as time for checkpoints of the epoch that ends next."""
-        begun = time.monotonic()
+        """Count what runs within as time for checkpoints of the epoch that ends next, and none of
+        the bytes that it reads.
+        """
+        begun, read = time.monotonic(), _bytes_read()
         yield
         self._saving += time.monotonic() - begun
+        if self._read is not None and read is not None:
+            self._read += (_bytes_read() or read) - read
 
     def end_epoch(
         self,

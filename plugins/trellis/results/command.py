@@ -263,27 +263,11 @@ def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
         of_trainings = [run.trained for run in files]
         lines += ["", *_scores("selected training", heads, of_trainings, found.trainings)]
     if learned := curves.load_curves([(client, run) for run in files]):
-        lines += ["", *_speeds(heads, learned.curves)]
+        speeds = [[name, *row] for name, row in curves.speeds(learned.curves).items()]
+        lines += ["", *table(["speed of the training", *heads], speeds)] if speeds else []
     if not parameters:
         return [*lines, "", "No parameter differs."]
     return [*lines, "", *table(["what differs", *heads], parameters)]
-
-
-def _speeds(heads: Sequence[str], trainings: Sequence[curves.Curve | None]) -> list[str]:
-    rows = [
-        [
-            "examples a second",
-            *(f"{one.examples:,.0f}" if one and one.examples else "-" for one in trainings),
-        ],
-        [
-            "most of its time",
-            *(
-                f"{one.limit.name} {one.limit.share:.0%}" if one and one.limit else "not measured"
-                for one in trainings
-            ),
-        ],
-    ]
-    return table(["speed of the training", *heads], rows)
 
 
 def _scores(

@@ -1,15 +1,15 @@
 """Learning curves of runs side by side: those of their trainings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from trellis.results.files import RunFiles, read_file
 from trellis_contracts.documents import ContractError
 from trellis_contracts.layout import metrics
 from trellis_contracts.progress import by_epoch
-from trellis_contracts.speed import Limit, examples_per_second
+from trellis_contracts.speed import NOT_MEASURED, examples_per_second, usage
 from trellis_contracts.training import Training
 
 
@@ -17,15 +17,14 @@ from trellis_contracts.training import Training
 class Curve:
     """One training on its validation split.
 
-    points: (epoch, value). best: the epoch whose weights were kept. examples: of the training split
-    a second, and limit: what limited it; None: not measured.
+    points: (epoch, value). best: the epoch whose weights were kept. speed: examples of the
+    training split a second, what limited it and what it used, in words; empty: not measured.
     """
 
     training: str
     points: tuple[tuple[int, float], ...]
     best: int
-    examples: float | None = None
-    limit: Limit | None = None
+    speed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,15 @@ def load_curves(runs: Sequence[tuple[Any, RunFiles]]) -> Curves | None:
     )
 
 
+def speeds(trainings: Sequence[Curve | None]) -> dict[str, list[str]]:
+    """Put the speed of trainings side by side: by what it is, of each; {} if none was measured."""
+    names = dict.fromkeys(name for one in trainings if one for name in one.speed)
+    return {
+        name: [one.speed.get(name, NOT_MEASURED) if one else NOT_MEASURED for one in trainings]
+        for name in names
+    }
+
+
 def _record(client: Any, run: RunFiles) -> tuple[str, Training] | None:
     """The name of the training and its metrics.json."""
     if run.trained is None:
@@ -72,5 +80,13 @@ def _curve(name: str, record: Training, column: str) -> Curve | None:
     points = by_epoch(record.history, column)
     if not points:
         return None
-    examples = examples_per_second(record.speed) if record.speed else None
-    return Curve(name, points, record.best_epoch, examples, record.limit)
+    return Curve(name, points, record.best_epoch, _speed(record) if record.speed else {})
+
+
+def _speed(record: Training) -> dict[str, str]:
+    limit = record.limit
+    return {
+        "examples a second": f"{examples_per_second(record.speed):,.0f}",
+        "most of its time": f"{limit.name} {limit.share:.0%}" if limit else NOT_MEASURED,
+        **usage(record.speed),
+    }

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from trellis import console
 from trellis.results import Index
 from trellis.results.comparison import Comparison
-from trellis.results.curves import Curves
+from trellis.results.curves import Curves, speeds
 from trellis.results.files import RunFiles
 from trellis.results.history import Change, months, number, predicted, served
 from trellis.results.live import Learner
@@ -182,7 +182,7 @@ def comparison(
         found=found,
         learning=charts.learning(curves) if curves else None,
         metric=curves.metric if curves else None,
-        trained=curves.curves if curves else (),
+        speeds=speeds(curves.curves) if curves else {},
         learned=sum(curve is not None for curve in curves.curves) if curves else 0,
     )
 

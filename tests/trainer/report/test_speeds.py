@@ -28,10 +28,11 @@ def page(run_folder, classifier):
 def test_each_training_has_its_shares_and_what_to_try_next(page):
     parts = {"input": 6, "communication": 0, "evaluation": 1, "checkpoints": 0.5}
     devices = [{"use": 0.25, "memory": 3_000_000_000}]
-    waiting, computing = {**ROW, **parts}, {**ROW, **parts, "input": 0, "devices": devices}
+    waiting = {**ROW, **parts, "read": 40_000_000}
+    computing = {**ROW, **parts, "input": 0, "devices": devices}
     text = page([waiting], [computing])
-    assert "training/1 1,250 25.0% 60.0% 0.0% 10.0% 5.0% 50.0% 2.0 GB not measured" in text
-    assert "training/2 1,250 85.0% 0.0% 0.0% 10.0% 5.0% 50.0% 2.0 GB 25%, 3.0 GB" in text
+    assert "training/1 1,250 25.0% 60.0% 0.0% 10.0% 5.0% 50% 2.0 GB 40.0 MB not measured" in text
+    assert "training/2 1,250 85.0% 0.0% 0.0% 10.0% 5.0% 50% 2.0 GB not measured 25%, 3.0 GB" in text
     assert "shards" in text
 
 

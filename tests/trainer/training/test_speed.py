@@ -6,10 +6,12 @@ import time
 
 import pytest
 import tensorflow as tf
+from tensorboard.backend.event_processing import event_accumulator
 
 from testbed.trainings import arguments
+from trainer import dataset_description
 from trainer.estimators import run
-from trainer.training import input_pipeline, speed, synchronous
+from trainer.training import input_pipeline, kept, speed, synchronous
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts.speed import Speed, shares
@@ -36,6 +38,11 @@ def trained(few_digits, tmp_path):
         return Training.parse(settings.places.metrics.read_text(), "metrics.json")
 
     return trained
+
+
+def source_bytes(address):
+    dataset = dataset_description.load(address)
+    return sum(f.bytes for split in ("train", "validation") for f in dataset.files[split])
 
 
 def paused(batch):
@@ -95,13 +102,37 @@ def test_every_epoch_has_a_row(trained):
         assert 0 <= row.cpu <= 1.5
         assert row.memory > 1e8
         assert row.input + row.communication + row.evaluation + row.checkpoints <= row.seconds
-    assert found.speed[0].read > 0
+
+
+def test_files_are_read_once_where_their_examples_are_kept(trained, few_digits):
+    read = [row.read for row in trained().speed]
+    assert read[0] >= source_bytes(few_digits)
+    # The second epoch also has what the check of the first one reads.
+    assert read[2] < source_bytes(few_digits) / 10
+
+
+def test_files_are_read_again_where_they_are_not(trained, few_digits, monkeypatch):
+    monkeypatch.setattr(kept, "places", lambda size: [])
+    found = trained()
+    assert all(row.read >= source_bytes(few_digits) for row in found.speed)
 
 
 def test_the_log_says_how_fast_it_is(trained, capsys):
     trained()
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("epoch ")]
-    assert all("examples/s" in line and "waiting for input" in line for line in lines)
+    for words in ("examples/s", "waiting for input", "of CPU", "of memory", "read"):
+        assert all(words in line for line in lines)
+
+
+def test_tensorboard_has_the_figures_of_each_epoch(trained, tmp_path):
+    found = trained()
+    logs = str(tmp_path / "output/logs/train")
+    events = event_accumulator.EventAccumulator(logs, {"tensors": 0}).Reload()
+    for name in found.speed[0].figures():
+        points = events.Tensors(f"epoch_{name}")
+        shown = [float(tf.make_ndarray(point.tensor_proto)) for point in points]
+        assert shown == pytest.approx([row.figures()[name] for row in found.speed]), name
+    assert {"read_bytes", "cpu_share", "memory_bytes"} <= {*found.speed[0].figures()}
 
 
 def test_where_steps_cannot_read_the_time_it_is_not_measured(trained, monkeypatch):
@@ -129,6 +160,9 @@ def test_a_profile_of_some_steps(trained, tmp_path, capsys):
     trained(profile="3-5")
     assert list((tmp_path / "output/logs").glob("plugins/profile/*/*.xplane.pb"))
     assert "profile of steps 3 to 5" in capsys.readouterr().out
+    logs = str(tmp_path / "output/logs/train")
+    graph = event_accumulator.EventAccumulator(logs).Reload().Graph()
+    assert "MatMul" in {node.op for node in graph.node}
 
 
 def test_a_profile_beyond_the_steps_is_refused_with_their_number(trained, capsys):

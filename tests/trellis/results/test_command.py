@@ -4,7 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.trellis.results.made import a_board, a_contender, a_plan_of, a_run, write_files
+from tests.trellis.results.made import (
+    SPEED,
+    a_board,
+    a_contender,
+    a_plan_of,
+    a_run,
+    a_training,
+    write_files,
+)
 from trellis.__main__ import main
 
 
@@ -70,6 +78,23 @@ def test_two_runs_side_by_side(google, digits, bucket, add, trellis):
     assert ["accuracy ↑", "0.9700 [0.9500, 0.9800]", "0.9900 [0.9800, 1.0000]"] in cells
     assert ["winner.filters", "-", "32"] in cells
     assert "test splits differ" not in out
+
+
+def test_the_speed_of_trainings_side_by_side(google, digits, bucket, add, trellis):
+    board = a_board(a_contender("training/1", 0.9, 0.8, 1, selected=True))
+    for folder, speed in {"one": [SPEED], "two": []}.items():
+        add(a_run(digits, folder, board))
+        made = write_files(google.buckets, a_plan_of(digits, folder, bucket), board)
+        a_training(made / "training/1", [0.5, 0.75], speed=speed)
+    out = trellis("compare", "digits/one", "digits/two")[1]
+    cells = [[c.strip() for c in line.split("  ") if c.strip()] for line in out.splitlines()]
+    shown = {name: values for name, *values in filter(None, cells)}
+    assert shown["examples a second"] == ["1,250", "not measured"]
+    assert shown["most of its time"] == ["input 62%", "not measured"]
+    assert shown["CPU"] == ["50%", "not measured"]
+    assert shown["memory"] == ["2.0 GB", "not measured"]
+    assert shown["read"] == ["40.0 MB", "not measured"]
+    assert shown["GPU"] == ["75%, 3.0 GB", "not measured"]
 
 
 def test_two_trainings_of_one_run_side_by_side(google, digits, bucket, add, trellis):

@@ -1,11 +1,16 @@
 """Learning curves of runs side by side."""
 
-import json
-
 import pytest
 
-from tests.trellis.results.made import a_board, a_contender, a_plan_of, a_training, write_files
-from trellis.results.curves import Curve, load_curves
+from tests.trellis.results.made import (
+    SPEED,
+    a_board,
+    a_contender,
+    a_plan_of,
+    a_training,
+    write_files,
+)
+from trellis.results.curves import Curve, load_curves, speeds
 from trellis.results.files import load_files
 from trellis.workflow.contracts.layout import Run
 
@@ -14,7 +19,7 @@ from trellis.workflow.contracts.layout import Run
 def run(google, bucket, client, digits):
     """A run with trainings: run("a", {"1": [0.5, 0.75]}, selected="1")."""
 
-    def run(folder, trainings, selected="1", metric="accuracy"):
+    def run(folder, trainings, selected="1", metric="accuracy", speed=()):
         names = trainings or {"1": []}
         contenders = [
             a_contender(f"training/{n}", 0.9, 0.8, 1, selected=n == selected) for n in names
@@ -22,7 +27,7 @@ def run(google, bucket, client, digits):
         plan = a_plan_of(digits, folder, bucket)
         made = write_files(google.buckets, plan, a_board(*contenders))
         for name, values in trainings.items():
-            a_training(made / "training" / name, values, metric)
+            a_training(made / "training" / name, values, metric, speed)
         return client, load_files(client, Run(bucket, "digits", folder))
 
     return run
@@ -52,14 +57,13 @@ def test_a_run_without_a_record_has_no_curve(run, google, bucket):
     assert found.curves[1].training == "training/1"
 
 
-def test_what_limited_a_training(run, google, bucket):
-    one = run("a", {"1": [0.5, 0.75]})
-    file = google.buckets / bucket / "digits/runs/a/training/1/metrics.json"
-    row = {"seconds": 4, "examples": 25, "evaluation": 1, "checkpoints": 0, "cpu": 0.5, "memory": 1}
-    rows = [{**row, "epoch": 2, "input": 2.5, "communication": 0}]
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"speed": rows}))
+def test_what_limited_a_training(run):
+    one = run("a", {"1": [0.5, 0.75]}, speed=[SPEED])
     curve = load_curves([one]).curves[0]
-    assert (curve.examples, curve.limit.name, curve.limit.share) == (25, "input", 0.625)
+    assert curve.speed["examples a second"] == "1,250"
+    assert curve.speed["most of its time"] == "input 62%"
+    assert speeds([curve, None])["CPU"] == ["50%", "not measured"]
+    assert speeds([None]) == {}
 
 
 def test_values_that_are_not_finite_are_left_out(run):

@@ -1,6 +1,6 @@
 import pytest
 
-from trainer import byte_size
+from trellis_contracts import byte_size
 
 
 @pytest.mark.parametrize(
