@@ -302,6 +302,18 @@ def test_a_baseline_may_win_and_the_trainings_may_all_have_failed(table):
     assert "The service trained" in (table.path / "leaderboard/report.html").read_text()
 
 
+def test_a_file_of_predictions_is_scored_and_ranked_like_all_others(table, classifier):
+    better = classifier(LABELS % 2, 2, skill=6, seed=3)
+    table.baseline("file-lab", table.exported(better), evaluation={})
+    assert compare.main(["--run", table.uri, "--metric", "auc"]) == 0
+    board = board_of(table)
+    assert board["winner"] == "baselines/file-lab"
+    (found,) = [c for c in board["contenders"] if c["name"] == "baselines/file-lab"]
+    assert (found["kind"], found["status"], found["rank"]) == ("file", "ok", 1)
+    (training,) = [c for c in board["contenders"] if c["name"] == "training/1"]
+    assert found["metrics"].keys() == training["metrics"].keys()
+
+
 def test_all_services_are_scored_from_the_same_predictions_alike(table):
     compare.main(["--run", table.uri, "--metric", "auc"])
     automl, bqml = (

@@ -43,10 +43,17 @@ def test_only_trainings_of_the_run_are_selected():
     assert selected_training([served, baseline], CLASSIFICATION) is None
 
 
-RANKING = ["baselines/automl", "training/2", "baselines/bqml-linear_reg", "training/1"]
+RANKING = [
+    "baselines/file-lab",
+    "baselines/automl",
+    "training/2",
+    "baselines/bqml-linear_reg",
+    "training/1",
+]
 KINDS = {
     "training/1": "tensorflow",
     "training/2": "tensorflow",
+    "baselines/file-lab": "file",
     "baselines/automl": "automl",
     "baselines/bqml-linear_reg": "bqml",
 }
@@ -58,6 +65,7 @@ def first(*allow, selected="training/1", ranking=RANKING):
 
 
 def test_the_challenger_is_the_first_of_those_that_may_be_deployed():
+    """A file of predictions leads, and has no model."""
     assert first("trainings") == "training/1"
     assert first("trainings", "automl") == "baselines/automl"
     assert first("trainings", "bqml") == "baselines/bqml-linear_reg"
@@ -66,5 +74,5 @@ def test_the_challenger_is_the_first_of_those_that_may_be_deployed():
 
 
 def test_without_a_score_there_is_no_challenger():
-    assert first("automl", ranking=RANKING[1:]) is None
+    assert first("automl", ranking=RANKING[2:]) is None
     assert first("trainings", selected=None) is None

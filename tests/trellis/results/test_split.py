@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.contracts.datasets import IMAGE, dataset
+from tests.trellis.results.made import a_board, a_run
+from trellis.__main__ import main
 from trellis.results import split
 from trellis.results.selection import NoRunError
 from trellis_contracts.plan import PlanFile
@@ -39,6 +41,20 @@ def test_the_rows_are_under_their_names_in_the_source_the_test_split_without_lab
 def test_labels_of_the_test_split_are_there_if_asked_for(plan, client, tmp_path):
     split.export(client, plan, tmp_path, answers=True)
     assert pq.read_schema(tmp_path / "test.parquet").names[-1] == "label"
+
+
+def test_the_command_takes_a_run_and_the_newest_of_an_experiment(
+    run, digits, add, dags, bucket, tmp_path, capsys
+):
+    add(a_run(digits, "r", a_board(), bucket=bucket))
+    where = ["--platform", str(dags)]
+    assert main(["export-split", "digits/r", "--to", str(tmp_path / "rows"), *where]) == 0
+    assert "test.parquet: 6 rows, without labels" in capsys.readouterr().out
+    again = str(tmp_path / "labelled")
+    assert main(["export-split", "digits", "--to", again, "--test-labels", *where]) == 0
+    assert pq.read_schema(tmp_path / "labelled/test.parquet").names[-1] == "label"
+    assert main(["export-split", "digits", "--to", again, *where]) == 1
+    assert "has files already" in capsys.readouterr().err
 
 
 def test_images_are_written_below_their_addresses_and_only_those_of_examples(
