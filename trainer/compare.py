@@ -98,7 +98,7 @@ def compare(run_uri: str, metric_name: str, output: str | None = None) -> str:
         raise ComparisonError(_nothing_to_compare(run, failures))
     outcomes = _outcomes(scored, split)
     selected = selected_training(scored, run.dataset.family)
-    others = {c.name for c in scored if c.kind == "tensorflow" and c.name != selected}
+    others = {c.name for c in scored if c.kind == "training" and c.name != selected}
     widening = fold_intervals.widening(crossed.folds) if crossed else 1.0
     scores = Scoreboard(outcomes, primary, others, classes, widening)
     parts = slices.read(run, split)

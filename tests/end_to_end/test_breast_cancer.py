@@ -28,7 +28,7 @@ def first_run(demo):
 def test_tensorflow_bqml_and_automl_stand_side_by_side(first_run):
     board = read(first_run / "leaderboard" / "leaderboard.json")
     assert {c["name"]: c["kind"] for c in board["contenders"]} == {
-        "training/1": "tensorflow",
+        "training/1": "training",
         "baselines/bqml-logistic_reg": "bqml",
         "baselines/bqml-boosted_tree_classifier": "bqml",
         "baselines/automl": "automl",

@@ -83,7 +83,7 @@ def run(tmp_path_factory):
         told = predict(training / "model", str(folder), dataset, "test")
         contender = Contender(
             "training/1",
-            "tensorflow",
+            "training",
             f"{training}/",
             predictions=Predictions(*_named(*told), dataset.classes),
         )

@@ -110,7 +110,7 @@ def _fold(run: Run, part: str, unusable: Unusable) -> Fold:
     found = read_fold(run, part)
     split = read_held_out_split(found.dataset_uri, found.dataset)
     found = with_baselines(found, split)
-    trainings = [c for c in found.contenders if c.kind == "tensorflow"]
+    trainings = [c for c in found.contenders if c.kind == "training"]
     failures = {c.name: why for c in trainings if (why := unusable(c, found))}
     usable = [c for c in trainings if c.name not in failures]
     name = selected_training(usable, found.dataset.family)

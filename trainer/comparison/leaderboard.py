@@ -78,7 +78,7 @@ def of(
             postprocessed.get(s.name, {}),
             status="ok",
             rank=s.rank,
-            selected=s.name == selected if contenders[s.name].kind == "tensorflow" else None,
+            selected=s.name == selected if contenders[s.name].kind == "training" else None,
             metrics=s.metrics,
             difference=s.difference,
             learned_nothing=idle.get(s.name),

@@ -167,7 +167,7 @@ def started(contenders: Mapping[str, Contender], scores: Scoreboard) -> list[str
     values = {
         standing.name: (training, standing.metrics[scores.primary.name].value)
         for standing in scores.standings
-        if contenders[standing.name].kind == "tensorflow"
+        if contenders[standing.name].kind == "training"
         and (training := contenders[standing.name].training) is not None
     }
     cold = next((name for name, (training, _) in values.items() if training.start is None), None)

@@ -68,7 +68,7 @@ class Tuning:
 class Contender:
     """A contender, with `predictions` or the `reason` why it has none.
 
-    name: its folder below the run, e.g. training/1. kind: "tensorflow", "bqml", "automl" or
+    name: its folder below the run, e.g. training/1. kind: "training", "bqml", "automl" or
     "served".
     training: its metrics.json, or None. baseline: its baseline.json, or None.
     postprocessing: what a training does with its scores. uncalibrated: of one that is calibrated,
@@ -277,7 +277,7 @@ def _trainings(files: RunFolder, tunings: Sequence[Tuning], plan: PlanFile) -> l
         contenders.append(
             Contender(
                 name=name,
-                kind="tensorflow",
+                kind="training",
                 uri=uri,
                 trial=trial.id if trial else None,
                 parameters=_parameters(training, trial),

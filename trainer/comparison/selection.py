@@ -44,7 +44,7 @@ def selected_training(contenders: Sequence[Contender], family: str) -> str | Non
     contenders: those that can be scored, a run's trainings among them. Equal ones go by the lower
     validation loss, then in the given order. None without a training.
     """
-    figures = {c.name: c.training for c in contenders if c.kind == "tensorflow" and c.training}
+    figures = {c.name: c.training for c in contenders if c.kind == "training" and c.training}
     return min(figures, key=lambda name: _badness(figures[name], family), default=None)
 
 

@@ -69,7 +69,7 @@ def _own(artifact: str | None, origin: str | None, run: Run) -> str | None:
     models = {
         _folder(layout.trained_model(contender.uri)): contender.name
         for contender in run.contenders
-        if contender.kind == "tensorflow"
+        if contender.kind == "training"
     }
     return models.get(_folder(artifact))
 

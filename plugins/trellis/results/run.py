@@ -158,7 +158,7 @@ class LoadedRun(BoardFrames):
         """
         frames = []
         for contender in self._board.contenders:
-            if contender.kind == "tensorflow" and contender.training is not None:
+            if contender.kind == "training" and contender.training is not None:
                 found = self._file_of(Training, metrics(self._files.run.contender(contender.name)))
                 frames.append(pd.DataFrame(list(found.history)).assign(name=contender.name))
         if not frames:

@@ -58,7 +58,7 @@ def trained(request, tmp_path_factory):
     predictions.write(training / "predictions.parquet", predicted)
     contender = Contender(
         "training/1",
-        "tensorflow",
+        "training",
         f"{training}/",
         parameters={"units": 64},
         predictions=predictions.read(training / "predictions.parquet"),
@@ -169,9 +169,7 @@ def of_images(run_folder):
         folder.contender(1, np.tile([[0.1, 0.9]], (len(images), 1)))
         dataset = dataset_description.load(str(folder.dataset))
         predicted = predictions.read(folder.path / "training/1/predictions.parquet")
-        training = Contender(
-            "training/1", "tensorflow", "gs://b/training/1/", predictions=predicted
-        )
+        training = Contender("training/1", "training", "gs://b/training/1/", predictions=predicted)
         run = Run(folder.uri, plan_of(str(folder.dataset)), dataset, None, [training])
         return run, folder.keys
 

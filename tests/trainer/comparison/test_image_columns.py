@@ -146,9 +146,7 @@ class Dataset:
     def run(self):
         """A run with one training that is always right."""
         predicted = Values(np.array(KEYS, object), *[np.array(self.values[-TEST:])] * 2)
-        training = Contender(
-            "training/1", "tensorflow", "gs://b/training/1/", predictions=predicted
-        )
+        training = Contender("training/1", "training", "gs://b/training/1/", predictions=predicted)
         return Run("gs://b/run/", plan_of(self.address), self.description, None, [training])
 
 

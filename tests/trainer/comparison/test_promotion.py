@@ -46,7 +46,7 @@ BOARD = Scoreboard(OUTCOMES, ACCURACY)
 
 def kind(name):
     where, _, what = name.partition("/")
-    return {"training": "tensorflow", "served": "served"}.get(where) or what.partition("-")[0]
+    return where if where in ("training", "served") else what.partition("-")[0]
 
 
 def a_run(names, served=NOTHING):

@@ -7,7 +7,7 @@ from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.tasks import REGRESSION
 
 
-def training(name, metric="accuracy", kind="tensorflow", **validation):
+def training(name, metric="accuracy", kind="training", **validation):
     found = a_training(metric=metric, validation=validation)
     return Contender(name, kind, f"gs://b/runs/r/{name}/", training=found)
 
@@ -51,8 +51,8 @@ RANKING = [
     "training/1",
 ]
 KINDS = {
-    "training/1": "tensorflow",
-    "training/2": "tensorflow",
+    "training/1": "training",
+    "training/2": "training",
     "baselines/file-lab": "file",
     "baselines/automl": "automl",
     "baselines/bqml-linear_reg": "bqml",

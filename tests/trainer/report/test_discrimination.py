@@ -13,7 +13,7 @@ from trainer.report.reliability import reliability_section
 
 
 def named(names):
-    return [Contender(name, "tensorflow", f"gs://b/runs/r/{name}/") for name in names]
+    return [Contender(name, "training", f"gs://b/runs/r/{name}/") for name in names]
 
 
 def section(classes, *skills, classifier, n=400):

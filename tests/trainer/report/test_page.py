@@ -114,7 +114,7 @@ def test_the_page_tells_the_whole_story(digits):
         "owner: vision-lab",
         "python -m trainer.task",
         "--learning_rate 0.003",
-        "tensorflow",
+        "training",
     ):
         assert expected in page.text, expected
 

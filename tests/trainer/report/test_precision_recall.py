@@ -12,7 +12,7 @@ from trainer.report.precision_recall import _curve, precision_recall_section
 
 def made(classes, labels, classifier):
     outcome = Outcome(labels, classifier(labels, classes, skill=1, seed=1))
-    contenders = [Contender("training/1", "tensorflow", "gs://b/runs/r/training/1/")]
+    contenders = [Contender("training/1", "training", "gs://b/runs/r/training/1/")]
     styles = contender_styles(contenders, ["training/1"])
     names = [f"class {i}" for i in range(classes)]
     return outcome, precision_recall_section({"training/1": outcome}, styles, names)
@@ -45,6 +45,6 @@ def test_of_many_classes_precision_is_averaged_at_each_recall(classifier):
 
 def test_one_class_alone_has_no_curve(classifier):
     outcome = Outcome(np.zeros(5, int), np.tile([0.9, 0.1], (5, 1)))
-    contenders = [Contender("a", "tensorflow", "gs://b/runs/r/a/")]
+    contenders = [Contender("a", "training", "gs://b/runs/r/a/")]
     styles = contender_styles(contenders, ["a"])
     assert precision_recall_section({"a": outcome}, styles, ["no", "yes"]) is None

@@ -46,8 +46,8 @@ _METRIC = {
 def a_contender(name, accuracy, low, high, **changes):
     scores = {"accuracy": (accuracy, low, high), "log_loss": (1 - accuracy, 1 - high, 1 - low)}
     metrics = {m: {"value": v, "interval": [a, b]} for m, (v, a, b) in scores.items()}
-    kind = "tensorflow" if name.startswith("training/") else "bqml"
-    selected = name == "training/1" if kind == "tensorflow" else None
+    kind = "training" if name.startswith("training/") else "bqml"
+    selected = name == "training/1" if kind == "training" else None
     known = {"name": name, "kind": kind, "metrics": metrics, "selected": selected}
     return {**_CONTENDER, **known, **changes}
 

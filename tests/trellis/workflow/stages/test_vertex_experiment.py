@@ -35,7 +35,7 @@ def test_each_scored_contender_is_a_run():
     assert training.name == "demo training/2"
     assert training.metrics == {"accuracy": 0.97, "log_loss": pytest.approx(0.03)}
     assert training.parameters == {
-        "kind": "tensorflow",
+        "kind": "training",
         "model": "convolutional",
         "seed": 3,
         "filters": 16,

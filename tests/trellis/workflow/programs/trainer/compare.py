@@ -53,9 +53,9 @@ for rank in sorted({*map(str, chosen)} | found):
     metrics = run / name / "metrics.json"
     if metrics.exists():
         accuracy = json.loads(metrics.read_text())["validation"]["accuracy"]
-        contenders.append(contender(name, "tensorflow", accuracy, None))
+        contenders.append(contender(name, "training", accuracy, None))
     else:
-        contenders.append(contender(name, "tensorflow", None, "it left no metrics.json"))
+        contenders.append(contender(name, "training", None, "it left no metrics.json"))
 for name in plan["baselines"]:
     found = json.loads((run / "baselines" / name / "baseline.json").read_text())
     accuracy = 0.5 if found["status"] == "succeeded" else None
