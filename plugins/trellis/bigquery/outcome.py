@@ -83,6 +83,16 @@ def may_pass(error: Any) -> bool:
     return any(e.get("reason") in PASSING for e in getattr(error, "errors", None) or [])
 
 
+def too_large(error: Any) -> bool:
+    """Return whether a query reads or needs more than it may. error: google.api_core's.
+
+    Its class does not say it: the client knows no status for `bytesBilledLimitExceeded`, and makes
+    an InternalServerError of it.
+    """
+    reasons = {one.get("reason") for one in getattr(error, "errors", None) or []}
+    return bool(reasons & {"bytesBilledLimitExceeded", "resourcesExceeded", "responseTooLarge"})
+
+
 def message(error: Mapping[str, Any]) -> str:
     """BigQuery's message, unless it may quote a value of a row. error: as the REST API has it."""
     reason, text = error.get("reason", "no reason"), error.get("message", "")

@@ -24,11 +24,15 @@ event starts one run of the experiments that wait for it; a look that finds noth
 and costs nothing. How often it looks: `watch` of platform.yaml.
 
 Once a day it also compares the requests that endpoints have kept (`deploy.requests`) with what the
-served model learned from, and warns (BigQuery, 4 GB at most).
+served model learned from, and warns. That costs two queries of at most 2 GiB a day and endpoint,
+about 0.03 USD, whether or not it succeeds: a comparison that failed is not repeated, and the next
+day's takes its requests. Of more than 2 GiB it says once to keep a smaller share, and leaves these
+requests out.
 
 An experiment that is paused misses its events: trigger its first run by hand.
 
-**Red:** Google refused a look. It is repeated at the next time; no change is lost.
+**Red:** Google refused a look. It is repeated at the next time (a comparison the next day); no change
+is lost.
 """
 _ADVICE = "The next look repeats it, and no change is lost. Clear it once the cause is fixed."
 

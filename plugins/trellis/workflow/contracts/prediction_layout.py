@@ -18,15 +18,13 @@ appended.
 import hashlib
 import re
 from dataclasses import dataclass
+from datetime import date
 
 from trellis.workflow.contracts.layout import prediction_records, run_folder
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import ImagePredict
 from trellis_contracts.layout import examples
-
-REQUESTS = "requests of "
-"""What the names of such a comparison's runs begin with."""
 
 # A table's name has at most 1,024 characters, and people read only its start.
 _LONGEST = 100
@@ -122,14 +120,9 @@ def requests_table(experiment: Experiment, platform: Platform) -> str:
     return platform.own_table(_name("requests", experiment.name))
 
 
-def of_requests(experiment: Experiment, platform: Platform, run_id: str) -> Prediction:
-    """The addresses of what a run finds in these: as those of a prediction."""
-    return Prediction(experiment, platform, f"{REQUESTS}{run_id}")
-
-
-def requests_records(experiment: Experiment, platform: Platform) -> str:
-    """What the addresses of their records in the index begin with."""
-    return f"{prediction_records(platform.bucket, experiment.name)}{REQUESTS.replace(' ', '-')}"
+def of_requests(experiment: Experiment, platform: Platform, day: date) -> Prediction:
+    """The addresses of what a day's comparison finds in these: as those of a prediction."""
+    return Prediction(experiment, platform, f"requests of {day}")
 
 
 def _name(*parts: str) -> str:

@@ -5,7 +5,8 @@ gs://BUCKET/_index/EXPERIMENT/
     rollbacks/RUN.json     ChampionRecord, written by the DAG rollback when it is done
     reserves/RUN.json      ChampionRecord, written by the DAG EXPERIMENT-reserve when it is done
     notes/RUN.json         NotesRecord: what people have written about a run
-    predictions/RUN.json   PredictionRecord, written by the DAG EXPERIMENT-predict when it is done
+    predictions/RUN.json   PredictionRecord, written by the DAG EXPERIMENT-predict when it is done,
+                           and by `watch` of the requests that an endpoint has kept
 
 An object's metadata has its record once more, so that one request lists a thousand runs with all
 that is said of them. A run's own files stay the source: its record can be made from them again.
@@ -352,13 +353,15 @@ class LaterScore(_Document):
 
 
 class PredictionRecord(_Document):
-    """A batch prediction, or one that was refused by `predict.changes`.
+    """A batch prediction, one that was refused by `predict.changes`, or a day's comparison of the
+    requests that an endpoint has kept.
 
     at: when it ended, ISO 8601. version: resource name of the model that predicted; trained: folder
-    of the run that trained it. predicted: rows or images with a prediction; None: it was refused.
-    output: table of the predictions; None of images and of a refusal. warnings: what is beyond the
-    limits of `predict.changes`, in sentences without a value of a row. performance: None until
-    labels arrive.
+    of the run that trained it. predicted: rows or images with a prediction; None: it was refused,
+    or the requests were too many. output: table of the predictions; None of images, of a refusal
+    and of requests. warnings: what is beyond the limits of `predict.changes`, in sentences without
+    a value of a row. performance: None until labels arrive. until: of requests, those before this
+    moment were compared, ISO 8601; None of a batch prediction.
     """
 
     format: Literal[1] = 1
@@ -372,6 +375,7 @@ class PredictionRecord(_Document):
     output: str | None
     warnings: tuple[str, ...]
     performance: LaterScore | None = None
+    until: str | None = None
 
     @property
     def folder(self) -> str:

@@ -1,6 +1,7 @@
 """Reads from Vertex AI the model that an experiment's endpoint serves. Called by tasks only."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import EndpointServiceHook
@@ -27,7 +28,7 @@ class ServedVersion:
     its files; None of a service's model, and if someone deleted the version. own: registered by
     the calling run. champion: whether it has that alias. service: as in Served. origin: folder of
     the contender that it was in its run; None if its description does not say. deployed: IDs by
-    which the endpoint has it.
+    which the endpoint has it. since: when the first of these was deployed.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ServedVersion:
     service: str | None = None
     origin: str | None = None
     deployed: tuple[str, ...] = ()
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def find(platform: Platform, run: Run) -> Endpoint | None:
             platform.region
         )
         versions = [
-            replace(_version(models, run, name, share), deployed=_ids(found, name))
+            replace(_version(models, run, name, share), **_deployed(found, name))
             for name, share in _shares(found).items()
             if share
         ]
@@ -109,8 +111,13 @@ def _shares(endpoint: Any) -> dict[str, int]:
     return shares
 
 
-def _ids(endpoint: Any, name: str) -> tuple[str, ...]:
-    return tuple(one.id for one in endpoint.deployed_models if version_at(one).name == name)
+def _deployed(endpoint: Any, name: str) -> dict[str, Any]:
+    """The fields `deployed` and `since` of a version."""
+    found = [one for one in endpoint.deployed_models if version_at(one).name == name]
+    return {
+        "deployed": tuple(one.id for one in found),
+        "since": min((one.create_time for one in found if one.create_time), default=None),
+    }
 
 
 def _version(client: Any, run: Run, name: str, share: int) -> ServedVersion:

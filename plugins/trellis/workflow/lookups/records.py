@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
-from trellis.workflow.contracts.prediction_layout import Prediction, requests_records
+from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.record import (
     ChampionRecord,
@@ -126,34 +126,24 @@ def add_prediction(
     record.upload(storage.blob(platform, plan.run.indexed))
 
 
-def add_requests(
-    where: Prediction, version: str, trained: str, count: int, warnings: Iterable[str]
-) -> None:
-    """Record that so many instances of an endpoint's requests were compared. Others as those of
-    PredictionRecord.
-    """
-    record = PredictionRecord(
-        experiment=where.experiment.name,
-        run_id=where.run_id,
-        uri=where.uri,
-        at=now(),
-        version=version,
-        trained=trained,
-        predicted=count,
-        output=None,
-        warnings=tuple(short(text) for text in warnings),
-    )
+def claim_requests(where: Prediction, record: PredictionRecord) -> bool:
+    """Record that a day's comparison of an endpoint's requests begins; False if one has begun."""
+    try:
+        record.upload(storage.blob(where.platform, where.indexed), if_generation_match=0)
+    except PreconditionFailed:
+        return False
+    return True
+
+
+def end_requests(where: Prediction, record: PredictionRecord) -> None:
+    """Record what a day's comparison has found, in place of its beginning."""
     record.upload(storage.blob(where.platform, where.indexed))
 
 
-def compared_requests_on(platform: Platform, experiment: Experiment) -> date | None:
-    """The day, in UTC, of the newest record that `add_requests` wrote; None: there is none."""
-    found = storage.each_blob(platform, requests_records(experiment, platform))
-    return max((blob.updated.astimezone(UTC).date() for blob in found), default=None)
-
-
 def predictions(platform: Platform, experiment: str) -> list[PredictionRecord]:
-    """The readable records of an experiment's batch predictions, newest first."""
+    """The readable records of an experiment's batch predictions, and of the comparisons of its
+    endpoint's requests, newest first.
+    """
     found = []
     for blob in storage.each_blob(platform, layout.prediction_records(platform.bucket, experiment)):
         with contextlib.suppress(ValidationError):

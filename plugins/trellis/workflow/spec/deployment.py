@@ -217,8 +217,8 @@ class Deploy(Section):
     )
 
     requests: Requests | None = key(
-        "a sample of the requests is kept, and compared in each run with what the served model "
-        "learned from; left out: none is kept",
+        "a sample of the requests is kept, and compared daily by the DAG `watch` with what the "
+        "served model learned from; left out: none is kept",
         None,
     )
 

@@ -26,6 +26,6 @@ FROM {{ table | identifier }}, UNNEST(response_payload) AS payload
   CONCAT(CAST(request_id AS STRING), ' ', CAST(place AS STRING)) AS key
 FROM {{ table | identifier }}, UNNEST(request_payload) AS payload WITH OFFSET AS place
 {% endif %}
-WHERE logging_time >= {{ start }}
-  AND logging_time < {{ end }}
+WHERE logging_time >= TIMESTAMP {{ since | literal }}
+  AND logging_time < TIMESTAMP {{ until | literal }}
   AND deployed_model_id IN ({{ deployed | map("literal") | join(", ") }})

@@ -8,16 +8,16 @@ the index, which the digest reads. It warns, and refuses nothing: what was asked
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.prediction_layout import (
-    REQUESTS,
     Prediction,
     of_requests,
     requests_table,
 )
+from trellis.workflow.contracts.record import PredictionRecord, short
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -26,9 +26,16 @@ from trellis_contracts.finding import Finding
 from trellis_contracts.withheld import for_log, shown, withheld
 
 MOST_BYTES = 2 * 2**30
-"""Bytes that each of the two queries of a day may be billed for."""
+"""Bytes that each of the two queries of a day and endpoint may be billed for."""
 
-ADVICE = "Nothing that is served changes. Clear this task once the cause is fixed."
+LATE = timedelta(minutes=10)
+"""Requests younger than this wait for the next comparison: Vertex AI writes them some time after it
+has answered, and documents no limit of that time."""
+
+ADVICE = (
+    "Nothing that is served changes. A comparison that had begun is not repeated, so that no query "
+    "is paid twice: tomorrow's takes its requests, too."
+)
 """For a failed task."""
 
 
@@ -36,7 +43,7 @@ ADVICE = "Nothing that is served changes. Clear this task once the cause is fixe
 class Model:
     """The model that is served. version: its resource name. run, dataset: folders of the run that
     trained it, and of its dataset. answer: as in Rows of a prediction's plan. deployed: IDs by
-    which the endpoint has it.
+    which the endpoint has it. since: when it was deployed, ISO 8601.
     """
 
     version: str
@@ -44,30 +51,55 @@ class Model:
     dataset: str
     answer: str
     deployed: Sequence[str]
+    since: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a day's comparison has found. count: instances; None: they are too many to be read.
+    findings: the differences beyond the limits. remark: why something was not compared.
+    """
+
+    count: int | None
+    findings: Sequence[Finding] = ()
+    remark: str | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """For everybody: without a value of a request."""
+        unread = [self.remark] if self.count is None and self.remark else []
+        return [*unread, *(withheld(finding.text) for finding in self.findings)]
 
 
 def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], None]) -> Any:
-    """The Airflow task: compares once a day (UTC), however often it runs. Returns the warnings,
-    without a value of a request. tell: sends people a text, called with the task's context.
+    """The Airflow task: compares once a day (UTC), however often it runs, and whether or not that
+    fails. Returns the warnings, without a value of a request. tell: sends people a text, called
+    with the task's context.
     """
     from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowSkipException
 
-    @airflow_task(task_id=f"{platform.dag_id(experiment.name)}.requests")
+    # A second attempt would find the day claimed, and hide the failure of the first.
+    @airflow_task(task_id=f"{platform.dag_id(experiment.name)}.requests", retries=0)
     def requests(run_id=None, **context):
-        from trellis.workflow.lookups import records
+        from trellis.workflow.lookups import records, storage
 
-        if records.compared_requests_on(platform, experiment) == today():
-            raise AirflowSkipException("They were compared today.")
-        where = of_requests(experiment, platform, run_id)
+        where = of_requests(experiment, platform, today())
+        done = AirflowSkipException("Today's comparison has been made, or has failed.")
+        if storage.exists(platform.connection, where.indexed):
+            raise done
         model = served(experiment, platform, run_id)
         if isinstance(model, str):
             raise AirflowSkipException(model)
-        count, findings, remark = compare(experiment, platform, model)
-        warnings = conclude(where, model, count, findings, remark)
-        if warnings:
-            tell({**context, "run_id": run_id}, message(experiment, run_id, warnings))
-        return warnings
+        begun = _begin(where, model)
+        # Before the queries, so that they are paid once a day whatever happens to this task.
+        if not records.claim_requests(where, begun):
+            raise done
+        found = compare(experiment, platform, model, str(begun.until))
+        conclude(where, model, begun, found)
+        if found.warnings:
+            tell({**context, "run_id": run_id}, message(experiment, run_id, found))
+        return found.warnings
 
     return requests()
 
@@ -95,30 +127,45 @@ def served(experiment: Experiment, platform: Platform, run_id: str) -> Model | s
     if version is None or file is None:
         return f"What {now.name} learned from is not known: the plan of its run is gone."
     answer = Table.from_document(file.table).answer
-    return Model(now.name, version.run, file.dataset.uri, answer, now.deployed)
+    since = _text(now.since or version.created)
+    return Model(now.name, version.run, file.dataset.uri, answer, now.deployed, since)
 
 
-def compare(
-    experiment: Experiment, platform: Platform, model: Model
-) -> tuple[int, list[Finding], str | None]:
-    """The instances that this version was asked since it was compared last, the differences beyond
-    the limits, and why something was not compared.
-    """
-    from google.api_core.exceptions import BadRequest, NotFound
+def _begin(where: Prediction, model: Model) -> PredictionRecord:
+    """The record of a comparison that has found nothing yet: the next one takes its requests."""
+    now = datetime.now(UTC)
+    return PredictionRecord(
+        experiment=where.experiment.name,
+        run_id=where.run_id,
+        uri=where.uri,
+        at=_text(now),
+        version=model.version,
+        trained=model.run,
+        predicted=0,
+        output=None,
+        warnings=(),
+        until=_text(now - LATE),
+    )
+
+
+def compare(experiment: Experiment, platform: Platform, model: Model, until: str) -> Comparison:
+    """Compare what this version was asked since it was compared last. until: ISO 8601."""
+    from google.api_core.exceptions import GoogleAPICallError, NotFound
     from google.cloud.bigquery import QueryJobConfig
 
-    from trellis.workflow.contracts.errors import SourceError
+    from trellis.bigquery.outcome import too_large
     from trellis.workflow.lookups import own_dataset, table_state
     from trellis.workflow.stages.prediction import answers, changes
 
     learned = changes.learned_from(model.dataset, platform)
     if learned is None or not (features := changes.compared_of(learned)):
-        return 0, [], f"the description of {model.dataset} is gone, or has no columns to compare"
+        gone = f"the description of {model.dataset} is gone, or has no columns to compare"
+        return Comparison(0, remark=gone)
     asked = experiment.deployment.requests
     assert asked is not None
     limit = queries.limit(MOST_BYTES)
     bounded = QueryJobConfig.from_api_repr({"query": limit})
-    place = _place(experiment, platform, model)
+    place = _place(experiment, platform, model, until)
     statement = changes.statistics(features, _select(place, features=features))
     try:
         (row,) = table_state.answer(own_dataset.client(platform), statement, bounded)
@@ -126,42 +173,51 @@ def compare(
             platform, _select(place, answer=model.answer), model.answer, experiment.task, limit
         )
     except NotFound:
-        return 0, [], "the table of requests is gone; the next deployment makes it again"
-    except (BadRequest, SourceError) as error:
-        return 0, [], f"BigQuery reads no requests ({error}); keep a smaller share"
+        gone = "the table of requests is gone; the next deployment makes it again"
+        return Comparison(0, remark=gone)
+    except GoogleAPICallError as error:
+        if not too_large(error):
+            raise
+        return Comparison(
+            None,
+            remark=f"the requests since {place['since']} are more than a query may read "
+            f"({MOST_BYTES / 2**30:g} GiB): keep a smaller share of them (deploy.requests.share)",
+        )
     count = int(row["examples"])
     if count < changes.LEAST:
-        return count, [], f"{count:,} instances are too few, of {changes.LEAST} and more"
+        few = f"{count:,} instances are too few, of {changes.LEAST} and more"
+        return Comparison(count, remark=few)
     found = changes.beyond(learned, dict(row.items()), asked.changes)
     label = experiment.source.label
     of_answers, remark = answers.compare(model.run, platform, said, label, asked.changes)
-    return count, [*found, *of_answers], remark
+    return Comparison(count, [*found, *of_answers], remark)
 
 
-def _place(experiment: Experiment, platform: Platform, model: Model) -> dict[str, Any]:
-    """Where the requests are, and from when: since this version was compared last. Those of days
-    with too few add up.
+def _place(experiment: Experiment, platform: Platform, model: Model, until: str) -> dict[str, Any]:
+    """Where the requests are, and from when: since this version was deployed, or compared last.
+    Those of days with too few add up; those that were too many are left out from then on.
     """
     from trellis.workflow.lookups import records
     from trellis.workflow.stages.prediction.changes import LEAST
 
     earlier = [
-        record.at
+        record.until
         for record in records.predictions(platform, experiment.name)
-        if record.run_id.startswith(REQUESTS)
+        if record.until is not None
         and record.version == model.version
-        and (record.predicted or 0) >= LEAST
+        and (record.predicted is None or record.predicted >= LEAST)
     ]
     return {
         "table": requests_table(experiment, platform),
-        "start": _literal(max(earlier, default="1970-01-01T00:00:00+00:00")),
-        "end": _literal(datetime.now(UTC).isoformat(timespec="seconds")),
+        "since": max((model.since, *earlier)),
+        "until": until,
         "deployed": model.deployed,
     }
 
 
-def _literal(moment: str) -> str:
-    return f"TIMESTAMP '{moment}'"
+def _text(moment: datetime) -> str:
+    """In UTC and whole seconds, so that texts are ordered as moments are."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _select(place: dict[str, Any], features: Sequence[Any] = (), answer: str | None = None) -> str:
@@ -170,37 +226,37 @@ def _select(place: dict[str, Any], features: Sequence[Any] = (), answer: str | N
     return sql.render("requests", **place, features=features, answer=answer)
 
 
-def conclude(
-    where: Prediction, model: Model, count: int, findings: Sequence[Finding], remark: str | None
-) -> list[str]:
-    """Write changes.json and the record; returns the warnings for everybody."""
+def conclude(where: Prediction, model: Model, begun: PredictionRecord, found: Comparison) -> None:
+    """Write changes.json and the record."""
     from trellis.workflow.lookups import documents, records
 
     requests = where.experiment.deployment.requests
     assert requests is not None
-    whole = tuple(replace(finding, text=shown(finding.text)) for finding in findings)
+    whole = tuple(replace(finding, text=shown(finding.text)) for finding in found.findings)
     limits = {"beyond": "warn", **requests.changes.model_dump()}
-    changes = DatasetChanges(model.dataset, remark, limits, whole)
+    changes = DatasetChanges(model.dataset, found.remark, limits, whole)
     documents.write_file(where.platform, where.changes, changes)
-    warnings = [withheld(finding.text) for finding in findings]
-    records.add_requests(where, model.version, model.run, count, warnings)
-    print(f"{count:,} instances of requests to {model.version}, which learned from {model.dataset}")
-    if remark:
-        print(f"Not compared: {remark}.")
-    for text in for_log([finding.text for finding in findings], lambda _: where.changes):
+    warnings = tuple(short(text) for text in found.warnings)
+    result = {"at": records.now(), "predicted": found.count, "warnings": warnings}
+    records.end_requests(where, begun.model_copy(update=result))
+    count = "Too many" if found.count is None else f"{found.count:,}"
+    print(f"{count} instances of requests to {model.version}, which learned from {model.dataset}")
+    if found.remark:
+        print(f"Not compared: {found.remark}.")
+    for text in for_log([finding.text for finding in found.findings], lambda _: where.changes):
         print(f"  Warning: {text}")
-    return warnings
 
 
-def message(experiment: Experiment, run_id: str, warnings: Sequence[str]) -> str:
-    """What people are told of requests beyond a limit."""
-    return "\n".join(
-        [
-            f"TRELLIS WARNING: the endpoint of {experiment.name} is asked beyond the limits of "
-            "deploy.requests",
-            f"Run: {run_id}",
-            *warnings,
-            "What to do: every request was answered. Where callers send what the model never saw, "
-            "correct them; where the world has changed, train on newer data.",
-        ]
-    )
+def message(experiment: Experiment, run_id: str, found: Comparison) -> str:
+    """What people are told of requests beyond a limit, or of too many."""
+    if found.count is None:
+        what = f"what the endpoint of {experiment.name} was asked is not compared"
+        todo = "every request was answered, and later ones are compared from tomorrow on."
+    else:
+        what = f"the endpoint of {experiment.name} is asked beyond the limits of deploy.requests"
+        todo = (
+            "every request was answered. Where callers send what the model never saw, correct "
+            "them; where the world has changed, train on newer data."
+        )
+    lines = [f"TRELLIS WARNING: {what}", f"Run: {run_id}", *found.warnings, f"What to do: {todo}"]
+    return "\n".join(lines)

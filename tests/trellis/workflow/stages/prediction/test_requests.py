@@ -15,11 +15,13 @@ from tests.trellis.vertex import deploying
 from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED, OPTIONS
 from trellis.results.index import load_index
 from trellis.vertex.endpoints import EndpointOperator
+from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import requests_table
 from trellis.workflow.lookups import requests_table as table_of
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages.deploy import messages
-from trellis.workflow.stages.prediction import requests
+from trellis.workflow.stages.prediction import answers, requests
 from trellis.workflow.validation.file import with_changes
 
 NAME = "sampled"
@@ -87,7 +89,7 @@ def ask(made):
         while kept() < before + count:
             assert time.monotonic() < until
             time.sleep(0.2)
-        # The next run's moments have whole seconds.
+        # A comparison's moments have whole seconds.
         time.sleep(1.1)
 
     return ask
@@ -95,8 +97,11 @@ def ask(made):
 
 @pytest.fixture
 def run(made, monkeypatch):
-    """Runs the task as many days from now: (the warnings, what people were told)."""
+    """Runs the task as many days from now: (the warnings, what people were told). The emulator
+    keeps a request at once, so that nothing waits for one that is late.
+    """
     told = []
+    monkeypatch.setattr(requests, "LATE", datetime.timedelta())
     with DAG("requests_tests"):
         task = requests.task(made.experiment, made.platform, lambda _, text: told.append(text))
 
@@ -109,12 +114,18 @@ def run(made, monkeypatch):
     return run
 
 
+def recorded():
+    """The records in the index, newest first."""
+    index = load_index(storage.Client(project="local-gcp"), BUCKET, NAME)
+    return index.predictions
+
+
 def test_requests_are_compared_each_day_since_the_last_time(made, ask, run, capsys):
     ask(20)
     assert run(0) == ([], [])
     assert "20 instances are too few" in capsys.readouterr().out
     ask(20)
-    with pytest.raises(AirflowSkipException, match="today"):
+    with pytest.raises(AirflowSkipException, match="has been made"):
         run(0)
     # Those of a day with too few are compared the next day.
     assert run(1) == ([], [])
@@ -130,12 +141,76 @@ def test_requests_are_compared_each_day_since_the_last_time(made, ask, run, caps
     assert "never" not in said
     (text,) = told
     assert text.startswith("TRELLIS WARNING: the endpoint of sampled is asked beyond the limits")
-    found = [one for one in load_index(storage.Client(project="local-gcp"), BUCKET).predictions
-             if one.experiment == NAME]  # fmt: skip
+    found = recorded()
     assert sorted(one.predicted for one in found) == [20, 40, 60]
     assert {tuple(one.warnings) for one in found} == {(), tuple(warnings)}
     assert run(3) == ([], [])
     assert "0 instances are too few" in capsys.readouterr().out
+
+
+def test_too_many_requests_end_in_one_warning_and_are_left_out_from_then_on(
+    ask, run, capsys, monkeypatch
+):
+    ask(31)
+    with monkeypatch.context() as little:
+        # BigQuery bills 10 MiB at least for a table.
+        little.setattr(requests, "MOST_BYTES", 1)
+        little.setattr(queries, "LEAST", 1)
+        (warning,), (text,) = run(10)
+    assert "are more than a query may read" in warning
+    assert "keep a smaller share" in warning
+    assert text.startswith(
+        "TRELLIS WARNING: what the endpoint of sampled was asked is not compared"
+    )
+    newest = recorded()[0]
+    assert (newest.predicted, newest.warnings) == (None, (warning,))
+    capsys.readouterr()
+    assert run(11) == ([], [])
+    assert "0 instances are too few" in capsys.readouterr().out
+
+
+def test_a_failed_comparison_is_not_paid_again_until_the_next_day(ask, run, capsys, monkeypatch):
+    ask(31)
+    with monkeypatch.context() as broken:
+
+        def of_rows(*_):
+            raise SourceError("The second query fails.")
+
+        broken.setattr(answers, "of_rows", of_rows)
+        with pytest.raises(SourceError):
+            run(20)
+    with pytest.raises(AirflowSkipException, match="has failed"):
+        run(20)
+    assert run(21) == ([], [])
+    assert "31 instances of requests" in capsys.readouterr().out
+
+
+def test_requests_that_are_written_late_wait_for_the_next_comparison(ask, run, capsys, monkeypatch):
+    ask(31)
+    with monkeypatch.context() as late:
+        late.setattr(requests, "LATE", datetime.timedelta(minutes=10))
+        assert run(30) == ([], [])
+    assert "0 instances are too few" in capsys.readouterr().out
+    assert run(31) == ([], [])
+    assert "31 instances of requests" in capsys.readouterr().out
+
+
+def test_a_comparison_begins_at_the_deployment_and_then_where_the_last_one_ended(
+    made, ask, run, monkeypatch
+):
+    asked = []
+    place = requests._place
+    monkeypatch.setattr(requests, "_place", lambda *given: asked.append(place(*given)) or asked[-1])
+    _, endpoints = deploying.clients()
+    (deployed,) = endpoints.get_endpoint(name=made.endpoint).deployed_models
+    for record in (made.folder / "_index" / NAME / "predictions").iterdir():
+        record.unlink()
+    ask(31)
+    for day in (40, 41):
+        run(day)
+    since = datetime.datetime.fromisoformat(asked[0]["since"])
+    assert since == deployed.create_time.replace(nanosecond=0)
+    assert asked[1]["since"] == asked[0]["until"] == recorded()[1].until
 
 
 def test_the_table_forgets_after_the_time_that_the_file_says(made):
