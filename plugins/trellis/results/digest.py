@@ -88,8 +88,9 @@ def _why(run: RunRecord) -> str | None:
 
 
 def _warnings(prediction: PredictionRecord) -> Iterator[str]:
-    """Say what is beyond the limits, and that it was refused."""
-    what = "refused" if prediction.predicted is None else f"{prediction.predicted:,} predicted"
+    """Say what is beyond the limits, and that it was refused, or not compared."""
+    none, some = ("too many", "compared") if prediction.until else ("refused", "predicted")
+    what = none if prediction.predicted is None else f"{prediction.predicted:,} {some}"
     yield f"  {_minute(prediction.at)}  {prediction.experiment}, {prediction.run_id}: {what}"
     yield from (f"    {text}" for text in prediction.warnings)
 

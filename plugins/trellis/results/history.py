@@ -110,6 +110,8 @@ def predicted(index: Index) -> list[Predicted]:
     trained = {run.uri: run.result for run in index.runs if run.result}
     found = []
     for record in index.predictions:
+        if record.until is not None:
+            continue
         result = trained.get(record.trained)
         later = record.performance.score if record.performance else None
         metric = later.name if later else None
@@ -123,6 +125,11 @@ def predicted(index: Index) -> list[Predicted]:
             )
         )
     return found
+
+
+def asked(index: Index) -> list[PredictionRecord]:
+    """The comparisons of the requests that endpoints have kept, newest first."""
+    return [record for record in index.predictions if record.until is not None]
 
 
 def _deployments(runs: Iterable[RunRecord]) -> Iterable[Change]:

@@ -20,7 +20,7 @@ from trellis.results import Index
 from trellis.results.comparison import Comparison
 from trellis.results.curves import Curves, speeds
 from trellis.results.files import RunFiles
-from trellis.results.history import Change, months, number, predicted, served
+from trellis.results.history import Change, asked, months, number, predicted, served
 from trellis.results.live import Learner
 from trellis.results.scores import Scored, places, score
 from trellis.results.selection import FILTERS, ORDERS, Selection
@@ -119,6 +119,7 @@ def experiment(request: Request, name: str, index: Index, selection: Selection, 
         older=len(changes[PAGE:]),
         predictions=predicted(index)[:PAGE],
         performance=charts.performance(predicted(index)),
+        asked=asked(index)[:PAGE],
         list=_shown(selection.of(index.runs), page, _chosen(selection)),
         months=months(index.runs),
         unreadable=index.unreadable,

@@ -88,6 +88,17 @@ def test_predictions_beyond_their_limits_are_told(digits):
     ]
 
 
+def test_requests_that_were_too_many_are_told(digits):
+    warning = "the requests are more than a query may read"
+    asked = a_prediction("requests of 2026-01-02", until="2026-01-02T02:50:00+00:00")
+    unread = asked.model_copy(update={"predicted": None, "warnings": (warning,)})
+    text = lines(Index.of((), (), (), END.isoformat(), (unread,)), START, END, None)
+    assert text[-2:] == [
+        "  2026-01-02 03:00  digits, requests of 2026-01-02: too many",
+        f"    {warning}",
+    ]
+
+
 def test_a_week_without_runs_is_one_line(digits):
     old = a_run(digits, "old", a_board(), created="2025-01-01T00:00:00+00:00")
     assert lines(index(old), START, END, None) == [

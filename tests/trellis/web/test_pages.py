@@ -87,6 +87,22 @@ def test_the_page_of_an_experiment_has_its_predictions(digits, add, bucket, page
     assert "2026-01-02 03:00 3 1,200 200 accuracy 0.9000 [0.8500, 0.9400] 0.9700" in text
     assert warned in text
     assert "2026-01-01 00:00 3 refused" in text
+    assert "Requests of the endpoint" not in text
+
+
+def test_the_page_of_an_experiment_has_the_requests_of_its_endpoint_apart(
+    digits, add, bucket, page
+):
+    add(a_run(digits, "r", a_board(), a_deployment(), bucket=bucket))
+    kept = {"output": None, "until": "2026-01-03T00:00:00+00:00", "at": "2026-01-03T00:11:00+00:00"}
+    add(a_prediction("compared", bucket=bucket, predicted=450, **kept), "predictions")
+    unread = {"predicted": None, "warnings": ("keep a smaller share of them",)}
+    add(a_prediction("unread", bucket=bucket, **kept | unread), "predictions")
+    text = page("/trellis/experiments/digits")
+    assert "Batch predictions" not in text
+    requests = text.partition("Requests of the endpoint")[2]
+    assert "2026-01-03 00:00 3 450" in requests
+    assert "2026-01-03 00:00 3 too many keep a smaller share of them" in requests
 
 
 def test_on_google_cloud_tensorboard_reads_the_bucket(

@@ -31,8 +31,8 @@ requests out.
 
 An experiment that is paused misses its events: trigger its first run by hand.
 
-**Red:** Google refused a look. It is repeated at the next time (a comparison the next day); no change
-is lost.
+**Red:** Google refused a look. It is repeated at the next time (a comparison the next day); no
+change is lost.
 """
 _ADVICE = "The next look repeats it, and no change is lost. Clear it once the cause is fixed."
 
