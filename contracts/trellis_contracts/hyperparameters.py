@@ -70,7 +70,8 @@ class Common(Table):
         False,
         "compile a step's forward and backward pass with XLA (https://openxla.org/xla): faster "
         "where layers are many and small, after a compilation of seconds to minutes; not with "
-        "sequences, whose length differs from batch to batch, nor with max pooling",
+        "sequences, whose length differs from batch to batch, nor with max pooling unless "
+        "deterministic is false",
         # Recurrent and transformer are for sequences.
         without=("convolutional", "recurrent", "transformer"),
     )

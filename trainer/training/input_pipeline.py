@@ -239,18 +239,20 @@ class Input:
         """This worker's examples of a split, in memory or on disk; None: they fit nowhere."""
         examples = divide(self._dataset.files[split], len(self._distribution.cluster)).largest
         size = examples * self._records.example_bytes
+        full = ""
         for place in kept.places(size):
             try:
                 found = kept.keep(self._records.batches(read(None)), place)
             except OSError as error:  # other processes fill it as well
-                print(f"{split}: not kept {place.name}: {error.strerror}", flush=True)
+                full += f"; not {place.name}: {error.strerror}"
             else:
-                print(f"{split}: {byte_size.text(size)} of examples, kept {place.name}", flush=True)
+                what = f"{split}: {byte_size.text(size)} of examples"
+                print(f"{what}, kept {place.name}{full}", flush=True)
                 return found
         memory, disk = byte_size.text(kept.free_memory()), byte_size.text(kept.free_disk())
         print(
             f"{split}: {byte_size.text(size)} of examples, decoded again in every epoch: "
-            f"{memory} of memory and {disk} of disk are free",
+            f"{memory} of memory and {disk} of disk are free{full}",
             flush=True,
         )
         return None

@@ -1,5 +1,7 @@
 """The input pipeline: who sees which example when. Labels are numbers of examples here."""
 
+import errno
+import io
 from types import SimpleNamespace
 
 import numpy as np
@@ -93,6 +95,23 @@ def test_each_worker_of_parameter_servers_takes_the_whole_split_in_an_order_of_i
     assert all(len(set(order)) == 8 * (TRAIN // 8) for order in orders)
     assert len({tuple(order) for order in orders}) == 4
     assert passes(1).tolist() == orders[2:]
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [([], "decoded again in every epoch"), ([kept.MEMORY], "kept in memory; not on disk")],
+)
+def test_a_disk_that_others_fill_is_told_and_left(address, monkeypatch, capsys, after, told):
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kept, "places", lambda size: [kept.Place("on disk", Full), *after])
+    labels = train_labels(make(address), contexts(1)[0])
+    assert all(len(np.unique(epoch)) == epoch.size for epoch in np.split(labels, EPOCHS))
+    (line,) = [text for text in capsys.readouterr().out.splitlines() if "of examples" in text]
+    assert told in line
+    assert line.endswith("; not on disk: No space left on device")
 
 
 def test_images_stay_with_their_labels(address, memory):

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import config
 
 from testbed.trainings import arguments, without_seconds
 from trainer import dataset_description, models, predictions
@@ -106,6 +107,14 @@ def test_a_step_whose_gradient_overflows_is_left_out_and_the_scale_falls():
 def test_xla_gives_what_the_graph_gives(train, few_digits):
     compiled = train(few_digits, "compiled", jit_compile=True)
     assert losses(compiled) == pytest.approx(losses(train(few_digits, "graph")), rel=1e-5)
+
+
+def test_operations_are_deterministic_unless_a_file_says_otherwise(train, few_digits):
+    config.disable_op_determinism()
+    train(few_digits, "free", deterministic=False, epochs=1)
+    assert not config.is_op_determinism_enabled()
+    train(few_digits, "ordered", epochs=1)
+    assert config.is_op_determinism_enabled()
 
 
 def test_what_xla_cannot_compile_is_refused(train, few_rows):
