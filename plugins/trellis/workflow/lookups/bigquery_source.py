@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from google.cloud.bigquery import QueryJobConfig
+
 from trellis.workflow import sql
 from trellis.workflow.contracts import interval, table
 from trellis.workflow.contracts.errors import SourceError
@@ -191,7 +193,10 @@ def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, lis
     error).
     """
     statement = sql.render("predict_errors", table=predictions, most=most)
-    (row,) = table_state.answer(own_dataset.client(platform), statement)
+    # The statement names the table twice.
+    both = own_dataset.read_limit(platform, predictions, predictions)
+    limit = QueryJobConfig.from_api_repr({"query": both})
+    (row,) = table_state.answer(own_dataset.client(platform), statement, limit)
     return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
 
 
@@ -206,5 +211,7 @@ def images_of(
     statement = sql.render(
         "snapshot_images", snapshot=snapshot, image=image.column, rejected=rejected
     )
-    for row in own_dataset.client(platform).query(statement).result(page_size=_PAGE):
+    limit = QueryJobConfig.from_api_repr({"query": own_dataset.read_limit(platform, snapshot)})
+    client = own_dataset.client(platform)
+    for row in client.query(statement, job_config=limit).result(page_size=_PAGE):
         yield row["split"], row["image"], row["label"]

@@ -10,6 +10,7 @@ from google.cloud.bigquery import Dataset, EncryptionConfiguration, QueryJobConf
 
 from trellis.bigquery.outcome import may_pass, message_of
 from trellis.bigquery.submission import JOB_TIMEOUT_MS
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.platform import Platform, PlatformError
 
 
@@ -56,6 +57,16 @@ def create(platform: Platform, by: Any = None) -> None:
             f"The dataset {name} is in {found.location}, not in {platform.location} "
             "(platform.yaml: dataset, location): name another, or its location"
         )
+
+
+def read_limit(platform: Platform, *names: str) -> dict[str, str]:
+    """The field of a query job that limits it to one read of tables as they are now.
+
+    names: PROJECT.DATASET.TABLE. Raises google.api_core.exceptions.
+    """
+    by = client(platform)
+    size = sum(by.get_table(name).num_bytes or 0 for name in names)
+    return queries.limit(queries.planned(size, len(names), 0))
 
 
 def is_there(platform: Platform, name: str) -> bool:

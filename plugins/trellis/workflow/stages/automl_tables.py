@@ -9,6 +9,8 @@ from typing import Any
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.table import Feature, Table
+from trellis.workflow.lookups import own_dataset
+from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
@@ -34,7 +36,8 @@ def views(plan: Plan, platform: Platform) -> dict[str, Any] | None:
         weight=_table(plan).weight is not None,
         encryption_key=platform.encryption_key,
     )
-    return job_messages.query(plan.experiment, platform, statement)
+    limit = queries.limit(plan.query_bytes)
+    return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
 def dataset(plan: Plan, platform: Platform) -> dict[str, Any]:
@@ -98,7 +101,8 @@ def test_rows(plan: Plan, platform: Platform) -> dict[str, Any]:
         features=_table(plan).of_baselines(),
         encryption_key=platform.encryption_key,
     )
-    return job_messages.query(plan.experiment, platform, statement)
+    limit = queries.limit(plan.query_bytes)
+    return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
 def export(
@@ -113,7 +117,8 @@ def export(
         folder=folder or plan.run.baseline("automl"),
         regression=_table(plan).regression,
     )
-    return job_messages.query(plan.experiment, platform, statement)
+    limit = own_dataset.read_limit(platform, predicted)
+    return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
 def display_name(experiment: Experiment) -> str:

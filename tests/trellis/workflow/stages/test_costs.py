@@ -1,14 +1,17 @@
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from tests.trellis.workflow.plans import a_plan
 from tests.trellis.workflow.prices import DISK, hourly
+from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow.assembly import chain
 from trellis.workflow.assembly.training import build
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Column, Feature, Table
+from trellis.workflow.lookups import left, own_dataset, plans
 from trellis.workflow.pricing import cost, machines
 from trellis.workflow.stages import bqml, costs
 from trellis.workflow.validation.file import with_changes
@@ -118,3 +121,33 @@ def test_the_limit_says_whose_prices_it_has(digits, group, monkeypatch):
     limit = chain.at_most(digits, group.model_copy(update={"region": "europe-west4"}))
     assert "on-demand prices of europe-west4 (" in limit.assumptions
     assert "; Dataflow, BigQuery and disks at prices of us-central1" in limit.assumptions
+
+
+def test_every_query_of_a_run_has_a_limit_of_bytes(breast_cancer, group, monkeypatch):
+    """MiB of each task in BigQuery: what the plan expects, or what is there to be read."""
+    plan = dataclasses.replace(
+        a_plan(breast_cancer, Run("bucket", "breast-cancer", "manual")),
+        cost={"query_bytes": 30 * 2**20},
+    )
+    table = SimpleNamespace(num_bytes=50 * 2**20)
+    monkeypatch.setattr(plans, "load", lambda *_: plan)
+    monkeypatch.setattr(left, "returned", lambda ti, task_id, name: {name: "p.d.predictions"})
+    for needed in ("snapshot", "snapshot_to_check", "snapshot_to_extract"):
+        monkeypatch.setattr(left, needed, lambda *_: None)
+    client = SimpleNamespace(get_table=lambda name: table)
+    monkeypatch.setattr(own_dataset, "client", lambda _: client)
+    limits = {}
+    for task in build(breast_cancer, group).tasks:
+        if isinstance(task, BigQueryJobOperator):
+            job = task.configuration({"run_id": "manual", "ti": None, "task": task}, None)
+            if job is not None and "query" in job:
+                limits[task.task_id] = int(job["query"]["maximumBytesBilled"]) / 2**20
+    assert limits == {
+        "snapshot": 30,
+        "check": 90,
+        "bqml.logistic_reg": 90,
+        "bqml.boosted_tree_classifier": 90,
+        "automl.views": 30,
+        # A tenth more than its table.
+        "automl.export": pytest.approx(55),
+    }

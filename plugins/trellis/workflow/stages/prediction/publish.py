@@ -68,7 +68,11 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
         **tables,
         **table_options(plan, platform, "Predictions"),
     )
-    limit = queries.limit(plan.cost.get("query_bytes"), queries.BASELINE) if rows.bqml else {}
+    limit = (
+        queries.limit(plan.cost.get("query_bytes"), queries.BASELINE)
+        if rows.bqml
+        else own_dataset.read_limit(platform, *filter(None, tables.values()))
+    )
     return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
