@@ -125,17 +125,18 @@ class Search:
 
 @contextmanager
 def short_score(scratch):
-    search = Search(scratch)
-    yield {
-        "ours": each_seed(lambda seed: search.short_first(seed)[0]),
-        "peer": each_seed(lambda seed: search.every_one(seed)[0]),
-    }
+    yield _searched(scratch, 0)
 
 
 @contextmanager
 def short_hours(scratch):
+    yield _searched(scratch, 1)
+
+
+def _searched(scratch, figure):
+    """Both ways of a search, by one of its two figures: 0 the best score, 1 the seconds."""
     search = Search(scratch)
-    yield {
-        "ours": each_seed(lambda seed: search.short_first(seed)[1]),
-        "peer": each_seed(lambda seed: search.every_one(seed)[1]),
+    return {
+        "ours": each_seed(lambda seed: search.short_first(seed)[figure]),
+        "peer": each_seed(lambda seed: search.every_one(seed)[figure]),
     }

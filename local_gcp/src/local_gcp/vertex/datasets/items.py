@@ -13,10 +13,6 @@ from typing import Any
 from local_gcp.state import State
 from local_gcp.vertex.datasets.importing import Item
 
-CLASSIFICATION = (
-    "gs://google-cloud-aiplatform/schema/dataset/annotation/image_classification_1.0.0.yaml"
-)
-
 
 class Items:
     """Stores items."""
