@@ -9,7 +9,6 @@ from typing import Any
 from trellis.workflow import sql
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.contracts.table import Feature, Table
-from trellis.workflow.lookups import own_dataset
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -111,6 +110,8 @@ def export(
     """The query job that exports the predictions. predicted: their table, PROJECT.DATASET.TABLE.
     folder: of the contender; None: of the run's own baseline.
     """
+    from trellis.workflow.lookups import own_dataset
+
     statement = sql.render(
         "automl_export",
         output=predicted,
