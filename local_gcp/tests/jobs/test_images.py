@@ -92,3 +92,10 @@ def test_a_folder_that_does_not_exist_is_named(own):
         ImageError, match="/no/such/bin, the environment for mine/x, does not exist"
     ):
         find_image("mine/x")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOCAL_GCP_IMAGES", str(tmp_path / "images.yaml"))
+    with pytest.raises(ImageError) as refusal:
+        find_image("gcr.io/other:1")
+    assert str(refusal.value) == f"{tmp_path / 'images.yaml'}: No such file or directory."

@@ -156,7 +156,9 @@ def read_images(file: Path) -> list[Image]:
     """The entries of a file, validated."""
     try:
         entries = yaml.safe_load(file.read_text()) or []
-    except (OSError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise ImageError(f"{file}: {error.strerror}.") from None
+    except yaml.YAMLError as error:
         raise ImageError(f"{file}: {error}") from None
     if not isinstance(entries, list):
         raise ImageError(f"{file}: expected a list of images.")
