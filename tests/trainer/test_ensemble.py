@@ -1,8 +1,11 @@
 """The mean of a run's trainings as one model: scored, compared, served and explained."""
 
 import base64
+import copy
 import dataclasses
+import functools
 import json
+import shutil
 from pathlib import Path
 
 import cv2
@@ -72,6 +75,13 @@ class Trained:
         plan = dataclasses.replace(plan, configuration=configuration)
         (self.path / "plan.json").write_text(plan.to_json("plan.json"))
 
+    def copy(self, folder):
+        """The same trainings in another folder, whose mean has not been made."""
+        found = copy.copy(self)
+        found.path = folder / "run"
+        shutil.copytree(self.path, found.path, ignore=shutil.ignore_patterns(layout.ENSEMBLE))
+        return found
+
     def train(self, name, **flags):
         """Train in the folder of a training's name."""
         metric = "rmse" if self.task == "regression" else "accuracy"
@@ -91,14 +101,25 @@ class Trained:
         return json.loads((self.path / layout.ENSEMBLE / "metrics.json").read_text())
 
 
-@pytest.fixture(scope="module", params=["binary_classification", "regression"])
-def trained(request, tmp_path_factory):
-    """A network and another library's model, whose mean has been made."""
-    found = Trained(tmp_path_factory.mktemp(request.param), request.param)
-    found.train("training/1", epochs=3)
-    found.train("training/2", model=found.linear)
-    assert ensemble.main(["--run", str(found.path)]) == 0
-    return found
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A function: task -> a network and another library's model, whose mean has been made."""
+
+    @functools.cache
+    def made(task):
+        found = Trained(tmp_path_factory.mktemp(task), task)
+        found.train("training/1", epochs=3)
+        found.train("training/2", model=found.linear)
+        assert ensemble.main(["--run", str(found.path)]) == 0
+        return found
+
+    return made
+
+
+@pytest.fixture(params=["binary_classification", "regression"])
+def trained(request, runs):
+    """That of a task."""
+    return runs(request.param)
 
 
 def answers(found):
@@ -168,10 +189,10 @@ def test_it_is_on_the_leaderboard_and_selected_if_it_validates_best(trained):
 
 def test_of_one_training_its_seeds_are_the_members(tmp_path):
     found = Trained(tmp_path, "binary_classification")
-    found.train("training/1")
+    found.train("training/1", model=found.linear)
     assert ensemble.main(["--run", str(found.path)]) == 0
     assert not (found.path / layout.ENSEMBLE).exists()
-    found.train("training/1/seeds/1", seed=1)
+    found.train("training/1/seeds/1", model=found.linear, seed=1)
     assert ensemble.main(["--run", str(found.path)]) == 0
     assert found.metrics()["hyperparameters"] == {"members": "training/1, training/1/seeds/1"}
     assert Model.load(found.model).classes
@@ -179,7 +200,7 @@ def test_of_one_training_its_seeds_are_the_members(tmp_path):
 
 def test_one_that_was_not_made_has_failed(tmp_path):
     found = Trained(tmp_path, "binary_classification")
-    found.train("training/1")
+    found.train("training/1", model=found.linear)
     assert compare.main(["--run", str(found.path), "--metric", "accuracy"]) == 0
     board = json.loads((found.path / "leaderboard/leaderboard.json").read_text())
     (failed,) = [one for one in board["contenders"] if one["status"] == "failed"]
@@ -187,11 +208,9 @@ def test_one_that_was_not_made_has_failed(tmp_path):
     assert "fewer than two trainings" in failed["reason"]
 
 
-def test_it_has_a_threshold_and_a_share_to_hand_back_of_its_own(tmp_path):
-    found = Trained(tmp_path, "binary_classification")
+def test_it_has_a_threshold_and_a_share_to_hand_back_of_its_own(runs, tmp_path):
+    found = runs("binary_classification").copy(tmp_path)
     asked = {"decide": '{"maximize": "f1"}', "abstain": 0.2}
-    for rank in (1, 2):
-        found.train(f"training/{rank}", seed=rank, **asked)
     flags = [f"--{name}={value}" for name, value in asked.items()]
     assert ensemble.main(["--run", str(found.path), *flags]) == 0
     above = found.metrics()["threshold"]["above"]
@@ -202,10 +221,8 @@ def test_it_has_a_threshold_and_a_share_to_hand_back_of_its_own(tmp_path):
     assert answer["abstained"] in (True, False)
 
 
-def test_its_intervals_are_of_its_own_errors(tmp_path):
-    found = Trained(tmp_path, "regression")
-    for rank in (1, 2):
-        found.train(f"training/{rank}", seed=rank)
+def test_its_intervals_are_of_its_own_errors(runs, tmp_path):
+    found = runs("regression").copy(tmp_path)
     assert ensemble.main(["--run", str(found.path), "--coverage=0.8"]) == 0
     model = Model.load(found.model)
     (answer,) = model.predict([model.example])
@@ -213,10 +230,9 @@ def test_its_intervals_are_of_its_own_errors(tmp_path):
     assert answer["interval"] == pytest.approx([answer["value"] - margin, answer["value"] + margin])
 
 
-def test_a_training_of_another_dataset_is_no_member(tmp_path):
-    found = Trained(tmp_path, "binary_classification")
-    for rank in (1, 2, 3):
-        found.train(f"training/{rank}", seed=rank)
+def test_a_training_of_another_dataset_is_no_member(runs, tmp_path):
+    found = runs("binary_classification").copy(tmp_path)
+    shutil.copytree(found.path / "training/1", found.path / "training/3")
     path = found.path / "training/2/metrics.json"
     other = json.loads(path.read_text())
     other["dataset"]["fingerprint"] = "other"

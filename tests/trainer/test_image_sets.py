@@ -190,7 +190,7 @@ def test_the_most_probable_class_is_explained_unless_another_is_asked_for(pictur
 
 
 def test_a_training_is_the_same_again(trained, tmp_path):
-    again = train(trained.address, tmp_path / "again", **FLAGS)
+    again = train(trained.address, tmp_path / "again", outputs="metrics", **FLAGS)
     assert again["weights_sha256"] == trained.metrics["weights_sha256"]
 
 
