@@ -34,6 +34,7 @@ def whole() -> Experiment:
         ("train", "start"): "champion",
         ("deploy", "approve"): ["role:Op"],
         ("deploy", "within"): "12 hours",
+        ("baselines", "files"): {"lab": "lab/predictions.parquet"},
     }
     every = with_changes(table, further)
     # No file may have folds, a service's model or an image that is not ours beside the others.

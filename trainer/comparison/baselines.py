@@ -17,7 +17,7 @@ from trainer import predictions, storage, withheld
 from trainer.comparison import raw_predictions
 from trainer.comparison.held_out_split import HeldOutSplit, HeldOutSplitError
 from trainer.comparison.run_folder import Contender, Run, RunError, read_file
-from trainer.prediction_checks import PredictionsError, RuleError
+from trainer.prediction_checks import PredictionsError
 from trellis_contracts import layout
 from trellis_contracts.baseline import Baseline, FeatureWeight
 
@@ -54,17 +54,10 @@ def _contender(name: str, run: Run, split: HeldOutSplit) -> Contender:
     try:
         predicted = raw_predictions.read(storage.local_path(contender.uri) / "raw", split)
     except (PredictionsError, HeldOutSplitError) as error:
-        reason = _refusal(error, found, run.files.examples_of(name))
+        reason = ". ".join(withheld.for_log(error, run.files.examples_of(name)))
         return dataclasses.replace(contender, reason=reason)
     predictions.write(storage.local_path(layout.predictions(contender.uri)), predicted)
     return dataclasses.replace(contender, predictions=predicted)
-
-
-def _refusal(error: RuleError, baseline: Baseline, address: str) -> str:
-    """Why predictions are refused; a group's own file is named. address: for the keys."""
-    if baseline.kind == "file":
-        error = RuleError(f"{baseline.model}: {error.text}", error.rule)
-    return ". ".join(withheld.for_log(error, address))
 
 
 def importances(baseline: Baseline) -> list[FeatureWeight]:

@@ -111,50 +111,6 @@ def test_a_file_may_be_another_trainings(run, classifier, tmp_path):
     assert baselines(run)["baselines/file-other"].predictions.probabilities == pytest.approx(shares)
 
 
-SOURCE = "gs://lab/predictions.parquet"
-KEYS = r"Keys and values of these rows: \S+/examples/file-lab\.txt$"
-
-
-def replaced(change):
-    """A function: the table -> with the values of the class `true` changed."""
-
-    def table(table):
-        values = table["true"].to_pylist()
-        return table.set_column(2, "true", pa.array(change(values)))
-
-    return table
-
-
-@pytest.mark.parametrize(
-    ("change", "reason", "key"),
-    [
-        (lambda table: table.slice(1), "1 missing: 1 key", 0),
-        (
-            lambda table: pa.concat_tables([table, table.slice(2, 1)]),
-            "1 of 40 keys have several",
-            2,
-        ),
-        (replaced(lambda values: [np.nan, *values[1:]]), "NaN or infinity", 0),
-        (replaced(lambda values: [*values[:-1], 0.0]), "do not sum to 1 for 1 of 40 keys", -1),
-        (replaced(lambda values: [*values[:-1], None]), "is NULL in 1 of 40 rows", -1),
-    ],
-)
-def test_a_file_with_wrong_rows_is_named_and_their_keys_are_in_the_bucket(
-    run, classifier, change, reason, key
-):
-    """The leaderboard, which more people read, has neither keys nor values."""
-    table = wide(run, classifier(LABELS, 2, skill=3, seed=2))
-    run.baseline("file-lab", change(table), model=SOURCE)
-    found = baselines(run)["baselines/file-lab"].reason
-    assert found.startswith(f"{SOURCE}: ")
-    assert re.search(f"{reason}.*{KEYS}", found), found
-    key = repr(table["key"][key].as_py())
-    assert key not in found
-    whole = (run.path / "examples/file-lab.txt").read_text()
-    assert whole.startswith(f"{SOURCE}: ")
-    assert key in whole
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

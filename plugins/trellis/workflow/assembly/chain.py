@@ -2,11 +2,12 @@
 
     plan -> export -> changes -> start -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> approve -> deploy -> result, without tune and choose if there is no search,
-    without start if no training goes on from the served model, with folds after changes if
-    `train.folds` asks for them, without approve if `deploy.approve` names nobody, with outputs
-    after train if the image is not ours, with repeat (each further seed) before compare if
-    `train.seeds` is above 1, with ensemble if `train.ensemble` asks for it, and with ask_served if
-    `deploy.allow` names a service. Each of `other_models` has a search beside `tune`.
+    without start if no training goes on from the served model, with files after changes if there
+    are files of predictions, or folds if `train.folds` asks for them, without approve if
+    `deploy.approve` names nobody, with outputs after train if the image is not ours, with repeat
+    (each further seed) before compare if `train.seeds` is above 1, with ensemble if
+    `train.ensemble` asks for it, and with ask_served if `deploy.allow` names a service. Each of
+    `other_models` has a search beside `tune`.
 
 A table's rows come to the export by snapshot -> check -> extract. The baselines learn from the
 snapshot while the trials run, and from the check on, unless a change of the dataset may refuse
@@ -34,6 +35,7 @@ from trellis.workflow.stages import (
     costs,
     ensemble,
     export,
+    files,
     folds,
     outputs,
     plan,
@@ -70,7 +72,8 @@ CHAIN = (
     Link(snapshot.EXTRACT, ["check"]),
     Link(export.STAGE, ["extract"]),
     Link(changes.STAGE, ["export"]),
-    Link(folds.STAGE, ["changes"]),
+    Link(files.STAGE, ["changes"]),
+    Link(folds.STAGE, ["files"]),
     Link(start.STAGE, ["folds"]),
     Link(tune.STAGE, ["start"]),
     Link(choose.STAGE, ["tune"]),

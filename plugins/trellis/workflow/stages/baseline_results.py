@@ -11,7 +11,6 @@ from typing import Any
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from airflow.providers.google.cloud.hooks.vertex_ai.custom_job import CustomJobHook
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
-from google.cloud.exceptions import NotFound
 
 from trellis.bigquery.outcome import message
 from trellis.bigquery.submission import Work
@@ -90,15 +89,10 @@ def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:
 
 
 def of_file(plan: Plan, platform: Platform, name: str) -> dict[str, Any]:
-    """Copy a file of predictions to the run, where the comparison reads it: fields of
-    baseline.json. Raises BaselineFailedError if it is gone.
+    """Describe a file of predictions, which `plan` has copied to the run: fields of
+    baseline.json.
     """
     source = platform.uri(plan.experiment.baselines.files[name.removeprefix(cost.FILE)])
-    target = f"{plan.run.baseline(name)}raw/predictions.parquet"
-    try:
-        storage.copy(platform.connection, source, target)
-    except NotFound:
-        raise BaselineFailedError(f"there is no {source} any more") from None
     return {"model": source, "cost_usd": 0.0}
 
 

@@ -101,6 +101,10 @@ class FoldsOperator(Priced, CustomJobOperator):
         return super().execute(context)
 
 
+class FilesOperator(Priced, CustomJobOperator):
+    """Checks files of predictions. It writes nothing."""
+
+
 class PartQueryOperator(BigQueryJobOperator):
     """Runs a query for a fold. part: the fold; None: there are none."""
 

@@ -166,6 +166,9 @@ def write(decided: Decided, platform: Platform) -> Plan:
         if own.text is not None:
             storage.write_once(platform, plan.address_of(own), own.text)
             print(f"{own.name}: {plan.address_of(own)}")
+    for name, address in _predictions(experiment, platform).items():
+        target = f"{plan.run.baseline(f'{cost.FILE}{name}')}raw/predictions.parquet"
+        storage.copy(platform.connection, address, target)
     documents.write_file(platform, plan.run.plan, plan.file())
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")
     if serving := cost.serving(experiment, platform.region):
@@ -196,12 +199,16 @@ def _require_predictions(experiment: Experiment, platform: Platform) -> None:
     """Raises SourceError unless the files of predictions are there."""
     from trellis.workflow.lookups import storage
 
-    for name, path in experiment.baselines.files.items():
-        address = platform.uri(path)
+    for name, address in _predictions(experiment, platform).items():
         if not storage.exists(platform.connection, address):
             raise SourceError(
                 f"baselines.files.{name}: there is no {address}: write it, or leave it out"
             )
+
+
+def _predictions(experiment: Experiment, platform: Platform) -> dict[str, str]:
+    """Addresses of the files of predictions, by name."""
+    return {name: platform.uri(path) for name, path in experiment.baselines.files.items()}
 
 
 def _dataset(experiment: Experiment, platform: Platform, found: "Inspection") -> PlannedDataset:
