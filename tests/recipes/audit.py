@@ -12,7 +12,7 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import job_messages
+from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.stage import Fleet, Stage, Usd
 
@@ -27,12 +27,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
     return CustomJobOperator(
         task_id="audit",
-        project_id=platform.project,
-        region=platform.region,
-        gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job),
-        generation=experiment.generation,
-        poll_interval=platform.poll_seconds,
+        **vertex_job.arguments(experiment, platform, 1),
     )
 
 

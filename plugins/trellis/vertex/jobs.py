@@ -15,6 +15,7 @@ from google.cloud.aiplatform_v1.types import (
     CustomJob,
     HyperparameterTuningJob,
     JobState,
+    MachineSpec,
     TrainingPipeline,
 )
 from google.protobuf import json_format
@@ -130,18 +131,29 @@ def overstayed(
 ) -> Literal["wait", "limit"] | None:
     """Which of its limits a job has passed, if any.
 
-    wait: seconds from its creation until it has its machines. limit: until it ends.
+    wait: seconds from its creation until it has its machines. limit: from then until it ends.
     """
-    age = (now - job.create_time).total_seconds()
-    if wait is not None and age > wait and not job.start_time:
-        return "wait"
-    return "limit" if limit is not None and age > limit else None
+    passed: Literal["wait", "limit"] = "limit" if job.start_time else "wait"
+    since = job.start_time or job.create_time
+    seconds = limit if job.start_time else wait
+    return passed if seconds is not None and (now - since).total_seconds() > seconds else None
 
 
-def machines_of(kind: JobKind, job: Any) -> str:
-    """Machines of a job, as in `1 n1-standard-8 with 2 NVIDIA_TESLA_V100`; "" if unknown."""
-    pools = getattr(job, kind.spec).worker_pool_specs if kind.spec else ()
-    return ", ".join(f"{pool.replica_count} {machine_text(pool.machine_spec)}" for pool in pools)
+def machines_of(kind: JobKind, job: Any) -> list[tuple[Any, int]]:
+    """The MachineSpec of each pool of a job, and how many there are; none if Google chooses."""
+    if kind.spec:
+        pools = getattr(job, kind.spec).worker_pool_specs
+        return [(pool.machine_spec, pool.replica_count) for pool in pools]
+    resources = getattr(job, "dedicated_resources", None)
+    if not resources or not resources.machine_spec.machine_type:
+        return []
+    return [(resources.machine_spec, resources.starting_replica_count)]
+
+
+def machines_text(kind: JobKind, job: Any) -> str:
+    """Machines of a job in words, as in `1 n1-standard-8 with 2 NVIDIA_TESLA_V100`."""
+    pools = [f"{count} {machine_text(machine)}" for machine, count in machines_of(kind, job)]
+    return ", ".join(pools) or machine_text(MachineSpec())
 
 
 def machine_text(machine: Any) -> str:

@@ -38,7 +38,7 @@ from trellis.vertex.jobs import (
     TUNING,
     JobKind,
     Jobs,
-    machines_of,
+    machines_text,
     message_of,
     overstayed,
     state_of,
@@ -60,7 +60,7 @@ class OneJobPerTask(VertexTask):
 
     :param wait: seconds after which a job that has no machines yet is cancelled, and the task
         fails; None: it waits as long as Vertex AI lets it. The trigger enforces it.
-    :param limit: as wait, for the whole of the job; for kinds without a time limit of their own.
+    :param limit: as wait, from the time it has them; for kinds without a time limit of their own.
     :param at_most: US dollars that all attempts may cost together (templated); None: what one job
         may cost.
     :param usd_per_hour: price of an hour of a job whose message does not tell it; None: its
@@ -156,7 +156,7 @@ class OneJobPerTask(VertexTask):
             said = "" if cancelled else f" Vertex AI says: {job.error.message}"
             raise JobFailedForGood(
                 f"The {self.kind.title} got no machines within {self.wait:.0f} s: "
-                f"{machines_of(self.kind, job)} in {self.region}.{said} Let it wait longer, have "
+                f"{machines_text(self.kind, job)} in {self.region}.{said} Let it wait longer, have "
                 f"the quota raised, or use other machines, then clear this task.{where}"
             )
         if passed == "limit" and cancelled:

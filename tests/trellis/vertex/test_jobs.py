@@ -1,9 +1,22 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from google.cloud.aiplatform_v1.types import CustomJob, Scheduling
+from google.cloud.aiplatform_v1.types import (
+    BatchPredictionJob,
+    CustomJob,
+    Scheduling,
+    TrainingPipeline,
+)
 
-from trellis.vertex.jobs import CUSTOM, TUNING, machines_of, message_of, overstayed
+from trellis.vertex.jobs import (
+    BATCH,
+    CUSTOM,
+    PIPELINE,
+    TUNING,
+    machines_text,
+    message_of,
+    overstayed,
+)
 
 JOB = {
     "display_name": "a job",
@@ -42,8 +55,10 @@ def test_a_wrong_field_is_named():
         (60, None, 60, None, None),
         (61, 59, 60, None, None),
         (61, None, None, None, None),
-        (61, 59, 60, 60, "limit"),
-        (61, None, None, 60, "limit"),
+        (61, 0, None, 60, "limit"),
+        # Time without machines does not count.
+        (61, 59, 60, 60, None),
+        (61, None, 120, 60, None),
     ],
 )
 def test_a_wait_ends_when_the_job_has_its_machines_and_a_limit_when_it_ends(
@@ -60,4 +75,8 @@ def test_the_machines_of_a_job_in_words():
     pools = [{"replica_count": 1, "machine_spec": gpus}, {"replica_count": 3, "machine_spec": gpus}]
     job = CustomJob(job_spec={"worker_pool_specs": pools})
     text = "n1-standard-8 with 2 NVIDIA_TESLA_A100"
-    assert machines_of(CUSTOM, job) == f"1 {text}, 3 {text}"
+    assert machines_text(CUSTOM, job) == f"1 {text}, 3 {text}"
+    resources = {"machine_spec": gpus, "starting_replica_count": 2}
+    assert machines_text(BATCH, BatchPredictionJob(dedicated_resources=resources)) == f"2 {text}"
+    for kind, message in ((PIPELINE, TrainingPipeline()), (BATCH, BatchPredictionJob())):
+        assert machines_text(kind, message) == "machines of its own choice"

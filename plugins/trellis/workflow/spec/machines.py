@@ -44,7 +44,7 @@ class Machines(Machine):
     )
     wait: Duration | None = key(
         "time that a job waits for its machines; then it is cancelled, and the run fails. Left "
-        "out: as long as Vertex AI lets it wait, which is without end where a quota is missing",
+        "out: as platform.yaml has it (`machines.wait`)",
         None,
     )
     queue: Literal["flex"] | None = key(

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -55,6 +56,16 @@ class Compare(Section):
 
     machine_type: str = key("Compute Engine machine type", "n1-standard-4")
     timeout: Duration = key("when a comparison is stopped")
+
+
+class JobMachines(Section):
+    """Machines of all jobs of Vertex AI."""
+
+    wait: Duration = key(
+        "time that a job waits for its machines, unless its experiment's `machines.wait` is "
+        "another; then it is cancelled, and its task fails",
+        timedelta(days=3),
+    )
 
 
 class Pools(Section):
@@ -238,6 +249,7 @@ class Platform(Section):
     labels: dict[str, str] = key("labels of every job, for billing reports", {})
     poll_seconds: int = key("interval between two polls of a job", 30, unit="seconds", ge=1, le=600)
     retry_seconds: int = key("delay before a task's first retry", 60, unit="seconds", ge=1, le=3600)
+    machines: JobMachines = key("machines of all jobs of Vertex AI", JobMachines())
     pools: Pools = key("Airflow pools that limit how many machines work at once", Pools())
     dataflow: Dataflow = key("machines of the export")
     compare: Compare = key("machines of the comparison")

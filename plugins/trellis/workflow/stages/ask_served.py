@@ -13,9 +13,8 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import automl_tables, bqml, job_messages
+from trellis.workflow.stages import automl_tables, bqml, job_messages, vertex_job
 from trellis.workflow.stages.planned import planned, returned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Stage, Tasks, Usd
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.plan import PlanFile
@@ -88,13 +87,13 @@ def _tasks(dag: Building) -> Tasks:
 
     experiment, platform = dag.experiment, dag.platform
     services = experiment.deployment.services
-    common: dict[str, Any] = {
+    in_bigquery: dict[str, Any] = {
         "project_id": platform.project,
         "gcp_conn_id": platform.connection,
         "generation": experiment.generation,
         "poll_interval": platform.poll_seconds,
+        "location": platform.location,
     }
-    in_bigquery = {**common, "location": platform.location}
     field = functools.partial(planned, experiment, platform)
     first: list[Any] = []
     with TaskGroup(GROUP) as group:
@@ -108,9 +107,7 @@ def _tasks(dag: Building) -> Tasks:
                 batch_prediction_job=field(prediction),
                 limit=cost.AUTOML_PREDICTION_LIMIT.total_seconds(),
                 usd_per_hour=cost.automl_prediction(experiment, 1, platform.region),
-                region=platform.region,
-                **common,
-                **slots(platform.pools.vertex, 1),
+                **vertex_job.arguments(experiment, platform, 1),
             )
             ready >> predict
             predict >> BigQueryJobOperator(

@@ -10,8 +10,8 @@ from typing import Any
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import vertex_job
 from trellis.workflow.stages.planned import planned, returned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import FAILED_BASELINE, Stage
 
 NAME = "automl"
@@ -41,7 +41,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
     }
     in_bigquery = {**common, "location": platform.location}
     in_vertex = {**common, "region": platform.region}
-    job = {**in_vertex, **slots(platform.pools.vertex, 1)}
+    job = vertex_job.arguments(experiment, platform, 1)
     field = functools.partial(planned, experiment, platform)
     with TaskGroup(NAME) as group:
         if of_images:

@@ -12,9 +12,8 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, Machines
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import job_messages
+from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.planned import figure, planned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Fleet, Stage, Usd
 
 
@@ -25,19 +24,14 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
     return CompareOperator(
         task_id="compare",
-        project_id=platform.project,
-        region=platform.region,
-        gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.trainings),
         at_most=planned(experiment, platform, figure("compare")),
         reads=folders,
         writes=_leaderboard(experiment, platform),
         contenders=contenders,
-        generation=experiment.generation,
-        poll_interval=platform.poll_seconds,
         # `baselines` is skipped in a run without them.
         trigger_rule="none_failed",
-        **slots(platform.pools.vertex, 1),
+        **vertex_job.arguments(experiment, platform, 1),
     )
 
 

@@ -12,9 +12,8 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import compare, job_messages
+from trellis.workflow.stages import compare, job_messages, vertex_job
 from trellis.workflow.stages.planned import figure, planned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Row, Stage, Tasks, Usd
 
 
@@ -32,17 +31,12 @@ def _tasks(dag: Building) -> Tasks:
     experiment, platform = dag.experiment, dag.platform
     made = EnsembleOperator(
         task_id="ensemble",
-        project_id=platform.project,
-        region=platform.region,
-        gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.trainings),
         at_most=planned(experiment, platform, figure("ensemble")),
         reads=compare.folders,
         writes=_folder(experiment, platform),
         contenders=compare.trainings,
-        generation=experiment.generation,
-        poll_interval=platform.poll_seconds,
-        **slots(platform.pools.vertex, 1),
+        **vertex_job.arguments(experiment, platform, 1),
     )
     # One that failed is in the report.
     ended = EndedOperator(

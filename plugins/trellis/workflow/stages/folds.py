@@ -13,9 +13,8 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec import job_images, sharding
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import compare
+from trellis.workflow.stages import compare, vertex_job
 from trellis.workflow.stages.planned import figure, planned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Row, Stage, Usd
 from trellis_contracts.folds import EVERYTHING, dataset
 
@@ -27,17 +26,12 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
     return FoldsOperator(
         task_id="folds",
-        project_id=platform.project,
-        region=platform.region,
-        gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.dataset),
         at_most=planned(experiment, platform, figure("folds")),
         unless=planned(experiment, platform, mark),
-        generation=experiment.generation,
-        poll_interval=platform.poll_seconds,
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
-        **slots(platform.pools.vertex, 1),
+        **vertex_job.arguments(experiment, platform, 1),
     )
 
 

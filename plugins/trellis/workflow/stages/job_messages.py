@@ -191,11 +191,6 @@ def scheduling(timeout: timedelta, machines: Machines, *, lockstep: bool = False
     }
 
 
-def wait(machines: Machines) -> float | None:
-    """Seconds that a job may wait for its machines."""
-    return machines.wait.total_seconds() if machines.wait else None
-
-
 def read_by(spec: Any, reused: Mapping[str, str] | None) -> Iterator[str]:
     """List what the programs of a CustomJobSpec read: the dataset; if they are reused, an earlier
     run's folder.

@@ -11,9 +11,8 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, TrainingMachines
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import job_messages
+from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.planned import planned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Fleet, Row, Stage, Tasks
 
 if TYPE_CHECKING:
@@ -51,21 +50,16 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
     from trellis.workflow.lookups import left
     from trellis.workflow.stages.operators import TrainOperator
 
+    machines = experiment.train.machines
     return TrainOperator.partial(
         task_id=task_id,
-        project_id=platform.project,
-        region=platform.region,
         custom_job=planned(
             experiment, platform, job, lambda context: context["task"].chosen, needs=left.dataset
         ),
         at_most=planned(experiment, platform, figure),
         reused=planned(experiment, platform, copied, lambda context: context["task"].chosen),
-        gcp_conn_id=platform.connection,
-        generation=experiment.generation,
-        wait=job_messages.wait(experiment.train.machines),
-        poll_interval=platform.poll_seconds,
         map_index_template="{{ task.custom_job['display_name'].partition(' ')[2] }}",
-        **slots(platform.pools.vertex, experiment.train.machines.replicas),
+        **vertex_job.arguments(experiment, platform, machines.replicas, machines),
     ).expand(chosen=chosen)
 
 

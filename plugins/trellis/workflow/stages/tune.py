@@ -8,9 +8,8 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.tuning import Range, Span
-from trellis.workflow.stages import job_messages
+from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.planned import planned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Fleet, Row, Stage, Tasks, Usd
 from trellis.workflow.validation.file import known_to
 from trellis_contracts.catalog import Hyperparameter, flag
@@ -37,13 +36,10 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
     from trellis.workflow.lookups import left
     from trellis.workflow.stages.operators import TuneOperator
 
-    folds = experiment.folds is not None
+    tuning, folds = experiment.tuning, experiment.folds is not None
     operator: Any = TuneOperator.partial if folds else TuneOperator
     made = operator(
         task_id=task_id(model),
-        project_id=platform.project,
-        region=platform.region,
-        gcp_conn_id=platform.connection,
         hyperparameter_tuning_job=planned(
             experiment,
             platform,
@@ -53,12 +49,9 @@ def task(experiment: Experiment, platform: Platform, model: str | None = None) -
         ),
         at_most=planned(experiment, platform, figure),
         reused=planned(experiment, platform, copied, lambda context: (model, context["task"].part)),
-        generation=experiment.generation,
-        wait=job_messages.wait(experiment.tuning.machines),
-        poll_interval=platform.poll_seconds,
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
-        **slots(platform.pools.vertex, experiment.tuning.parallel),
+        **vertex_job.arguments(experiment, platform, tuning.parallel, tuning.machines),
         **({"map_index_template": "{{ task.part or 'to deploy' }}"} if folds else {}),
     )
     return made.expand(part=list(experiment.parts)) if folds else made

@@ -9,10 +9,9 @@ from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import left, plans
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import job_messages
+from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.operators import PredictOperator
 from trellis.workflow.stages.planned import figure, planned
-from trellis.workflow.stages.pools import slots
 
 # The server reads all images of a request, 10 MB together at most (trainer.serving.limits).
 _IMAGES_AT_ONCE = 8
@@ -29,12 +28,7 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         limit=experiment.prediction.timeout.total_seconds(),
         # A few refused instances must not fail the others; `result` counts them.
         partly=True,
-        project_id=platform.project,
-        region=platform.region,
-        gcp_conn_id=platform.connection,
-        generation=experiment.generation,
-        poll_interval=platform.poll_seconds,
-        **slots(platform.pools.vertex, experiment.prediction.machines.replicas),
+        **vertex_job.arguments(experiment, platform, experiment.prediction.machines.replicas),
     )
 
 

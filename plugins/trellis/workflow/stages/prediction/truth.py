@@ -28,9 +28,8 @@ from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import GroupSplit
-from trellis.workflow.stages import job_messages
+from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.operators import ScoreOperator
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.prediction.changes import LEAST
 from trellis_contracts.performance import PerformanceFile
 from trellis_contracts.tasks import REGRESSION
@@ -41,12 +40,6 @@ NEWEST = 50
 
 def tasks(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow tasks; returns the first."""
-    place: dict[str, Any] = {
-        "project_id": platform.project,
-        "gcp_conn_id": platform.connection,
-        "generation": experiment.generation,
-        "poll_interval": platform.poll_seconds,
-    }
 
     def joined(context: Any, jinja_env: Any) -> dict[str, Any] | None:
         return join(experiment, platform, context["run_id"])
@@ -60,14 +53,15 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         location=platform.location,
         # A plan with nothing to predict is skipped; one that was refused spends nothing.
         trigger_rule="none_failed",
-        **place,
+        project_id=platform.project,
+        gcp_conn_id=platform.connection,
+        generation=experiment.generation,
+        poll_interval=platform.poll_seconds,
     )
     scores = ScoreOperator(
         task_id="score",
         custom_job=scored,
-        region=platform.region,
-        **place,
-        **slots(platform.pools.vertex, 1),
+        **vertex_job.arguments(experiment, platform, 1),
     )
 
     @airflow_task(task_id="performance")

@@ -1,0 +1,51 @@
+"""No job of Vertex AI waits for its machines without end."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.airflow_side import ROOT
+from trellis import dags
+from trellis.vertex.operators import OneJobPerTask
+from trellis.workflow.assembly.training import build
+from trellis.workflow.spec.platform import JobMachines
+from trellis.workflow.validation.file import with_changes
+
+
+def waits(dag):
+    """Seconds that each job of a DAG waits for its machines, by task."""
+    found = {}
+    for task in dag.tasks:
+        kind = getattr(task, "operator_class", type(task))
+        if issubclass(kind, OneJobPerTask):
+            found[task.task_id] = getattr(task, "partial_kwargs", vars(task)).get("wait")
+    return found
+
+
+@pytest.fixture(scope="module")
+def shipped(airflow_database):
+    """All DAGs of the examples by id."""
+    return dags.build(str(ROOT / "dags/trellis_dags.py"))
+
+
+def test_every_job_of_the_examples_has_a_limit_of_waiting(shipped):
+    found = {name: waits(dag) for name, dag in shipped.items()}
+    kinds = {task for dag in found.values() for task in dag}
+    assert {
+        "automl.predict", "automl.train", "compare", "folds", "outputs", "predict", "repeat",
+        "score", "train", "tune",
+    } <= kinds  # fmt: skip
+    days = timedelta(days=3).total_seconds()
+    assert {(name, task, wait) for name, dag in found.items() for task, wait in dag.items()} == {
+        (name, task, days) for name, dag in found.items() for task in dag
+    }
+
+
+def test_an_experiments_own_limit_comes_before_the_groups(digits, group):
+    changes = {("train", "machines", "wait"): "12 hours", ("train", "ensemble"): True}
+    changed = with_changes(digits, changes)
+    brief = group.model_copy(update={"machines": JobMachines(wait="2 hours")})
+    found = waits(build(changed, brief))
+    assert found.pop("train") == 12 * 3600
+    assert "ensemble" in found
+    assert set(found.values()) == {2 * 3600}
