@@ -1,4 +1,5 @@
-"""`positive` through a whole run: decisions, leaderboard, gate, report and endpoint follow it.
+"""`positive` through a whole run: decisions, leaderboard, gate, report, endpoint and batch follow
+it, and what the validation split decides beside the threshold: calibration, abstention and sets.
 
 With the real trainer. The class of interest is rare, and the first of the two in natural order, so
 that without `positive` the other one would lead.
@@ -6,11 +7,12 @@ that without `positive` the other one would lead.
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.airflow_side import run_dag
 from trellis import load_run
-from trellis.workflow.assembly import training
+from trellis.workflow.assembly import prediction, training
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
@@ -26,12 +28,16 @@ model: dense
 task: binary_classification
 positive: ill
 hyperparameters: {learning_rate: 0.02, units: 16, batch_size: 16}
+calibrate: temperature
 decision: {maximize: balanced_accuracy}
+abstain: 0.2
+coverage: 0.95
 train: {maximize: balanced_accuracy, epochs: 20, machines: {workers: 1}}
 baselines: {bqml: [logistic_reg]}
 deploy:
   gate: {require: {sensitivity: 0.5, specificity: 0.5}, beat: nothing}
   canary: [100]
+predict: {bigquery: positive_runs.visits}
 """
 
 # One in five is ill, and one in ten of the values belongs to the other class.
@@ -41,14 +47,14 @@ SELECT CONCAT('v', CAST(n AS STRING)) AS visit,
   SIN(n) + 2 * CAST(MOD(n, 5) = 0 AND MOD(n, 50) != 0 OR MOD(n, 51) = 0 AS INT64) AS x,
   COS(3 * n) AS y,
   IF(MOD(n, 5) = 0, 'ill', 'well') AS outcome
-FROM UNNEST(GENERATE_ARRAY(1, 600)) AS n
+FROM UNNEST(GENERATE_ARRAY(1, 1000)) AS n
 """
 
 
 @pytest.fixture(scope="module")
-def run(google, group, tmp_path_factory):
-    """The run, as its author reads it."""
-    from google.cloud import bigquery, storage
+def made(google, group, tmp_path_factory):
+    """The experiment and the group's platform; its table is there."""
+    from google.cloud import bigquery
 
     (google.buckets / BUCKET).mkdir(exist_ok=True)
     client = bigquery.Client(project="local-gcp", location="US")
@@ -58,7 +64,15 @@ def run(google, group, tmp_path_factory):
     file.write_text(EXPERIMENT)
     values = group.model_dump(mode="json", exclude_none=True)
     platform = Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
-    ended = run_dag(training.build(load(file), platform))
+    return load(file), platform
+
+
+@pytest.fixture(scope="module")
+def run(google, made):
+    """The run, as its author reads it."""
+    from google.cloud import storage
+
+    ended = run_dag(training.build(*made))
     assert ended.state == "success", {t.task_id: str(t.state) for t in ended.get_task_instances()}
     (folder,) = (google.buckets / BUCKET / "positive-run/runs").iterdir()
     uri = f"gs://{BUCKET}/positive-run/runs/{folder.name}/"
@@ -89,8 +103,7 @@ def test_all_that_has_a_positive_class_follows_the_file(run):
         )
 
     # The threshold names the class, and is what the decisions follow.
-    metrics = json.loads((folder / "training/1/metrics.json").read_text())
-    threshold = metrics["threshold"]
+    threshold = read(folder / "training/1/metrics.json")["threshold"]
     assert threshold["class"] == ILL
     assert (taken == (share > threshold["above"])).all()
 
@@ -102,29 +115,122 @@ def test_the_report_leads_with_it(run):
     report = (folder / "leaderboard/report.html").read_text()
     assert f"Positive is {ILL}" in report
     assert f"Positive is {WELL}" not in report
-    assert f"the share of {ILL} in the test split" in report
+    assert f"the share of {ILL} among the test examples" in report
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_endpoint_decides_as_the_run_did(run):
+def test_endpoint_and_batch_answer_as_the_run_did(google, made, run):
+    """Each answer has the calibrated probability, the decision, its set of classes, and whether it
+    is handed back.
+    """
+    run, folder = run
+    told = answers_of_the_run(run, folder)
+    asked = asked_of_the_endpoint(run, folder)
+    assert asked.keys() == told.keys()
+    in_bulk = asked_in_bulk(google, *made)
+    assert len(in_bulk) == 1000
+    for key, answer in told.items():
+        for found in (asked[key], in_bulk[key]):
+            shares = found["probabilities"]
+            assert shares[ILL] == pytest.approx(answer["share"], abs=1e-5)
+            assert shares[ILL] + shares[WELL] == pytest.approx(1, abs=1e-5)
+            assert found["label"] == answer["label"]
+            assert answer["close"] or sorted(found["set"]) == answer["set"]
+            assert answer["close"] or found["abstained"] is answer["abstained"]
+    assert sum(answer["close"] for answer in told.values()) < 5
+    # None of it is the same for every example.
+    assert {answer["label"] for answer in told.values()} == {ILL, WELL}
+    assert {answer["abstained"] for answer in told.values()} == {True, False}
+    assert len({tuple(answer["set"]) for answer in told.values()}) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_what_is_served_is_calibrated_as_the_leaderboard_says(run):
+    run, folder = run
+    (chosen,) = (one for one in read(folder / BOARD)["contenders"] if one["selected"])
+    facts, metrics = chosen["training"], chosen["metrics"]
+    assert facts["calibration"]["temperature"] != pytest.approx(1, abs=0.01)
+    asked, predicted = asked_of_the_endpoint(run, folder), run.predictions("training/1")
+    of_truth = [asked[key]["probabilities"][label] for key, label in predicted.label.items()]
+    loss = -np.log(of_truth).mean()
+    assert loss == pytest.approx(metrics["log_loss"]["value"], abs=1e-4)
+    assert loss != pytest.approx(facts["calibration"]["before"]["log_loss"]["value"], abs=1e-4)
+    # What the report says of abstention and sets is what the endpoint answers.
+    handed_back = [answer["abstained"] for answer in asked.values()]
+    assert 1 - np.mean(handed_back) == pytest.approx(facts["abstention"]["answered"]["value"])
+    covered = [label in asked[key]["set"] for key, label in predicted.label.items()]
+    assert np.mean(covered) == pytest.approx(facts["conformal"]["reached"]["value"], abs=1e-6)
+
+
+BOARD = "leaderboard/leaderboard.json"
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def answers_of_the_run(run, folder):
+    """By key, what predictions.parquet and the model's postprocessing.json make of each test row.
+    close: rounding may decide otherwise.
+    """
+    done = read(folder / "training/1/model/postprocessing.json")
+    at, below = done["conformal"]["above"], done["abstention"]["below"]
+    threshold = read(folder / "training/1/metrics.json")["threshold"]["above"]
+    found = {}
+    for key, row in run.predictions("training/1").iterrows():
+        share = row[f"p.{ILL}"]
+        certainty = abs(share - threshold)
+        shares = {ILL: share, WELL: 1 - share}
+        likely = max(shares, key=shares.get)
+        found[key] = {
+            "share": share,
+            "label": row.predicted,
+            "abstained": bool(certainty < below),
+            "set": sorted(name for name, p in shares.items() if p >= at or name == likely),
+            "close": min(abs(certainty - below), *(abs(p - at) for p in shares.values())) < 1e-5,
+        }
+    return found
+
+
+def asked_of_the_endpoint(run, folder):
+    """The endpoint's answer to each test row, by key."""
     from google.cloud import aiplatform_v1
     from google.protobuf import json_format, struct_pb2
 
-    run, folder = run
-    deployment = json.loads((folder / "deployment.json").read_text())
+    deployment = read(folder / "deployment.json")
     client = aiplatform_v1.PredictionServiceClient(
         client_options={"api_endpoint": "us-central1-aiplatform.googleapis.com"}
     )
-    rows, predicted = run.rows(), run.predictions("training/1")
-    predicted = predicted.loc[rows.index]
+    rows = run.rows()
     instances = [
         json_format.ParseDict(row, struct_pb2.Value())
         for row in rows[["x", "y"]].to_dict("records")
     ]
-    answers = client.predict(endpoint=deployment["endpoint"], instances=instances).predictions
-    assert [answer["label"] for answer in answers] == list(predicted.predicted)
-    assert {ILL, WELL} == {answer["label"] for answer in answers}
+    answer = client.predict(endpoint=deployment["endpoint"], instances=instances)
+    answers = [json_format.MessageToDict(one) for one in type(answer).pb(answer).predictions]
+    return dict(zip(rows.index, answers, strict=True))
+
+
+def asked_in_bulk(google, experiment, platform):
+    """The batch prediction's answer to each row of the table, by key: from its columns."""
+    from google.cloud import bigquery
+
+    ended = run_dag(prediction.build(experiment, platform))
+    assert ended.state == "success", {t.task_id: str(t.state) for t in ended.get_task_instances()}
+    (plan,) = (google.buckets / BUCKET).glob("**/predictions/*/plan.json")
+    client = bigquery.Client(project="local-gcp", location="US")
+    rows = client.query_and_wait(f"SELECT * FROM `{read(plan)['output']}`")
+    return {
+        row["key"]: {
+            "label": row["label"],
+            "abstained": row["abstained"],
+            "set": row["prediction_set"],
+            "probabilities": json.loads(row["prediction"])["probabilities"],
+        }
+        for row in rows
+    }
 
 
 def steps(positive, share):
