@@ -10,11 +10,22 @@ import pytest
 
 import trellis
 from tests.contracts.datasets import categorical, dataset, numeric
+from tests.trellis.results.a_run import TRIALS, epochs, metrics
 from tests.trellis.results.made import SLICES, a_board, a_plan_of, a_run, an_approval
 from trellis.__main__ import main
 from trellis.results.files import load_files
 from trellis.results.selection import NoRunError
-from trellis.results.writeup import card, citation, data, export, facts, markdown, methods, tripod
+from trellis.results.writeup import (
+    card,
+    citation,
+    data,
+    export,
+    facts,
+    markdown,
+    methods,
+    modelling,
+    tripod,
+)
 from trellis.workflow.contracts.layout import Run
 
 
@@ -124,6 +135,30 @@ def test_what_a_run_used_is_told_with_versions_digests_seeds_and_hours(gather, p
     assert f"version = {{{plan['contracts']}}}" in citation.text(gather())
 
 
+def test_the_hours_are_those_of_all_trials_and_trainings(gather, put, digits, bucket):
+    """Each training counts once, whether it was in a fold, not selected, or had another seed."""
+    plan = a_plan_of(digits, "r", bucket)
+    plan["configuration"]["train"] |= {"folds": 3, "repeats": 2, "seeds": 2}
+    plan["configuration"]["train"]["machines"] = {"type": "n1-standard-4", "workers": 2}
+    put("digits/runs/r/plan.json", plan)
+    parts = [f"{repeat}-{fold}" for repeat in (1, 2) for fold in (1, 2, 3)]
+    for part in parts:
+        put(f"digits/runs/r/folds/{part}/trials.json", TRIALS)
+        for rank in (1, 2):
+            put(f"digits/runs/r/folds/{part}/training/{rank}/metrics.json", metrics(epochs(100)))
+        # Its time is that of the trial.
+        put(f"digits/runs/r/folds/{part}/tuning/1/metrics.json", metrics(epochs(7000)))
+    put("digits/runs/r/training/1/metrics.json", metrics(epochs(200)))
+    put("digits/runs/r/training/2/metrics.json", metrics(epochs(200)))
+    put("digits/runs/r/training/1/seeds/1/metrics.json", metrics(epochs(200)))
+    put("digits/runs/r/tuning/1/metrics.json", metrics(epochs(7000)))
+    told = modelling.hardware(gather())
+    # 7 searches of two trials of a minute each; an epoch takes a second of both workers.
+    assert "14 trials (12 of them in folds) 0.23 hours on" in told
+    assert "15 full trainings (12 in folds and 1 with other seeds) 1 machine hours on" in told
+    assert "preparation and lost attempts are left out" in told
+
+
 def test_a_hyperparameter_is_told_with_who_set_it(gather, put, digits, bucket):
     plan = a_plan_of(digits, "r", bucket)
     plan["configuration"]["hyperparameters"] = {"batch_size": 64}
@@ -169,7 +204,104 @@ def test_the_checklist_has_every_item_and_leaves_open_what_no_run_tells(gather):
         assert told, item
         assert (item.tells is None) <= told.startswith("[OPEN: ")
         assert "[OPEN: ]" not in told
-    assert "accuracy 0.9000 [0.8000, 0.9500]" in {r[0]: r[2] for r in rows}["23a"]
+    told = {row[0]: row[2] for row in rows}
+    assert "accuracy 0.9000 [0.8000, 0.9500]" in told["23a"]
+    assert "[OPEN: key subgroups" in told["23a"]
+    assert told["24"].startswith("[OPEN: ")
+
+
+def test_the_checklist_has_the_characteristics_and_the_outcome_of_each_split(gather, put):
+    ages = numeric("age", [30, 50], missing=2)
+    smokes = numeric("smokes", [0, 0, 0, 1], kind="boolean")
+    seen = numeric("seen", [0, 86400 * 365], kind="timestamp")
+    made = dataset(ages, smokes, seen, categorical("site", "aaabcdefg"))
+    made["counts"]["test"] = {"examples": 40, "classes": {"a": 30, "b": 10}}
+    put("digits/datasets/3f2a/dataset.json", made)
+    told = {row[0]: row[2] for row in cells(tripod.text(gather()), "item")}
+    for words in (
+        "`age` mean 40 (SD 10), 30 to 50, 50.0% missing",
+        "`smokes` true 25.0%",
+        "`seen` 1970-01-01 to 1971-01-01",
+        "`site` `a` 33.3%, `b` 11.1%, `c` 11.1%, `d` 11.1%, `e` 11.1% and others 22.2%",
+    ):
+        assert words in told["20b"]
+    assert (
+        "`b` 500 (50.0%) in train, 500 (50.0%) in validation and 10 (25.0%) in test"
+        in (told["20c"])
+    )
+    assert told["20c"].endswith("predictors in the evaluation data]")
+
+
+def test_decisions_and_abstention_are_told_with_their_effects(gather, put):
+    f = gather()
+    for text in (methods.text(f), card.text(f)):
+        assert "threshold" not in text
+        assert "hands back" not in text
+    board = f.board.to_document()
+    (chosen,) = (c for c in board["contenders"] if c["selected"])
+    half = {"accuracy": a(0.85, 0.75, 0.9)}
+    spent = {"model": a(0.31, 0.25, 0.4), "at_half": a(0.41, 0.3, 0.5), "change": a(-0.1, -0.2, 0)}
+    cost = {"missed": 10.0, "false_alarm": 1.0, "all": 0.7, "none": 3.0, **spent}
+    found = {"rule": {"cost": {"missed": 10.0, "false_alarm": 1.0}}, "above": 0.0909}
+    chosen["training"] |= {
+        "threshold": {"class": "ill", "above": 0.0909},
+        "decision": {**found, "at_half": half, "cost": cost},
+        "abstention": {
+            "share": 0.1,
+            "answered": a(0.88, 0.8, 0.93),
+            "risk": a(0.05, 0.02, 0.09),
+            "risk_of_all": a(0.1, 0.06, 0.15),
+            "cost": a(0.2, 0.1, 0.3),
+        },
+    }
+    put("digits/runs/r/leaderboard/leaderboard.json", board)
+    f = gather()
+    checklist = {row[0]: row[2] for row in cells(tripod.text(f), "item")}
+    for text in (methods.text(f), card.text(f), checklist["23a"]):
+        for words in (
+            "of least cost, where a missed `ill` costs 10 and a false alarm 1, on the validation",
+            "`ill` was decided above 0.0909",
+            "accuracy 0.9000 [0.8000, 0.9500] (0.8500 [0.7500, 0.9000] at a half)",
+            "cost 0.3100 [0.2500, 0.4000], which is -0.1000 [-0.2000, +0.0000] against",
+            "as `ill` would cost 0.7000, none 3.0000",
+            "the least certain 10% of the validation split",
+            "it answered a share of 0.8800 [0.8000, 0.9300]",
+            "wrong in 0.0500 [0.0200, 0.0900] of these, and in 0.1000 [0.0600, 0.1500] of all",
+            "An answered example cost 0.2000 [0.1000, 0.3000].",
+        ):
+            assert words in text
+    for rule, words in (
+        ({"sensitivity": 0.95}, "of highest specificity with a sensitivity of at least 0.95"),
+        ({"maximize": "accuracy"}, "with the highest accuracy"),
+    ):
+        chosen["training"]["decision"] = {**found, "rule": rule, "at_half": half}
+        put("digits/runs/r/leaderboard/leaderboard.json", board)
+        text = methods.text(gather())
+        assert words in text
+        assert "A decision cost" not in text
+
+
+def a(value, low, high):
+    """An estimate of a leaderboard."""
+    return {"value": value, "interval": [low, high]}
+
+
+def test_a_training_that_went_on_from_the_served_model_is_told_beside_the_best_cold_one(
+    gather, put
+):
+    board = gather().board.to_document()
+    (cold,) = (c for c in board["contenders"] if c["selected"])
+    warm = json.loads(json.dumps(cold)) | {"name": "training/2", "rank": 1, "selected": False}
+    cold["rank"] = 3
+    warm["training"]["start"] = "gs://b/digits/runs/q/training/1/checkpoints/s/best.npz"
+    warm["metrics"]["accuracy"] = a(0.95, 0.9, 0.98)
+    board["contenders"].append(warm)
+    put("digits/runs/r/leaderboard/leaderboard.json", board)
+    told = {row[0]: row[2] for row in cells(tripod.text(gather()), "item")}
+    assert (
+        "`training/2` began with the weights of the model that was served: accuracy 0.9500 "
+        "[0.9000, 0.9800], against 0.9000 [0.8000, 0.9500] of `training/1`, the best with new"
+    ) in told["24"]
 
 
 def test_the_card_names_the_selected_training_and_who_approved_it(gather, put):
@@ -292,5 +424,8 @@ def test_parts_of_the_test_split_and_calibration_are_told_where_there_are_any(ga
     told = {row[0]: row[2] for row in cells(tripod.text(f), "item")}
     for number in ("12d", "14", "23b"):
         assert "It was worse in `site = b`." in told[number]
+    assert "It was worse in `site = b`." in told["23a"]
+    assert "[OPEN: key subgroups" not in told["23a"]
+    assert told["12f"] == told["24"]
     assert "calibrated by temperature on 55 examples" in told["12f"]
     assert "log loss by -0.0200 [-0.0300, -0.0100]" in told["12f"]

@@ -46,7 +46,7 @@ def text(f: Facts) -> str:
         "## Quantitative analyses",
         scoring.results(f),
         *filter(None, [scoring.slices(f), scoring.slice_table(f)]),
-        *filter(None, [scoring.calibration(f), scoring.conformal(f)]),
+        *scoring.held_out(f),
         " ".join(filter(None, [modelling.repeats(f), scoring.importance(f)])),
         "## Ethical considerations",
         open_("consent, sensitive data, harm of a wrong answer, who reviewed it"),

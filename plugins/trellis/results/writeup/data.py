@@ -1,14 +1,27 @@
 """Sentences about a run's data, in the past tense, as Markdown. Each function takes its facts."""
 
+from datetime import UTC, datetime
+
 from trellis.results.writeup.facts import Facts
 from trellis.results.writeup.markdown import code, listed, open_, table
 from trellis_contracts.dataset import GROUP_RULE, HASH_RULE, SPLITS
-from trellis_contracts.dataset_features import IMAGE, TermStatistics
+from trellis_contracts.dataset_features import (
+    BOOLEAN,
+    IMAGE,
+    SEQUENCE,
+    TEXT,
+    TIMESTAMP,
+    Feature,
+    TermStatistics,
+)
 from trellis_contracts.models import MODELS
 from trellis_contracts.tasks import TASKS
 
 _NAMED = 30
 """Features that a sentence names; of more, it says how many."""
+
+_TERMS = 5
+"""Terms of a category that a sentence names, the most frequent ones."""
 
 _RESIZED = {
     "stretch": "stretched to that size",
@@ -141,6 +154,62 @@ def missing(f: Facts) -> str:
         f"{len(lacking)} of {len(f.dataset.features)} predictors had missing values in the "
         f"training split, at most {lacking[worst]:.1%} ({code(worst)})."
     )
+
+
+def characteristics(f: Facts) -> str | None:
+    """Distribution of each predictor in the training split; None if none has statistics."""
+    known = [one for one in f.dataset.features if one.statistics is not None]
+    if not known:
+        return None
+    told = "; ".join(f"{code(one.name)} {_distribution(one)}" for one in known[:_NAMED])
+    more = f"; and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return f"In the training split: {told}{more}."
+
+
+def _distribution(feature: Feature) -> str:
+    """Mean, deviation and range of numbers, or the most frequent terms; and what is missing."""
+    found = feature.statistics
+    assert found is not None
+    rows = found.count + found.missing
+    lacking = f", {found.missing / rows:.1%} missing" if found.missing and rows else ""
+    if not found.count:
+        return f"without a value{lacking}"
+    if isinstance(found, TermStatistics):
+        terms = zip(feature.terms[:_TERMS], found.frequencies[:_TERMS], strict=True)
+        shares = [f"{code(term)} {n / found.count:.1%}" for term, n in terms]
+        rest = found.count - sum(found.frequencies[:_TERMS])
+        return (
+            f"{listed([*shares, *([f'others {rest / found.count:.1%}'] if rest else [])])}{lacking}"
+        )
+    if feature.kind == TIMESTAMP:
+        first, last = (datetime.fromtimestamp(n, UTC).date() for n in (found.min, found.max))
+        return f"{first} to {last}{lacking}"
+    if feature.kind == BOOLEAN:
+        return f"true {found.mean:.1%}{lacking}"
+    of = {TEXT: "characters: ", SEQUENCE: "elements: "}.get(feature.kind, "")
+    spread = f"mean {found.mean:.4g} (SD {found.stddev:.4g}), {found.min:.4g} to {found.max:.4g}"
+    return f"{of}{spread}{lacking}"
+
+
+def outcome_by_split(f: Facts) -> str:
+    """How often the outcome is what in each split, and from when the examples are."""
+    label, classes = f.dataset.label, f.dataset.classes
+    if classes and f.dataset.counts["train"].classes:
+        shares = [
+            f"{code(name)} " + listed(f"{_share(f, split, name)} in {split}" for split in SPLITS)
+            for name in classes[:_NAMED]
+        ]
+        text = f"Outcome: {'; '.join(shares)}."
+    elif label.event is not None:
+        events = [
+            f"{label.event.count(split):,} of {f.dataset.examples(split):,} in {split}"
+            for split in SPLITS
+        ]
+        text = f"Examples with the event: {listed(events)}."
+    else:
+        counts = listed(f"{f.dataset.examples(split):,} in {split}" for split in SPLITS)
+        text = f"Examples: {counts}."
+    return f"{text} Dates: {dates(f)}" if f.dates else text
 
 
 def preprocessing(f: Facts) -> str:

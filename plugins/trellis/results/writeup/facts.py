@@ -1,6 +1,7 @@
 """The facts of a run that has a leaderboard: its files, gathered."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,14 +11,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trellis.results.files import RunFiles, frozen_rows, read, read_file
+from trellis.results.files import RunFiles, each_blob, frozen_rows, read, read_file
 from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.layout import FoldRun, Run
 from trellis.workflow.contracts.record import RunRecord
 from trellis_contracts.dataset import SPLITS, DatasetDescription
+from trellis_contracts.folds import Folds
+from trellis_contracts.layout import metrics
 from trellis_contracts.leaderboard import Contender, Leaderboard
 from trellis_contracts.plan import PlanFile
+from trellis_contracts.training import Training
 from trellis_contracts.trials import Trials
+
+_TRAININGS = r"(folds/[^/]+/)?training/"
+"""Folders of full trainings, below a run's; others that have a metrics.json are trials."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +39,10 @@ class Dates:
 @dataclass(frozen=True)
 class Facts:
     """record: of the index; None if it has none. version: of Trellis that planned the run. trials:
-    by model; None is the experiment's `model`. dates: of the columns of the frozen rows that hold
-    days or times; none if the rows are gone.
+    by model; None is the experiment's `model`. fold_trials: of the searches in folds. seconds: of
+    all full trainings, by folder below the run's: unselected ones, those in folds and those with
+    other seeds, too. dates: of the columns of the frozen rows that hold days or times; none if the
+    rows are gone.
     """
 
     files: RunFiles
@@ -42,6 +52,8 @@ class Facts:
     record: RunRecord | None
     version: str
     trials: Mapping[str | None, Trials]
+    fold_trials: tuple[Trials, ...]
+    seconds: Mapping[str, float]
     dates: tuple[Dates, ...]
 
     @property
@@ -78,11 +90,13 @@ class Facts:
         """The training that the validation split selected."""
         return self.board.selected
 
-    def trial_hours(self, model: str | None) -> float:
-        """Sum of the hours between start and end of a model's trials."""
-        found = self.trials.get(model)
-        spans = [(t.start, t.end) for t in found.trials] if found else []
-        return sum(_hours(start, end) for start, end in spans if start and end)
+    @property
+    def trial_hours(self) -> float:
+        """Sum of the hours between start and end of all trials, those in folds included."""
+        every = (
+            trial for one in (*self.trials.values(), *self.fold_trials) for trial in one.trials
+        )
+        return sum(_hours(one.start, one.end) for one in every if one.start and one.end)
 
 
 def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
@@ -99,10 +113,17 @@ def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
     dataset = read_file(client, DatasetDescription, mark)
     if dataset is None:
         raise NoRunError(f"there is no {mark}: it was deleted")
-    found = {
-        model: read_file(client, Trials, run.trials_of(model))
-        for model in (None, *plan.configuration.get("other_models", {}))
-    }
+    models = (None, *plan.configuration.get("other_models", {}))
+    found = {model: read_file(client, Trials, run.trials_of(model)) for model in models}
+    train = plan.configuration["train"]
+    folds = Folds(train["folds"], train.get("repeats", 1)) if "folds" in train else None
+    in_folds = [
+        read_file(
+            client, Trials, FoldRun(run.bucket, run.experiment, run.folder, part).trials_of(m)
+        )
+        for part in (folds.parts if folds else ())
+        for m in models
+    ]
     written = json.loads(read(client, run.plan) or b"{}")
     return Facts(
         files=files,
@@ -112,8 +133,20 @@ def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
         record=record,
         version=str(written.get("contracts", "unknown")),
         trials={model: trials for model, trials in found.items() if trials is not None},
+        fold_trials=tuple(trials for trials in in_folds if trials is not None),
+        seconds=dict(_seconds(client, run)),
         dates=tuple(_dates(client, plan, dataset)),
     )
+
+
+def _seconds(client: Any, run: Run) -> Iterator[tuple[str, float]]:
+    """Folder, below the run's, and duration of each full training."""
+    _, _, prefix = run.uri.removeprefix("gs://").partition("/")
+    for one in each_blob(client, run.uri, f"{prefix}**/{metrics('')}"):
+        folder = one.name.removeprefix(prefix).removesuffix(metrics(""))
+        if re.match(_TRAININGS, folder):
+            training = Training.parse(one.download_as_bytes(), f"gs://{run.bucket}/{one.name}")
+            yield folder, training.seconds
 
 
 def _dates(client: Any, plan: PlanFile, dataset: DatasetDescription) -> Iterator[Dates]:

@@ -30,7 +30,7 @@ def text(f: Facts) -> str:
         "## Results",
         scoring.results(f),
         *filter(None, [scoring.slices(f), scoring.slice_table(f)]),
-        *filter(None, [scoring.calibration(f), scoring.conformal(f)]),
+        *scoring.held_out(f),
         scoring.gate(f),
     ]
     return "\n\n".join(parts)

@@ -154,16 +154,25 @@ def hardware(f: Facts) -> str:
     """Machines and their hours."""
     parts = []
     tune = f.settings.get("tune")
-    hours = sum(f.trial_hours(model) for model in f.trials)
-    if tune and hours:
-        parts.append(f"trials {hours:.2g} hours on {_machines(tune['machines'])}")
+    if tune and (hours := f.trial_hours):
+        in_folds = sum(len(one.trials) for one in f.fold_trials)
+        every = in_folds + sum(len(one.trials) for one in f.trials.values())
+        note = f" ({in_folds} of them in folds)" if in_folds else ""
+        on = _machines(tune["machines"])
+        parts.append(f"{count(every, 'trial')}{note} {hours:.2g} hours on {on}")
     machines = f.settings["train"]["machines"]
     workers = machines.get("workers", 1)
-    seconds = [one.seconds for one in f.trainings if one.seconds is not None]
-    if seconds:
+    if f.seconds:
+        some = {"in folds": "folds/", "with other seeds": "/seeds/"}
+        counts = {what: sum(mark in name for name in f.seconds) for what, mark in some.items()}
+        of_them = listed(f"{n} {what}" for what, n in counts.items() if n)
+        note = f" ({of_them})" if any(counts.values()) else ""
         each = f", {workers} workers each" if workers > 1 else ""
-        total = sum(seconds) * workers / 3600
-        parts.append(f"full trainings {total:.2g} machine hours on {_machines(machines)}{each}")
+        total = sum(f.seconds.values()) * workers / 3600
+        parts.append(
+            f"{count(len(f.seconds), 'full training')}{note} {total:.2g} machine hours on "
+            f"{_machines(machines)}{each}"
+        )
     nodes = [
         one.baseline.options["trained_milli_node_hours"]
         for one in f.ranked
@@ -171,7 +180,13 @@ def hardware(f: Facts) -> str:
     ]
     if nodes:
         parts.append(f"AutoML {sum(nodes) / 1000:.2g} node hours")
-    text = f"Computing time: {listed(parts)}." if parts else "Its computing time is not known."
+    if not parts:
+        text = "Its computing time is not known."
+    else:
+        # What a training has measured of itself; its machines also start, load and save.
+        left_out = " Of trainings epochs count: preparation and lost attempts are left out, as are "
+        left_out += "export, comparison and serving."
+        text = f"Computing time: {listed(parts)}.{left_out}"
     spent = f.record.spent_usd if f.record else None
     return f"{text} The run cost about {spent:.2f} USD at list prices." if spent else text
 

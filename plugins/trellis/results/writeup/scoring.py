@@ -7,6 +7,9 @@ from trellis.results.writeup.facts import Facts
 from trellis.results.writeup.markdown import code, listed, table
 from trellis_contracts.leaderboard import Contender, Estimate
 
+_DECIMALS = 6
+"""Decimals of the leaderboard's shares and costs."""
+
 
 def evaluation(f: Facts) -> str:
     """How the contenders were scored."""
@@ -131,6 +134,68 @@ def calibration(f: Facts) -> str | None:
     )
 
 
+def decision(f: Facts) -> str | None:
+    """The rule of the selected training's threshold, and what it does; None without one."""
+    training = f.selected.training if f.selected else None
+    found = training.decision if training else None
+    if f.selected is None or training is None or training.threshold is None or found is None:
+        return None
+    rule, positive = found.rule, code(training.threshold.name)
+    if rule.cost is not None:
+        by = (
+            f"of least cost, where a missed {positive} costs {rule.cost.missed:g} and a false "
+            f"alarm {rule.cost.false_alarm:g}"
+        )
+    elif rule.sensitivity is not None:
+        by = f"of highest specificity with a sensitivity of at least {rule.sensitivity:g}"
+    else:
+        known = f.board.metrics.get(rule.maximize or "")
+        by = f"with the highest {known.title if known else rule.maximize}"
+    effects = listed(
+        f"{f.board.metrics[name].title} {score(f.selected.metrics[name], decimals)} "
+        f"({score(half, decimals)} at a half)"
+        for name, half in found.at_half.items()
+        if name in f.selected.metrics and name in f.board.metrics
+        for decimals in [f.board.metrics[name].decimals]
+    )
+    text = (
+        f"The threshold was that {by}, on the validation split: {positive} was decided above "
+        f"{found.above:.4g}. On the test split that gave {effects}."
+    )
+    if found.cost is None:
+        return text
+    spent = found.cost
+    return (
+        f"{text} A decision cost {score(spent.model, _DECIMALS)}, which is "
+        f"{score(spent.change, _DECIMALS, signed=True)} against a threshold of a half; to decide "
+        f"all examples as {positive} would cost {spent.all:.4f}, none {spent.none:.4f}."
+    )
+
+
+def abstention(f: Facts) -> str | None:
+    """Which examples the selected training hands back, and what that does; None of none."""
+    training = f.selected.training if f.selected else None
+    found = training.abstention if training else None
+    if found is None:
+        return None
+    text = (
+        f"The model hands back an example of which it is less certain than of the least certain "
+        f"{found.share:.0%} of the validation split. Of the test split it answered a share of "
+        f"{score(found.answered, _DECIMALS)}; its decisions were wrong in "
+        f"{score(found.risk, _DECIMALS)} of these, and in {score(found.risk_of_all, _DECIMALS)} "
+        "of all."
+    )
+    if found.cost is None:
+        return text
+    return f"{text} An answered example cost {score(found.cost, _DECIMALS)}."
+
+
+def held_out(f: Facts) -> list[str]:
+    """What the validation split decided for the selected training, and the effect of each."""
+    found = (calibration(f), decision(f), abstention(f), conformal(f))
+    return [one for one in found if one is not None]
+
+
 def conformal(f: Facts) -> str | None:
     """Conformal sets or intervals of the selected training; None without any."""
     training = f.selected.training if f.selected else None
@@ -139,11 +204,35 @@ def conformal(f: Facts) -> str | None:
         return None
     what = "sets of classes" if f.dataset.classes else "intervals"
     size = "mean number of classes" if f.dataset.classes else "width"
-    reached = score(found.reached, 6)
+    reached = score(found.reached, _DECIMALS)
     return (
         f"Split-conformal {what} at a coverage of {found.coverage:.0%}, from {found.examples:,} "
         f"examples of the validation split, covered {reached} of the test split ({size} "
         f"{found.size:.4g})."
+    )
+
+
+def updating(f: Facts) -> str | None:
+    """What was changed in a model after its training, or taken over from an earlier one; None if
+    nothing was.
+    """
+    return " ".join(filter(None, [calibration(f), started(f)])) or None
+
+
+def started(f: Facts) -> str | None:
+    """How a training that went on from the served model compares; None if none did."""
+    warm = next((c for c in f.trainings if c.training and c.training.start), None)
+    if warm is None:
+        return None
+    about = f.board.primary
+    others = [c for c in f.trainings if c.training and not c.training.start and c.rank]
+    if not warm.rank or not others:
+        return f"{code(warm.name)} began with the weights of the model that was served."
+    cold = min(others, key=lambda one: one.rank or 0)
+    figures = [score(one.metrics[f.board.primary_metric], about.decimals) for one in (warm, cold)]
+    return (
+        f"{code(warm.name)} began with the weights of the model that was served: {about.title} "
+        f"{figures[0]}, against {figures[1]} of {code(cold.name)}, the best with new weights."
     )
 
 

@@ -108,7 +108,10 @@ def _performance(f: Facts) -> str:
     shown = score(chosen.metrics[f.board.primary_metric], about.decimals)
     on = "over all folds, of the procedure" if f.board.folds else "on the test split"
     figures = "`trellis export` writes all scores and the curves"
-    return f"{code(chosen.name)}: {about.title} {shown} {on}; {figures}."
+    text_ = f"{code(chosen.name)}: {about.title} {shown} {on}; {figures}."
+    effects = (scoring.decision(f), scoring.abstention(f))
+    subgroups = scoring.slices(f) or open_("key subgroups; `slices` names columns of them")
+    return " ".join(filter(None, [text_, *effects, subgroups]))
 
 
 def _limits(f: Facts) -> str | None:
@@ -150,7 +153,7 @@ ITEMS = (
     ),
     Item("12d", "differences between clusters", scoring.slices, "whether sites differ"),
     Item("12e", "measures of performance", scoring.evaluation, ""),
-    Item("12f", "updating of the model", scoring.calibration, "recalibration, if any"),
+    Item("12f", "updating of the model", scoring.updating, "any that came after this run"),
     Item("12g", "how predictions were calculated", _output, ""),
     Item("13", "class imbalance", _balance, ""),
     Item("14", "fairness", scoring.slices, "groups that were compared, and what was done"),
@@ -165,13 +168,18 @@ ITEMS = (
     Item("18f", "sharing of code", modelling.software, "where the code is"),
     Item("19", "involvement of patients and the public", None, "involvement"),
     Item("20a", "flow of participants", _flow, "participants who were left out before the source"),
-    Item("20b", "characteristics of participants", data.missing, "table of characteristics"),
-    Item("20c", "training and evaluation data compared", None, "distribution of key predictors"),
+    Item("20b", "characteristics of participants", data.characteristics, "those that no model saw"),
+    Item(
+        "20c",
+        "training and evaluation data compared",
+        data.outcome_by_split,
+        "distribution of key predictors in the evaluation data",
+    ),
     Item("21", "numbers in each analysis", data.source, ""),
     Item("22", "full specification of the model", _specified, "who may use it"),
-    Item("23a", "performance with intervals", _performance, "key subgroups"),
+    Item("23a", "performance with intervals", _performance, ""),
     Item("23b", "performance in clusters", scoring.slices, "results by site"),
-    Item("24", "results of updating", None, "results after recalibration, if any"),
+    Item("24", "results of updating", scoring.updating, "any that came after this run"),
     Item("25", "interpretation", None, "interpretation, with fairness and earlier studies"),
     Item("26", "limitations", _limits, "further limitations"),
     Item("27a", "use: input that is poor or missing", data.preprocessing, "what users should do"),
