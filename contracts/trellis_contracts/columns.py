@@ -46,7 +46,7 @@ from trellis_contracts.dataset_features import IMAGE, Feature, Pages, Resize
 from trellis_contracts.files import Part, optional
 from trellis_contracts.finding import Finding
 from trellis_contracts.folds import EVERYTHING, Folds, column
-from trellis_contracts.tasks import MULTILABEL, NAMED, NUMBERS, SURVIVAL, classes_in
+from trellis_contracts.tasks import NAMED, NUMBERS, classes_in
 
 SCHEMA = 1
 
@@ -178,24 +178,9 @@ class Columns:
         return "manifest" in self.source
 
     @property
-    def is_number(self) -> bool:
-        """True if the label is a number, and no class."""
-        return self.task in NUMBERS
-
-    @property
     def has_names(self) -> bool:
         """True if the label is text, the names of a row's classes."""
         return self.task in NAMED
-
-    @property
-    def is_survival(self) -> bool:
-        """True if the label is a time to an event."""
-        return self.task == SURVIVAL
-
-    @property
-    def is_multilabel(self) -> bool:
-        """True if a row has any number of classes."""
-        return self.task == MULTILABEL
 
     def classes_in(self, label: str) -> list[str]:
         """The names of a row's classes."""
@@ -222,8 +207,8 @@ class Columns:
         return {
             "key": "STRING",
             "split": "STRING",
-            "label": "FLOAT64" if self.is_number else "STRING",
-            **({EVENT: "INT64"} if self.is_survival else {}),
+            "label": "FLOAT64" if self.task in NUMBERS else "STRING",
+            **({EVENT: "INT64"} if self.event is not None else {}),
             **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
             **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
             **({REJECTED: "STRING"} if self.of_manifest else {}),

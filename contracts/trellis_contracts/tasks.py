@@ -31,8 +31,10 @@ class Task:
 
     min_classes, max_classes: of a dataset for this task, 0 where the label is a number; None: no
     limit. types: BigQuery's, of the label's column. why: these, for messages. metric: to tune for,
-    and bound: of a first gate, as `trellis new` proposes them. unfit: keys of an experiment file
-    that do not go with it, and why.
+    and bound: of a first gate, as `trellis new` proposes them. form: of the label, names, sets,
+    number, time or mask: a module of trainer.exporting.tables.labels. label_keys: of
+    columns.json, what the label has beside its column. unfit: keys of an experiment file that do
+    not go with it, and why.
     """
 
     description: str
@@ -42,6 +44,8 @@ class Task:
     why: str
     metric: str
     bound: float
+    form: str = "names"
+    label_keys: tuple[str, ...] = ()
     labels: str = "classes"
     outputs: str = "a logit for each class"
     answers: tuple[str, ...] = ("probabilities",)
@@ -65,7 +69,8 @@ TASKS = {
         "several classes are one text, with | between their names",
         "auc",
         0.8,
-        "sets of classes",
+        "sets",
+        labels="sets of classes",
         unfit={
             "baselines.bqml": "BigQuery ML learns one class of each row, not several: leave it out",
             "baselines.automl": "is trained on one class of each example, not several: leave it "
@@ -80,9 +85,10 @@ TASKS = {
         "what a regression learns is a number",
         "rmse",
         1.0,
-        "values",
-        "the standardized label, with mean 0 and deviation 1",
-        ("value",),
+        "number",
+        labels="values",
+        outputs="the standardized label, with mean 0 and deviation 1",
+        answers=("value",),
         unfit={"deploy.gate.recall": "a regression has no classes: leave it out"},
     ),
     SURVIVAL: Task(
@@ -93,6 +99,8 @@ TASKS = {
         "a time is a number, such as of days",
         "concordance",
         0.6,
+        "time",
+        ("event",),
         "times to an event",
         "a logit for each interval of time, or one log-risk (objective: cox)",
         ("risk", "survival"),
@@ -116,6 +124,8 @@ TASKS = {
         "a mask is named by its address, gs://BUCKET/OBJECT",
         "dice",
         0.8,
+        "mask",
+        ("masks",),
         "masks",
         "a logit for each pixel and class",
         ("mask",),
@@ -136,6 +146,8 @@ TASKS = {
 }
 
 ALL = tuple(TASKS)
+LABEL_KEYS = tuple(key for task in TASKS.values() for key in task.label_keys)
+
 NUMBERS = tuple(name for name, task in TASKS.items() if not task.min_classes)
 """Tasks whose label is a number, and no class."""
 

@@ -24,10 +24,9 @@ from tests.trainer.exporting.tables.helpers import (
 )
 from tests.wording import says
 from trainer import dataset_description
-from trainer.exporting import ExportError
+from trainer.exporting import ExportError, classes
 from trainer.exporting.flags import parse_flags
 from trainer.exporting.run import place
-from trainer.exporting.tables import parquet
 
 TRAIN, TEST = (split_of(KEYS).index(split) for split in ("train", "test"))
 
@@ -153,7 +152,7 @@ def test_everything_that_is_wrong_with_rows_is_told_at_once(tmp_path, capsys):
 
 
 def test_a_label_that_is_a_number_is_no_class(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(parquet, "MAX_CLASSES", 100)
+    monkeypatch.setattr(classes, "MAX_CLASSES", 100)
     source = write_table(tmp_path / "source", small(label=KEYS), SMALL, files=4)
     assert run(source, tmp_path / "dataset") == 1
     assert "the label (malignant) has more than 100 distinct values" in capsys.readouterr().err

@@ -9,6 +9,9 @@ from trellis_contracts.withheld import quoted, some_of
 
 _NAMES_SHOWN = 10
 
+# A label with more distinct values is not a class.
+MAX_CLASSES = 10_000
+
 
 def in_order(names: Collection[str], positive: str | None) -> tuple[str, ...]:
     """The classes in natural order; of two, the positive one second, if it is named. Raises
@@ -23,6 +26,17 @@ def in_order(names: Collection[str], positive: str | None) -> tuple[str, ...]:
             f"{some_of(found, 'class', 'classes', _NAMES_SHOWN)}"
         )
     return tuple(sorted(found, key=lambda name: name == positive))
+
+
+def check_number_of_classes(names: Collection[str], label: str) -> None:
+    """Raise ExportError if there are more than MAX_CLASSES, which also bounds memory. label: its
+    column.
+    """
+    if len(names) > MAX_CLASSES:
+        raise ExportError(
+            f"the label ({label}) has more than {MAX_CLASSES} distinct values; if it is a number, "
+            "choose the task regression"
+        )
 
 
 def absent_classes(counts: Mapping[str, Counts]) -> Iterable[str]:

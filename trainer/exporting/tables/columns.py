@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from trainer.exporting import ExportError
 from trainer.exporting.splits import BUCKETS
+from trainer.exporting.tables import labels
 from trellis_contracts import documents
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS, Split
@@ -21,7 +22,7 @@ from trellis_contracts.dataset_features import (
     TIMESTAMP,
 )
 from trellis_contracts.documents import ContractError
-from trellis_contracts.tasks import SEGMENTATION
+from trellis_contracts.tasks import LABEL_KEYS, TASKS
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -117,12 +118,12 @@ def _check(columns: Columns) -> None:
     edges = [edge for split in SPLITS for edge in ranges[split]] if ranges else []
     if (edges and (edges[0], edges[-1]) != (0, BUCKETS)) or edges[1:5:2] != edges[2:5:2]:
         raise ExportError(f"the split's ranges {edges} do not cover 0..{BUCKETS - 1} in order")
-    if bool(columns.masks) != (columns.task == SEGMENTATION) or (
-        columns.masks and not columns.of(IMAGE)
-    ):
-        raise ExportError(
-            f"a {SEGMENTATION}, and no other task, has images and the classes of their masks"
-        )
+    for name in LABEL_KEYS:
+        if bool(getattr(columns, name)) != (name in TASKS[columns.task].label_keys):
+            has = "has no" if name in TASKS[columns.task].label_keys else "has"
+            raise ExportError(f"the task is {columns.task}, and the file {has} {name!r}")
+    if labels.of(columns).of_files and not columns.of(IMAGE):
+        raise ExportError(f"a {columns.task} has images, and the file names none")
     for attribute in ("name", "column"):
         values = [getattr(feature, attribute) for feature in columns.features]
         if repeated := sorted({value for value in values if values.count(value) > 1}):

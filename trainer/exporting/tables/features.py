@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from trainer.exporting import ExportError
 from trainer.exporting.number_statistics import Numbers
 from trainer.exporting.settings import ExportSettings
+from trainer.exporting.tables import labels
 from trainer.exporting.tables.columns import SnapshotColumns
 from trainer.exporting.tables.findings import listed, values
 from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
 from trainer.exporting.tables.survey import Survey
-from trellis_contracts.columns import EVENT, Columns, TableFeature
+from trellis_contracts.columns import Columns, TableFeature
 from trellis_contracts.dataset_features import (
     BOOLEAN,
     CATEGORICAL,
@@ -23,7 +24,6 @@ from trellis_contracts.dataset_features import (
     SEQUENCE,
     TEXT,
     TIMESTAMP,
-    Event,
     Feature,
     Label,
     Statistics,
@@ -85,49 +85,10 @@ def make_plan(
             f"{len(empty)} of {len(columns.features)} features are always NULL in the train split: "
             f"{listed([feature.name for feature in empty])}; leave them out"
         )
-    of_label = summary.train.get("label")
-    statistics = of_label.statistics() if isinstance(of_label, Numbers) else None
-    if statistics and statistics.min == statistics.max:
-        raise ExportError(
-            f"the label ({columns.label}) is {quoted(str(statistics.min), 'the same')} in every "
-            "row of the train split; there is nothing to learn"
-        )
     name = None if columns.of_manifest else columns.label
-    if columns.masks:
-        label = Label.of_masks(next(one for one in features if one.kind == IMAGE), name)
-    else:
-        label = Label(
-            dtype="float32" if columns.is_number else "int64",
-            column=name,
-            statistics=statistics,
-            event=_event(columns, statistics, summary),
-        )
+    label = labels.of(columns).described(features, summary.train, name)
     weight = _weight(columns, surveyed, summary)
     return TablePlan(columns, surveyed, tuple(features), label, weight, tuple(warnings))
-
-
-def _event(columns: Columns, times: Statistics | None, summary: RangeSummary) -> Event | None:
-    """The event of a time to one; commit counts those that become examples."""
-    found = summary.train.get(EVENT)
-    if columns.event is None or times is None or not isinstance(found, Numbers):
-        return None
-    if not found.count:
-        raise ExportError(
-            f"the event ({columns.event.name}) happened in no row of the train split: all "
-            f"{found.missing} are censored, and there is nothing to learn"
-        )
-    if beyond := [time for time in columns.event.horizons if time >= times.max]:
-        raise ExportError(
-            f"the horizon {beyond[0]:g} is beyond the longest time of the train split, "
-            f"{quoted(f'{times.max:g}', 'which is shorter')}: nothing is known of it; leave it out"
-        )
-    quantiles = found.statistics().quantiles
-    if not quantiles[-1] > 0:
-        raise ExportError(
-            f"every event of the train split is at the time 0 ({columns.label}): there is no time "
-            "to learn"
-        )
-    return Event.of(columns.event.name, quantiles, columns.event.horizons)
 
 
 def _weight(columns: Columns, surveyed: Survey, summary: RangeSummary) -> Weight | None:

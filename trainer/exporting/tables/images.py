@@ -1,21 +1,21 @@
-"""Images of a table's rows: reads those that the columns of a block name, and of a segmentation the
-masks that are its labels, for one shard.
+"""Images of a table's rows: reads those that the columns of a block name, and labels that are
+files, for one shard.
 """
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from trainer.exporting.images.masks import StoredMask, read_mask
 from trainer.exporting.images.reading import Read, StoredImage, files_of, lost_of, read_image
 from trainer.exporting.progress import Progress
+from trainer.exporting.tables import labels
 from trainer.exporting.tables.layout import ShardWork
 from trainer.exporting.tables.rejected import RejectedRow
 from trainer.exporting.tfrecord import Column
 from trainer.images import Loss
-from trainer.images.masks import BACKGROUND
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset_features import IMAGE, Feature
 
@@ -28,8 +28,7 @@ class RowImages:
 
     features: the image columns, and how records have them. rejected: rows with an unusable image.
     files, lost: see trainer.exporting.images.reading.ShardImages. paths: whether an address may be
-    a path of this machine. masks: how many masks have each class. blank: how many have the
-    background alone.
+    a path of this machine.
     """
 
     def __init__(
@@ -39,9 +38,7 @@ class RowImages:
         self.rejected: list[RejectedRow] = []
         self.files: list[tuple[int, str]] = []
         self.lost: dict[Loss, tuple[str, ...]] = {}
-        self.masks = np.zeros(len(columns.masks), np.int64)
-        self.blank = 0
-        self._label, self._known = columns.label, columns.masks
+        self._name, self._label = columns.label, labels.of(columns)
         self._split, self._read, self._pool, self._paths = work.split, read, pool, paths
         self._progress = Progress(work.position, (work.end - work.start) * len(self.features))
 
@@ -55,28 +52,32 @@ class RowImages:
         for start in range(0, len(rows), step):
             yield rows.slice(start, step)
 
-    def usable(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, Column]]:
-        """The rows whose images and masks are all usable, and the record features of these."""
+    def usable(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, Column], list[Any]]:
+        """The rows whose images and labels are all usable, the record features of these images, and
+        the labels' files.
+        """
         if not self.features:
-            return rows, {}
+            return rows, {}, []
         keys = rows.column("key").to_pylist()
         uris = {
             feature: rows.column(f"{IMAGE}/{column.column}").to_pylist()
             for column, feature in self.features.items()
         }
         found = {feature: list(self._images(feature, some)) for feature, some in uris.items()}
-        labels = rows.column("label").to_pylist()
-        masks = self._masks(labels, next(iter(found.values()))) if self._known else []
+        named_labels = rows.column("label").to_pylist()
+        of_files = self._label.of_files
+        files = self._files(named_labels, next(iter(found.values()))) if of_files else []
         kept = []
         for place, key in enumerate(keys):
             named: list[tuple[str, str, object]] = [
                 (each.name, uris[each][place], found[each][place]) for each in uris
             ]
-            if masks:
-                named.append((self._label, labels[place], masks[place]))
+            if files:
+                named.append((self._name, named_labels[place], files[place]))
             for name, uri, reason in named:
                 if isinstance(reason, str):
-                    row = RejectedRow(key, name, uri, str(labels[place]), reason, self._split)
+                    label = str(named_labels[place])
+                    row = RejectedRow(key, name, uri, label, reason, self._split)
                     self.rejected.append(row)
                     break
             else:
@@ -90,30 +91,21 @@ class RowImages:
             self.files += files_of(of_keys, images, self._split)
             for loss, lost in lost_of(of_keys, images).items():
                 self.lost[loss] = (*self.lost.get(loss, ()), *lost)
-        if masks:
-            usable = [one for place in kept if isinstance(one := masks[place], StoredMask)]
-            stored["label"] = [one.stored for one in usable]
-            for one in usable:
-                self.masks[list(one.classes)] += 1
-                self.blank += one.classes == (BACKGROUND,)
-        return rows.take(pa.array(kept, pa.int64())), stored
+        kept_files = [files[place] for place in kept] if files else []
+        return rows.take(pa.array(kept, pa.int64())), stored, kept_files
 
-    def _masks(
-        self, uris: Sequence[str], found: Sequence[StoredImage | str]
-    ) -> list[StoredMask | str]:
-        """The mask at each address, or why it is unusable. found: the first image of each row,
-        whose size the mask has.
+    def _files(self, uris: Sequence[str], found: Sequence[StoredImage | str]) -> list[Any]:
+        """The label's file at each address, or why it is unusable. found: the first image of each
+        row.
         """
         images = next(iter(self.features.values()))
 
-        def mask(uri: str, image: StoredImage | str) -> StoredMask | str:
+        def file(uri: str, image: StoredImage | str) -> Any:
             if isinstance(image, str):
                 return image
-            return self._no_address(uri) or read_mask(
-                uri, self._known, images, image.size, self._read
-            )
+            return self._no_address(uri) or self._label.file(uri, image, images, self._read)
 
-        return list(self._pool.map(mask, uris, found))
+        return list(self._pool.map(file, uris, found))
 
     def _images(self, feature: Feature, uris: Sequence[str]) -> Iterator[StoredImage | str]:
         """The image at each address, or why it is unusable."""

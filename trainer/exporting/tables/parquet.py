@@ -6,7 +6,7 @@ up to four times its size. The size of a row group is up to the writer of the fi
 
 import posixpath
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from trainer import storage
 from trainer.exporting import ExportError
+from trainer.exporting.classes import check_number_of_classes
 from trainer.exporting.objects import Objects
 from trainer.exporting.tables.columns import SnapshotColumns
 from trainer.exporting.tables.findings import Findings
@@ -33,9 +34,6 @@ from trainer.exporting.tables.rows import convert
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.layout import ROWS
-
-# A label with more distinct values is not a class.
-MAX_CLASSES = 10_000
 
 _READERS = 16
 
@@ -218,13 +216,4 @@ def _count_labels(
     for label, by_split in zip(names, counts.reshape(-1, len(SPLITS)), strict=True):
         for name in columns.classes_in(label):
             report.labels[name] = report.labels.get(name, 0) + by_split
-    check_number_of_classes(report.labels, columns)
-
-
-def check_number_of_classes(names: Collection[str], columns: Columns) -> None:
-    """Raise ExportError if there are more than MAX_CLASSES, which also bounds memory."""
-    if len(names) > MAX_CLASSES:
-        raise ExportError(
-            f"the label ({columns.label}) has more than {MAX_CLASSES} distinct values; if "
-            "it is a number, choose the task regression"
-        )
+    check_number_of_classes(report.labels, columns.label)

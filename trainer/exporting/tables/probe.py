@@ -9,10 +9,10 @@ from trainer.exporting import ExportError
 from trainer.exporting.images.convert import convert
 from trainer.exporting.images.reading import Read
 from trainer.exporting.objects import Objects
+from trainer.exporting.tables import labels
 from trainer.exporting.tables.parquet import Source
 from trainer.images import DeepImageError
-from trainer.images.masks import Mask, UnknownClassError
-from trellis_contracts.columns import REJECTED, MaskClass
+from trellis_contracts.columns import REJECTED
 from trellis_contracts.dataset_features import BUCKET, Feature
 from trellis_contracts.withheld import quoted
 
@@ -21,16 +21,17 @@ _IMAGES = 8
 
 
 def probe(source: Source, objects: Objects) -> None:
-    """Look at a few images and masks, spread over the first rows.
+    """Look at a few images, and labels that are files, spread over the first rows.
 
     Raises ExportError if there is no such bucket, if all images of a column need a scale and none
-    is given, or if no mask has only the values of its classes. Other faults are reported one by
-    one in rejected.jsonl.
+    is given, or if none of the labels' files can be one. Other faults are reported one by one in
+    rejected.jsonl.
     """
     for column, feature in source.columns.images().items():
         refuse_deep(_known(source, column.column, objects), feature, objects.read)
-    if source.columns.masks:
-        refuse_masks(_known(source, "label", objects), source.columns.masks, objects.read)
+    label = labels.of(source.columns)
+    if label.of_files:
+        label.refuse(_some(_known(source, "label", objects)), objects.read)
 
 
 def _known(source: Source, column: str, objects: Objects) -> list[str]:
@@ -66,22 +67,6 @@ def refuse_deep(addresses: Sequence[str], feature: Feature, read: Read) -> None:
             return
     if reason:
         raise ExportError(f"{reason}. So are the others that were looked at")
-
-
-def refuse_masks(addresses: Sequence[str], known: Sequence[MaskClass], read: Read) -> None:
-    """Raise ExportError if all of a few masks have values that are no classes."""
-    reason = ""
-    for address in _some(addresses):
-        try:
-            Mask(read(address), known)
-        except UnknownClassError as error:
-            reason = reason or f"{quoted(address, 'a mask')}: {error}"
-        except (ValueError, FileNotFoundError):
-            return  # as above
-        else:
-            return
-    if reason:
-        raise ExportError(f"{reason}. The others that were looked at have such values, too")
 
 
 def _some(addresses: Sequence[str]) -> Sequence[str]:

@@ -7,10 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trainer.exporting.number_statistics import Numbers
+from trainer.exporting.tables import labels
 from trainer.exporting.tables.layout import Layout, Slice
 from trainer.exporting.tables.rows import block_schema, matrix
 from trainer.exporting.tables.summaries import Lengths, RangeSummary, Summary, Terms
-from trellis_contracts.columns import EVENT, Columns
+from trellis_contracts.columns import Columns
 from trellis_contracts.dataset_features import (
     CATEGORICAL,
     NULL_TIMESTAMP,
@@ -88,12 +89,7 @@ def _statistics(block: pa.RecordBatch, order: np.ndarray, columns: Columns) -> d
     Numbers are summarised in order, since which of -0.0 and 0.0 is first when they are sorted
     depends on it; counts of terms and lengths of texts do not.
     """
-    found: dict[str, Summary] = {}
-    if columns.is_number:
-        found["label"] = Numbers.of(block.column("label").to_numpy()[order])
-    if columns.is_survival:
-        times, events = (block.column(name).to_numpy()[order] for name in ("label", "event"))
-        found[EVENT] = Numbers.of(np.where(events == 1, times, np.nan))
+    found = labels.of(columns).summaries(block, order)
     if columns.weight is not None:
         found["weight"] = Numbers.of(block.column("weight").to_numpy()[order])
     if NUMERIC in block.schema.names:

@@ -4,8 +4,7 @@ A block is an Arrow record batch with the columns
 
     fingerprint  int64           of the key
     key          large_string
-    label        large_string    class name, or address of a mask; of a number float32
-    event        int64           of a time to an event: 1 or 0
+    label ...    large_string    as trainer.exporting.tables.labels has it; of a number float32
     group        int64           fingerprint of the group, if groups decide the split
     weight       float32         if rows have weights
     numeric      binary[4 n]     float32: numeric and boolean features, NULL is NaN
@@ -28,9 +27,11 @@ import pyarrow.compute as pc
 
 from trainer.exporting.arrow_values import one_by_one
 from trainer.exporting.splits import assign_fingerprints, fingerprints
+from trainer.exporting.tables import labels
+from trainer.exporting.tables.checks import INFINITE, STRING, float32, usable, where
 from trainer.exporting.tables.findings import Findings
 from trainer.exporting.tables.rejected import RejectedRow
-from trellis_contracts.columns import EVENT, REJECTED, SPLIT_BY, WEIGHT, Columns, TableFeature
+from trellis_contracts.columns import REJECTED, SPLIT_BY, WEIGHT, Columns, TableFeature
 from trellis_contracts.dataset import SPLITS
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -44,10 +45,7 @@ from trellis_contracts.dataset_features import (
 )
 from trellis_contracts.folds import column
 
-_STRING = pa.large_string()
 _FLOATS = pa.large_list(pa.float32())
-
-_INFINITE = "infinite, or beyond float32's 3.4e38"
 
 
 @dataclass
@@ -67,11 +65,9 @@ def block_schema(columns: Columns) -> pa.Schema:
     """The schema of a block."""
     fields = [
         ("fingerprint", pa.int64()),
-        ("key", _STRING),
-        ("label", pa.float32() if columns.is_number else _STRING),
+        ("key", STRING),
+        *labels.of(columns).block,
     ]
-    if columns.is_survival:
-        fields.append(("event", pa.int64()))
     if columns.is_grouped:
         fields.append(("group", pa.int64()))
     if columns.weight is not None:
@@ -79,7 +75,7 @@ def block_schema(columns: Columns) -> pa.Schema:
     for name, kinds, size in ((NUMERIC, (NUMERIC, BOOLEAN), 4), (TIMESTAMP, (TIMESTAMP,), 8)):
         if features := columns.of(*kinds):
             fields.append((name, pa.binary(size * len(features))))
-    fields += [(f"{f.kind}/{f.column}", _STRING) for f in columns.of(CATEGORICAL, TEXT, IMAGE)]
+    fields += [(f"{f.kind}/{f.column}", STRING) for f in columns.of(CATEGORICAL, TEXT, IMAGE)]
     fields += [(f"{SEQUENCE}/{f.column}", _FLOATS) for f in columns.of(SEQUENCE)]
     return pa.schema(fields)
 
@@ -101,18 +97,18 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
     batch, rejected = _usable_lines(batch, columns)
     findings = Findings()
     nans: dict[str, int] = {}
-    keys = batch.column("key").cast(_STRING)
+    keys = batch.column("key").cast(STRING)
     if keys.null_count:
         keys = keys.fill_null("")
     known = pc.binary_length(keys).to_numpy() > 0
-    findings.add(f"the key ({columns.key}) is NULL or empty", _where(keys, ~known))
+    findings.add(f"the key ({columns.key}) is NULL or empty", where(keys, ~known))
     of_keys = fingerprints(one_by_one(keys))
     arrays = {"fingerprint": pa.array(of_keys), "key": keys}
     hashed, of_hashed = "key", of_keys
     if columns.is_grouped:
-        groups = batch.column(SPLIT_BY).cast(_STRING)
+        groups = batch.column(SPLIT_BY).cast(STRING)
         grouped = groups.is_valid().to_numpy(zero_copy_only=False)
-        findings.add(f"the group ({columns.split.by}) is NULL", _where(keys, known & ~grouped))
+        findings.add(f"the group ({columns.split.by}) is NULL", where(keys, known & ~grouped))
         known &= grouped
         hashed = SPLIT_BY
         of_hashed = fingerprints(one_by_one(groups.fill_null("")))
@@ -123,18 +119,18 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
         findings.add(
             f"column `split` is not the split of the {hashed}: ABS(MOD(FARM_FINGERPRINT({hashed}), "
             f"100)) in {dict(columns.split.ranges)}",
-            _where(keys, (assigned != splits) & known),
+            where(keys, (assigned != splits) & known),
         )
         splits = assigned
     else:
-        findings.add(f"column `split` is none of {', '.join(SPLITS)}", _where(keys, splits < 0))
-    arrays["label"] = _label(batch.column("label"), columns, keys, findings)
-    if columns.event is not None:
-        arrays["event"] = _event(batch, columns, columns.event.name, keys, findings)
+        findings.add(f"column `split` is none of {', '.join(SPLITS)}", where(keys, splits < 0))
+    label = labels.of(columns)
+    of_label = label.read(batch, keys, findings)
+    arrays |= {name: array for (name, _), array in zip(label.block, of_label, strict=True)}
     if columns.weight is not None:
         title = f"the weight ({columns.weight})"
-        weights = _usable(batch.column(WEIGHT), title, keys, findings)
-        findings.add(f"{title} is negative", _where(keys, weights < 0))
+        weights = usable(batch.column(WEIGHT), title, keys, findings)
+        findings.add(f"{title} is negative", where(keys, weights < 0))
         arrays["weight"] = pa.array(weights)
     for name, kinds, dtype, read in (
         (NUMERIC, (NUMERIC, BOOLEAN), np.float32, _numbers),
@@ -146,9 +142,9 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
                 vector[:] = read(batch.column(feature.column), feature, keys, findings, nans)
             arrays[name] = _side_by_side(vectors)
     for feature in columns.of(CATEGORICAL, TEXT):
-        arrays[f"{feature.kind}/{feature.column}"] = batch.column(feature.column).cast(_STRING)
+        arrays[f"{feature.kind}/{feature.column}"] = batch.column(feature.column).cast(STRING)
     for feature in columns.of(IMAGE):
-        addresses = batch.column(feature.column).cast(_STRING)
+        addresses = batch.column(feature.column).cast(STRING)
         arrays[f"{IMAGE}/{feature.column}"] = addresses.fill_null("")
     for feature in columns.of(SEQUENCE):
         arrays[f"{SEQUENCE}/{feature.column}"] = _lists(
@@ -162,7 +158,7 @@ def convert(batch: pa.RecordBatch, columns: Columns) -> Rows:
 def _stated(batch: pa.RecordBatch, columns: Columns) -> np.ndarray:
     """(n,) indices into SPLITS, by the column `split` or by the fold; -1 where neither says."""
     if columns.part is None or columns.folds is None:
-        known = pc.index_in(batch.column("split").cast(_STRING), pa.array(SPLITS, _STRING))
+        known = pc.index_in(batch.column("split").cast(STRING), pa.array(SPLITS, STRING))
         return known.fill_null(-1).to_numpy()
     numbers = batch.column(column(columns.part)).cast(pa.int64()).fill_null(0).to_numpy()
     of_fold = np.array([-1, *columns.folds.splits(columns.part)])
@@ -192,54 +188,14 @@ def _usable_lines(
     return batch.filter(reasons.is_null()), rejected
 
 
-def _label(array: pa.Array, columns: Columns, keys: pa.Array, findings: Findings) -> pa.Array:
-    title = f"the label ({columns.label})"
-    if not columns.is_number:
-        array = array.cast(_STRING)
-        if columns.masks:
-            return array.fill_null("")
-        if columns.is_multilabel:
-            missing = array.is_null().to_numpy(zero_copy_only=False)
-            title += " is NULL: of a row without a class it is empty"
-            findings.add(title, _where(keys, missing))
-            return array
-        empty = pc.equal(array.fill_null(""), "").to_numpy(zero_copy_only=False)
-        findings.add(f"{title} is NULL or empty", _where(keys, empty))
-        return array
-    return pa.array(_usable(array, title, keys, findings))
-
-
-def _event(
-    batch: pa.RecordBatch, columns: Columns, name: str, keys: pa.Array, findings: Findings
-) -> pa.Array:
-    """Whether the event happened at a row's time, which may not be negative."""
-    negative = pc.less(batch.column("label"), 0).fill_null(False)
-    where = _where(keys, negative.to_numpy(zero_copy_only=False))
-    findings.add(f"the time ({columns.label}) is negative", where)
-    events = batch.column(EVENT).cast(pa.int64()).fill_null(-1)
-    known = np.isin(events.to_numpy(), (0, 1))
-    findings.add(f"the event ({name}) is neither 0 nor 1", _where(keys, ~known))
-    return events
-
-
-def _usable(array: pa.Array, title: str, keys: pa.Array, findings: Findings) -> np.ndarray:
-    """Numbers, none of which may be missing or infinite."""
-    missing = array.is_null().to_numpy(zero_copy_only=False)
-    findings.add(f"{title} is NULL", _where(keys, missing))
-    values = _float32(array)
-    findings.add(f"{title} is NaN", _where(keys, np.isnan(values) & ~missing))
-    findings.add(f"{title} is {_INFINITE}", _where(keys, np.isinf(values)))
-    return values
-
-
 def _numbers(
     array: pa.Array, feature: TableFeature, keys: pa.Array, findings: Findings, nans: dict
 ) -> np.ndarray:
-    values = _float32(array)
+    values = float32(array)
     if np.isfinite(values).all():
         return values
     if (infinite := np.isinf(values)).any():
-        findings.add(f"{feature.title} is {_INFINITE}", _where(keys, infinite))
+        findings.add(f"{feature.title} is {INFINITE}", where(keys, infinite))
     if pa.types.is_floating(array.type) and (count := np.isnan(values).sum() - array.null_count):
         nans[feature.column] = int(count)
     return values
@@ -258,31 +214,16 @@ def _lists(
 ) -> pa.Array:
     lengths = pc.list_value_length(array).fill_null(0).to_numpy()
     elements = pc.list_flatten(array)
-    values = _float32(elements)
+    values = float32(elements)
     if (infinite := np.isinf(values)).any():
         mask = np.zeros(len(lengths), bool)
         mask[np.repeat(np.arange(len(lengths)), lengths)[infinite]] = True
-        title = f"{feature.title} has an element that is {_INFINITE}"
-        findings.add(title, _where(keys, mask))
+        title = f"{feature.title} has an element that is {INFINITE}"
+        findings.add(title, where(keys, mask))
     if count := np.isnan(values).sum():
         nans[feature.column] = int(count)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
-
-
-def _where(keys: pa.Array, mask: np.ndarray) -> list[str]:
-    return keys.filter(pa.array(mask)).to_pylist() if mask.any() else []
-
-
-def _float32(array: pa.Array) -> np.ndarray:
-    """Numbers and booleans; NULL is NaN."""
-    if pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
-    numbers = array.cast(pa.float64(), safe=False)
-    # Arrow would copy a column without NULL.
-    values = (numbers.fill_null(np.nan) if numbers.null_count else numbers).to_numpy()
-    with np.errstate(over="ignore"):  # becomes infinite, which is refused
-        return values.astype(np.float32)
 
 
 def _side_by_side(vectors: np.ndarray) -> pa.Array:

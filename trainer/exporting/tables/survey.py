@@ -10,16 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.exporting import ExportError
-from trainer.exporting.classes import in_order
 from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables.findings import Findings, listed, values
+from trainer.exporting.tables import labels
+from trainer.exporting.tables.findings import Findings
 from trainer.exporting.tables.layout import Layout, ShardWork, SortedFile, cut
-from trainer.exporting.tables.parquet import Report, check_number_of_classes
+from trainer.exporting.tables.parquet import Report
 from trainer.exporting.tables.rejected import RejectedRow
 from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import SPLITS, Counts
-from trellis_contracts.tasks import MULTILABEL_MAX_CLASSES, SEPARATOR
-from trellis_contracts.withheld import quoted
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
     files: list[SortedFile] = []
     findings = Findings()
     nans: dict[str, int] = {}
-    labels: dict[str, np.ndarray] = {}
+    named: dict[str, np.ndarray] = {}
     rejected: list[RejectedRow] = []
     for report in reports:
         files += report.files
@@ -54,7 +52,7 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
         for column, count in report.nans.items():
             nans[column] = nans.get(column, 0) + count
         for name, by_split in report.labels.items():
-            labels[name] = labels.get(name, 0) + by_split
+            named[name] = named.get(name, 0) + by_split
     findings.refuse(settings.source)
     layout = Layout(tuple(sorted(files, key=lambda file: file.name)))
     rows = {name: int(layout.rows(index).sum()) for index, name in enumerate(SPLITS)}
@@ -66,43 +64,11 @@ def survey(settings: ExportSettings, columns: Columns, reports: Iterable[Report]
                 f"{dict(columns.split.ranges) or columns.split.rule}: take more rows, or give that "
                 "split a larger share"
             )
-    classes = in_order(labels, columns.positive)
-    if columns.has_names:
-        _check_classes(classes, labels, columns)
-    elif columns.masks:
-        classes = tuple(one.name for one in columns.masks)
+    classes = labels.of(columns).classes(named)
     counts = {
-        name: Counts(rows[name], {c: int(labels[c][index]) for c in classes if c in labels})
+        name: Counts(rows[name], {c: int(named[c][index]) for c in classes if c in named})
         for index, name in enumerate(SPLITS)
     }
     # With their bytes there may be more, see Steps.plan.
     shards = min(settings.shards, rows["train"]) if settings.by_bytes else settings.shards
     return Survey(layout, classes, counts, tuple(cut(rows, shards)), nans, tuple(rejected))
-
-
-def _check_classes(
-    classes: tuple[str, ...], labels: dict[str, np.ndarray], columns: Columns
-) -> None:
-    title = f"the label ({columns.label})"
-    named = quoted(f" ({listed(classes)})", "")
-    check_number_of_classes(classes, columns)
-    if columns.is_multilabel and not 2 <= len(classes) <= MULTILABEL_MAX_CLASSES:
-        raise ExportError(
-            f"{title} has {len(classes)} classes{named}, which are separated by "
-            f"{SEPARATOR!r}; a multi-label task has 2 to {MULTILABEL_MAX_CLASSES}"
-        )
-    if len(classes) < 2:
-        raise ExportError(
-            f"{title} is {quoted(repr(classes[0]), 'the same')} in every row; a classifier needs "
-            "at least two classes"
-        )
-    if columns.task == "binary_classification" and len(classes) > 2:
-        raise ExportError(
-            f"{title} has {len(classes)} classes{named}, but the task is "
-            "binary_classification; choose multiclass_classification"
-        )
-    if absent := [name for name in classes if not labels[name][0]]:
-        raise ExportError(
-            f"no row in the train split for {len(absent)} of {len(classes)} classes of {title}: "
-            f"{values(absent)}; add rows of them or remove theirs"
-        )

@@ -3,19 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trainer import label_sets
-from trainer.exporting import ExportError
 from trainer.exporting.classes import absent_classes
 from trainer.exporting.images.reading import Read, warnings
 from trainer.exporting.settings import ExportSettings
-from trainer.exporting.tables import masks
+from trainer.exporting.tables import labels
 from trainer.exporting.tables.features import TablePlan
 from trainer.exporting.tables.images import RowImages
 from trainer.exporting.tables.layout import ShardWork, pieces
@@ -37,11 +35,9 @@ from trellis_contracts.dataset_features import (
     NULL_TERM,
     NUMERIC,
     SEQUENCE,
-    SPANS,
     TEXT,
     TIMESTAMP,
     UNKNOWN_TERM,
-    Label,
 )
 from trellis_contracts.withheld import shown
 
@@ -50,19 +46,17 @@ Writing = Callable[[str], AbstractContextManager[BinaryIO]]
 
 @dataclass(frozen=True)
 class ShardResult:
-    """Result of one shard. spans: of a time to an event, (2, SPANS) examples without and with one.
-    rejected: rows with an unusable image or mask. files, lost: of its images; see
-    trainer.exporting.images.reading. masks, blank: see trainer.exporting.tables.images.RowImages.
+    """Result of one shard. tally: of its labels, see tables.labels.form; None without rows.
+    rejected: rows with an unusable image or label. files, lost: of its images; see
+    trainer.exporting.images.reading.
     """
 
     split: str
     shard: Shard
-    spans: np.ndarray | None = None
+    tally: np.ndarray | None = None
     rejected: tuple[RejectedRow, ...] = ()
     files: tuple[tuple[int, str], ...] = ()
     lost: Mapping[Loss, tuple[str, ...]] = field(default_factory=dict)
-    masks: np.ndarray | None = None
-    blank: int = 0
 
 
 def write_shard(
@@ -83,34 +77,34 @@ def write_shard(
     schema = block_schema(plan.columns)
     layout, split = plan.survey.layout, SPLITS.index(work.split)
     size = examples = 0
-    spans = None
+    tally = None
+    label = labels.of(plan.columns)
     found = RowImages(plan.columns, work, read_object, pool, paths)
     with writing(work.name) as out:
         for range_, first, last in pieces(layout.rows(split), work.start, work.end):
             block = read_rows(layout.slices(range_, split), schema, read)
             for given in found.parts(block.slice(first, last - first)):
-                rows, stored = found.usable(given)
+                rows, stored, files = found.usable(given)
                 columns = encode(rows, plan) | stored
+                columns[plan.label.name] = label.encoded(rows, plan.survey.classes, files)
                 if plan.columns.is_grouped and work.split != "train":
                     # What is scored or fitted there counts groups, not rows.
                     columns["group"] = rows.column("group").to_numpy()
                 for data in tfrecords(columns):
                     size += out.write(data)
                 examples += len(rows)
-                if plan.label.event is not None:
-                    found_here = _spans(rows, plan.label)
-                    spans = found_here if spans is None else spans + found_here
+                counted = label.tally(rows, plan.label, files)
+                tally = counted if tally is None or counted is None else tally + counted
     shard = Shard(work.name, examples, size)
-    rejected_rows, files = tuple(found.rejected), tuple(found.files)
-    of_masks = (found.masks, found.blank)
-    return ShardResult(work.split, shard, spans, rejected_rows, files, found.lost, *of_masks)
+    rejected_rows, of_images = tuple(found.rejected), tuple(found.files)
+    return ShardResult(work.split, shard, tally, rejected_rows, of_images, found.lost)
 
 
 def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
-    """The record features of a block's rows, as trellis_contracts.dataset_features defines them."""
+    """The record features of a block's rows, as trellis_contracts.dataset_features defines them,
+    without the images and the label.
+    """
     encoded: dict[str, Column] = {"key": block.column("key").cast(pa.large_binary())}
-    if not plan.columns.masks:  # which RowImages reads
-        encoded[plan.label.name] = _labels(block, plan)
     if plan.weight is not None:
         encoded[plan.weight.name] = block.column("weight").to_numpy()
     for name in (NUMERIC, TIMESTAMP):
@@ -131,24 +125,6 @@ def encode(block: pa.RecordBatch, plan: TablePlan) -> dict[str, Column]:
     return encoded
 
 
-def _labels(block: pa.RecordBatch, plan: TablePlan) -> np.ndarray:
-    """(n,) numbers, class indices or sets of them; (n, 2) times and events."""
-    label, classes = block.column("label"), plan.survey.classes
-    if plan.columns.is_survival:
-        events = block.column("event").to_numpy().astype(np.float32)
-        return np.stack([label.to_numpy(), events], axis=1)
-    if plan.columns.is_number:
-        return label.to_numpy()
-    if not plan.columns.is_multilabel:
-        return pc.index_in(label, pa.array(classes, label.type)).to_numpy()
-    encoded = label.dictionary_encode()
-    sets = [
-        label_sets.of(map(classes.index, plan.columns.classes_in(text)))
-        for text in encoded.dictionary.to_pylist()
-    ]
-    return np.array(sets, np.int64)[encoded.indices.to_numpy()]
-
-
 def _codes(terms: pa.LargeStringArray, vocabulary: tuple[str, ...]) -> np.ndarray:
     known = pc.index_in(terms, pa.array(vocabulary, terms.type)).cast(pa.int64())
     codes = pc.add(known, FIRST_TERM).fill_null(UNKNOWN_TERM).to_numpy()
@@ -164,7 +140,7 @@ def commit(
     """Write rejected.jsonl, then dataset.json, through write(name, data).
 
     Raises ExportError, without writing dataset.json, if too many rows were rejected, or nothing is
-    left of a split, of a class in train, of the events of a split, or of its foreground.
+    left of a split, of a class in train, or of what is to be learned of a label.
     """
     results = sorted(results, key=lambda result: result.shard.name)
     by_name = {result.shard.name: result.shard for result in results}
@@ -174,11 +150,11 @@ def commit(
     write(REJECTED_FILE_NAME, "".join(f"{row.to_json()}\n" for row in rejected).encode())
     counts = without(survey.counts, unusable, columns)
     check_rejected(rejected, counts, columns)
-    warned: Iterable[str] = ()
-    if columns.masks:
-        counts = masks.counted(counts, results, survey.classes)
-        warned = masks.check(counts, results, columns)
-    label = _counted(plan.label, results)
+    tallies: dict[str, np.ndarray] = {}
+    for result in results:
+        if result.tally is not None:
+            tallies[result.split] = tallies.get(result.split, 0) + result.tally
+    label, counts, warned = labels.of(columns).counted(plan.label, counts, tallies)
     description = DatasetDescription(
         fingerprint=settings.fingerprint,
         task=columns.task,
@@ -200,31 +176,3 @@ def commit(
     )
     write(FILE_NAME, description.to_json().encode())
     return description
-
-
-def _counted(label: Label, results: Iterable[ShardResult]) -> Label:
-    """The label with the events of each split. Raises ExportError if one has none."""
-    if label.event is None:
-        return label
-    spans = {split: np.zeros((2, SPANS), int) for split in SPLITS}
-    for result in results:
-        if result.spans is not None:
-            spans[result.split] = spans[result.split] + result.spans
-    counts = {split: int(found[1].sum()) for split, found in spans.items()}
-    if without_any := [split for split, count in counts.items() if not count]:
-        raise ExportError(
-            f"the event ({label.event.column}) happened in no example of the {without_any[0]} "
-            f"split ({counts}): give it a larger share, or divide the events (split.stratify)"
-        )
-    censored, events = (
-        {split: tuple(found[kind].tolist()) for split, found in spans.items()} for kind in (0, 1)
-    )
-    return replace(label, event=replace(label.event, events=events, censored=censored))
-
-
-def _spans(block: pa.RecordBatch, label: Label) -> np.ndarray:
-    """(2, SPANS) rows without and with the event; later ones count in the last span."""
-    times, events = (block.column(name).to_numpy() for name in ("label", "event"))
-    share = times.astype(np.float64) / label.number_statistics.max
-    place = np.minimum((share * SPANS).astype(int), SPANS - 1)
-    return np.bincount(events * SPANS + place, minlength=2 * SPANS).reshape(2, SPANS)
