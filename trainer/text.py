@@ -9,12 +9,9 @@ quarter do.
 
 import tensorflow as tf
 
-BUCKETS = 1 << 14
-MAX_WORDS = 512
-"""Words of a text that are read. The rest has no effect."""
+from trellis_contracts.decoded import MAX_WORDS
 
-MAX_NUMBERS = 2 * MAX_WORDS - 1
-"""Largest number of a text's words and their pairs."""
+BUCKETS = 1 << 14
 
 
 def numbers(texts: tf.Tensor) -> tf.RaggedTensor:

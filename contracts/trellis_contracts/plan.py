@@ -35,6 +35,18 @@ class PlannedDataset(Part):
 
 
 @dataclass(frozen=True)
+class PlannedShare(Part):
+    """A worker's share of the training split, decoded.
+
+    bytes: an estimate; None where only the export tells. kept: where the machine keeps it for all
+    epochs, "in memory" or "on disk"; None where it fits neither, or its size is not known.
+    """
+
+    bytes: int | None
+    kept: str | None
+
+
+@dataclass(frozen=True)
 class Reuse(Part):
     """The results that a run reuses from earlier runs, and the digests by which later runs find its
     own.
@@ -66,7 +78,8 @@ class Planned:
     created: when the run was triggered, ISO 8601, as are start and end of the data_interval.
     images: sha256:... of each image of the run's jobs and of its server, by address with tag, as
     far as the registry tells. baselines: their names. jobs: how many, by kind. rates: US dollars an
-    hour. cost: the limit that was checked against the budget.
+    hour. cost: the limit that was checked against the budget. shares: by stage, of those that train
+    networks.
     """
 
     run_id: str
@@ -79,6 +92,7 @@ class Planned:
     cost: Mapping[str, Any]
     images: Mapping[str, str] = field(default_factory=dict)
     reuse: Reuse = field(default_factory=Reuse)
+    shares: Mapping[str, PlannedShare] = field(default_factory=dict)
 
     @property
     def query_bytes(self) -> int | None:

@@ -3,7 +3,8 @@
 import pytest
 
 from trainer import text
-from trainer.text import BUCKETS, MAX_NUMBERS, MAX_WORDS
+from trainer.text import BUCKETS
+from trellis_contracts.decoded import MAX_NUMBERS, MAX_WORDS
 
 
 def numbers(*texts):

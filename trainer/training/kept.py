@@ -17,11 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import tensorflow as tf
 
-_MEMORY_SHARE = 0.5
-"""Share of the free memory that may be taken; the model, batches and shuffling have the rest."""
-
-_DISK_SHARE = 0.8
-"""Share of the free disk that may be taken; checkpoints and logs have the rest."""
+from trellis_contracts import decoded
 
 _CONTROL_GROUPS = (
     ("memory.max", "memory.current", "inactive_file"),
@@ -64,8 +60,8 @@ class Place:
     file: Callable[[], BinaryIO]
 
 
-MEMORY = Place("in memory", lambda: os.fdopen(os.memfd_create("examples"), "w+b"))
-DISK = Place("on disk", lambda: tempfile.TemporaryFile(dir=folder()))  # noqa: SIM115
+MEMORY = Place(decoded.MEMORY, lambda: os.fdopen(os.memfd_create("examples"), "w+b"))
+DISK = Place(decoded.DISK, lambda: tempfile.TemporaryFile(dir=folder()))  # noqa: SIM115
 
 
 @dataclass(frozen=True)
@@ -78,8 +74,8 @@ class Kept:
 
 def places(size: int) -> list[Place]:
     """Where `size` bytes fit, the faster first."""
-    fits = {MEMORY: _MEMORY_SHARE * free_memory(), DISK: _DISK_SHARE * free_disk()}
-    return [place for place, most in fits.items() if size <= most]
+    fits = decoded.places(size, free_memory(), free_disk())
+    return [place for place in (MEMORY, DISK) if place.name in fits]
 
 
 def keep(batches: Iterable[Any], place: Place) -> Kept:

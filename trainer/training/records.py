@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from trainer import preprocessing, text
 from trainer.models.inputs import image_input, sequence_input, text_input
+from trellis_contracts import decoded
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT, VECTORS, Feature
 
@@ -61,17 +62,9 @@ class Records:
         self._sequences = {feature.record_name: sequence_input(feature) for feature in sequences}
         self._texts = {feature.record_name: text_input(feature) for feature in texts}
         self._images = taken(IMAGE, image_input)
-        # The weight is kept, too.
-        label_values = self._label_values * math.prod(self._mask)
-        self.example_bytes = self._label_type.size * label_values + tf.float32.size
-        for vector in self._vectors.values():
-            self.example_bytes += vector.shape[0] * vector.dtype.size
-        # The row's offset, and the elements of the longest sequence.
-        self.example_bytes += sum(8 + 4 * feature.longest for feature in sequences)
-        # A text's numbers are bounded alike: it has a word for every two characters at most.
-        for feature in texts:
-            self.example_bytes += 8 + 8 * min(text.MAX_NUMBERS, int(feature.number_statistics.max))
-        self.example_bytes += sum(map(_pixel_bytes, self._images))
+        vectors = [one for name in self._vectors for one in dataset.features_of(*VECTORS[name])]
+        features = [*vectors, *sequences, *texts, *self._images]
+        self.example_bytes = decoded.example_bytes(features, dataset.label)
 
     def take_as_label(self, name: str, kind: tf.DType) -> None:
         """Return this field of a record in place of its label."""
@@ -154,10 +147,6 @@ class Records:
             for each in self._images
         }
         return vectors | sequences | texts | images
-
-
-def _pixel_bytes(feature: Feature) -> int:
-    return int(np.prod(feature.image_shape)) * tf.as_dtype(feature.dtype).size
 
 
 def _blank_png(shape: tuple[int, ...], dtype: str | tf.DType) -> tf.train.Feature:

@@ -10,6 +10,8 @@ from trellis.workflow.pricing import cost
 from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.spec.split import TimeSplit
 from trellis.workflow.stages import plan
+from trellis_contracts.dataset import SPLITS, Counts, DatasetDescription, Shard, by_hash
+from trellis_contracts.dataset_features import Feature
 from trellis_contracts.plan import PlannedDataset
 
 CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
@@ -40,6 +42,21 @@ def a_table(experiment):
     others = {source.partition: "DATE", source.weight: "FLOAT64", source.split.decided_by: decides}
     types |= {name: type_ for name, type_ in others.items() if name not in (None, *types)}
     return resolve(experiment, "a source", [Column(*column) for column in types.items()])
+
+
+def a_description(examples):
+    """The digits' dataset with so many examples in each split."""
+    counts = dict.fromkeys(SPLITS, Counts(examples, {"0": examples}))
+    return DatasetDescription(
+        fingerprint="3f2a",
+        source={},
+        split=by_hash([80, 10, 10]),
+        features=(Feature("image", "image", "uint8", "png", (8, 8, 1), resize="stretch"),),
+        classes=("0",),
+        counts=counts,
+        files={name: (Shard(f"{name}-00000-of-00001.tfrecord", examples, 1),) for name in SPLITS},
+        rejected=0,
+    )
 
 
 def a_plan(experiment, run, table=None):

@@ -20,11 +20,12 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
-from trellis.workflow.stages import costs, dry_run, limits
+from trellis.workflow.stages import costs, dry_run, limits, shares
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.validation import class_names, group
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.models import MODELS
 from trellis_contracts.plan import PlannedDataset
 
@@ -152,7 +153,12 @@ def decide(
         month = records.now()[:7]
         others = records.of_month(platform, month, run)
         limits.within_month(platform.limits, experiment.owner, month, limit.usd, others)
-    plan = replace(plan, cost=_cost(experiment, platform, limit, found.billed), reuse=again)
+    plan = replace(
+        plan,
+        cost=_cost(experiment, platform, limit, found.billed),
+        reuse=again,
+        shares=shares.of(experiment, found.table, found.examples, _described(dataset, platform)),
+    )
     plan = replace(plan, jobs=costs.jobs(stages, plan))
     return Decided(plan, found, limit)
 
@@ -180,6 +186,8 @@ def write(decided: Decided, platform: Platform) -> Plan:
         print(f"Image {address} is {digest}")
     for line in plan.reuse.lines():
         print(line)
+    for stage, share in plan.shares.items():
+        print(f"{stage}: {shares.text(experiment, share, stage)}")
     print(f"Dataset {dataset.uri} {'already exists' if dataset.exists else 'will be created'}")
     return plan
 
@@ -236,6 +244,15 @@ def _dataset(experiment: Experiment, platform: Platform, found: "Inspection") ->
         classes=found.classes,
         previous=previous.removesuffix("dataset.json") if previous else None,
     )
+
+
+def _described(dataset: PlannedDataset, platform: Platform) -> DatasetDescription | None:
+    """The description of a dataset that exists."""
+    from trellis.workflow.lookups import documents
+
+    if not dataset.exists:
+        return None
+    return documents.find_file(platform, DatasetDescription, layout.dataset_mark(dataset.uri))
 
 
 def _cost(

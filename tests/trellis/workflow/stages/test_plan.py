@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 from airflow.utils.types import DagRunType
 
 from tests.airflow_side import ROOT
-from tests.trellis.workflow.plans import CREATED, conf_of, plan_run
+from tests.trellis.workflow.plans import CREATED, a_description, conf_of, plan_run
 from trellis.workflow.assembly.chain import STAGES
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.record import RunRecord
@@ -146,11 +146,13 @@ def test_a_dataset_that_is_there_is_not_planned_again(plan, bucket):
     planned = plan()
     folder = bucket / planned.dataset.uri.removeprefix("gs://trellis-local/")
     folder.mkdir(parents=True)
-    (folder / "dataset.json").write_text("{}")
+    (folder / "dataset.json").write_text(a_description(500).to_json())
     assert plan("second").dataset.uri == planned.dataset.uri
     content = read(bucket, "second")
     assert content["dataset"]["exists"]
     assert content["jobs"]["dataflow"] == 0
+    # Each of two workers has 250 images of 64 bytes, with a class and a weight.
+    assert content["shares"]["train"] == {"bytes": 250 * (64 + 8 + 4), "kept": "in memory"}
 
 
 def test_a_manifest_that_is_uploaded_again_is_another_dataset(plan, google, group):
