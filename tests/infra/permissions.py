@@ -85,6 +85,7 @@ WORK = {
             "aiplatform.datasets.delete",
         ],
     ),
+    "the limits of quotas, where a job got no machines": ("composer", ["serviceusage.quotas.get"]),
     "a sample of requests (`deploy.requests`)": (
         "agents.aiplatform",
         ["bigquery.tables.get", "bigquery.tables.updateData"],

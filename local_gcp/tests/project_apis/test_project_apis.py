@@ -109,6 +109,12 @@ def test_quotas_of_vertex_ai(ask, differs):
     assert {"region": "us-central1"} in [bucket["dimensions"] for bucket in regions]
 
 
+def test_quotas_may_be_read_by_permission(ask, differs):
+    differs(missing_permissions=["serviceusage.quotas.get"])
+    url = f"{USAGE}/v1beta1/{PROJECT}/services/aiplatform.googleapis.com/consumerQuotaMetrics"
+    assert ask("GET", url)[0] == 403
+
+
 def test_quotas_of_compute_engine(ask, differs):
     differs(quotas={"compute.googleapis.com/CPUS": 8})
     quotas = ask("GET", f"{COMPUTE}/regions/us-central1")[1]["quotas"]

@@ -9,27 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trellis.doctor.target import Target
+from trellis.vertex import quotas
 from trellis.workflow.assembly import chain
 from trellis.workflow.pricing import machines as table
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import costs
 from trellis.workflow.stages.stage import Fleet
-
-QUOTA_NAMES = {
-    "NVIDIA_A100_80GB": "a100_80gb",
-    "NVIDIA_B200": "b200",
-    "NVIDIA_H100_80GB": "h100",
-    "NVIDIA_H100_MEGA_80GB": "h100_mega",
-    "NVIDIA_H200_141GB": "h200",
-    "NVIDIA_L4": "l4",
-    "NVIDIA_RTX_PRO_6000": "rtx_pro_6000",
-    "NVIDIA_TESLA_A100": "a100",
-    "NVIDIA_TESLA_P100": "p100",
-    "NVIDIA_TESLA_P4": "p4",
-    "NVIDIA_TESLA_T4": "t4",
-    "NVIDIA_TESLA_V100": "v100",
-}
-"""Accelerators by their names in quotas."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +69,12 @@ def _demands(target: Target) -> Iterator[Demand]:
 def _of(fleet: Fleet, file: str) -> Iterator[Demand]:
     who = fleet.setting if fleet.setting.startswith("platform.yaml") else f"{file}, {fleet.setting}"
     # Machines that are queued for count as preemptible, too, which they are not.
-    preemptible = "_preemptible" if fleet.spot or fleet.queued else ""
-    prefix = f"custom_model_{fleet.use}{preemptible}"
+    of = fleet.use, fleet.spot or fleet.queued
     amounts: Counter[str] = Counter()
     for machine, count in fleet.machines:
-        series = machine.type.split("-")[0]
-        own = "" if series in ("n1", "e2") else f"_{series}"
-        amounts[f"{prefix}{own}_cpus"] += int(count * table.table().types[machine.type].vcpus)
+        vcpus = table.table().types[machine.type].vcpus
+        amounts[quotas.cpus(*of, machine.type)] += int(count * vcpus)
         if machine.gpu:
-            amounts[f"{prefix}_nvidia_{QUOTA_NAMES[machine.gpu]}_gpus"] += count * machine.gpus
+            amounts[quotas.gpus(*of, machine.gpu)] += count * machine.gpus
     for metric, amount in amounts.items():
         yield Demand(metric, amount, who)

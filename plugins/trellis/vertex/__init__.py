@@ -16,6 +16,7 @@ identity     which job belongs to which task: labels
 submission   find that job, or create it; what to do with one that failed
 triggers     wait for it without a worker, cancel it when the task is killed
 jobs         the calls of Vertex AI that the above need, the same for every kind of job
+quotas       the quotas that machines take from, and a project's limits
 outcome      what a job's end means for the task
 verdict      the possible meanings, for jobs of any service
 trials       what a tuning job found

@@ -28,8 +28,10 @@ from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.aiplatform_v1.types import JobState
 
 from trellis import console
+from trellis.google_api import GoogleApi, RefusedError
 from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels
 from trellis.verdict import JobFailedForGood
+from trellis.vertex import quotas
 from trellis.vertex.base import PLACE, VertexTask, filled
 from trellis.vertex.jobs import (
     BATCH,
@@ -156,14 +158,31 @@ class OneJobPerTask(VertexTask):
             said = "" if cancelled else f" Vertex AI says: {job.error.message}"
             raise JobFailedForGood(
                 f"The {self.kind.title} got no machines within {self.wait:.0f} s: "
-                f"{machines_text(self.kind, job)} in {self.region}.{said} Let it wait longer, have "
-                f"the quota raised, or use other machines, then clear this task.{where}"
+                f"{machines_text(self.kind, job)} in {self.region}.{said} {self._quotas(job)} Let "
+                "it wait longer, have the quota raised, or use other machines, then clear this "
+                f"task.{where}"
             )
         if passed == "limit" and cancelled:
             raise JobFailedForGood(
                 f"The {self.kind.title} was stopped after its {limit:.0f} s: give it more "
                 f"time, more machines or less to do.{where}"
             )
+
+    def _quotas(self, job: Any) -> str:
+        """The limits of the quotas that a job's machines take from, as far as Google tells them."""
+        usage = f"What is in use: {console.quotas(self.project_id)} ."
+        metrics = quotas.metrics_of(self.kind, job)
+        if not metrics:
+            return usage
+        try:
+            api = GoogleApi(self._hook(CustomJobHook).get_credentials())
+            found = quotas.limits(api, self.project_id, self.region)
+        except RefusedError as error:
+            return (
+                f"Its quotas are {', '.join(metrics)}; their limits cannot be read without "
+                f"{quotas.PERMISSION} ({error.message}). {usage}"
+            )
+        return f"Limits of its quotas: {', '.join(quotas.texts(found, metrics))}. {usage}"
 
     @cached_property
     def _jobs(self) -> Jobs:

@@ -1,8 +1,8 @@
 """The quotas that the experiments' machines need."""
 
-from trellis.doctor import demand
+from trellis.vertex import quotas
 from trellis.workflow.pricing import machines
 
 
 def test_every_accelerator_has_its_name_in_quotas():
-    assert sorted(demand.QUOTA_NAMES) == machines.table().gpus
+    assert sorted(quotas.ACCELERATORS) == machines.table().gpus

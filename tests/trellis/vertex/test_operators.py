@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import json
 import threading
 import time
 
@@ -163,8 +164,27 @@ def test_a_job_that_gets_no_machines_is_stopped_and_not_tried_again(
     said = capsys.readouterr().out
     assert "got no machines within 1 s: 1 n1-standard-4 in us-central1." in said
     assert ("Vertex AI says: " in said) == (state == "JOB_STATE_FAILED")
+    preemptible = "_preemptible" if scheduling else ""
+    assert f"Limits of its quotas: custom_model_training{preemptible}_cpus: 2200. What is" in said
     assert "have the quota raised, or use other machines, then clear this task." in said
     assert f"/{job['name'].rpartition('/')[2]}" in said
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_job_without_machines_names_its_quotas_where_their_limits_cannot_be_read(
+    google, a_dag, monkeypatch, capsys
+):
+    monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 2)
+    monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0)
+    facts = google.home / "project.json"
+    facts.write_text(json.dumps({"missing_permissions": ["serviceusage.quotas.get"]}))
+    try:
+        assert run_dag(a_dag("true", wait=1)).state == "failed"
+    finally:
+        facts.unlink()
+    said = capsys.readouterr().out
+    assert "Its quotas are custom_model_training_cpus; their limits cannot be read without" in said
+    assert "https://console.cloud.google.com/iam-admin/quotas?project=local-gcp" in said
 
 
 def test_a_job_that_someone_cancels_is_not_started_again(google, a_dag, jobs_of):

@@ -32,6 +32,8 @@ APIS = (
 )
 """The enabled APIs, without .googleapis.com."""
 
+PERMISSION = "serviceusage.quotas.get"
+
 _TRAINING = "custom_model_training"
 _SERVING = "custom_model_serving"
 _GPUS = ("t4", "p4", "p100", "v100", "l4", "a100", "a100_80gb", "h100")
@@ -83,6 +85,9 @@ def service(facts: Facts, name: str) -> dict[str, Any]:
 
 def quota_metrics(facts: Facts, host: str) -> dict[str, Any]:
     """consumerQuotaMetrics.list of Vertex AI: one limit by region for each metric."""
+    if PERMISSION in facts.missing_permissions:
+        message = f"Permission {PERMISSION} denied (or the resource may not exist)."
+        raise ApiError(403, message, "forbidden")
     api = host.removesuffix(".googleapis.com")
     prefix = f"projects/{PROJECT_NUMBER}/services/{host}/consumerQuotaMetrics"
     return {
