@@ -25,6 +25,11 @@ def in_our_image(name: str) -> bool:
     return name in sys.stdlib_module_names or name in IMPORTABLE
 
 
+def imported(text: str) -> set[str]:
+    """The packages that a file imports in the job."""
+    return {name for node in _executed(ast.parse(text)) for name in _imported(node)}
+
+
 def failing(tree: ast.Module, importable: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
     """Imports that fail in the job, wherever in the file they stand: line and problem.
 

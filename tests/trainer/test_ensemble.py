@@ -76,7 +76,7 @@ class Trained:
         (self.path / "plan.json").write_text(plan.to_json("plan.json"))
 
     def copy(self, folder):
-        """The same trainings in another folder, whose mean has not been made."""
+        """Copy the trainings to another folder, where their mean has not been made."""
         found = copy.copy(self)
         found.path = folder / "run"
         shutil.copytree(self.path, found.path, ignore=shutil.ignore_patterns(layout.ENSEMBLE))
@@ -118,7 +118,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(params=["binary_classification", "regression"])
 def trained(request, runs):
-    """That of a task."""
+    """Train for a task."""
     return runs(request.param)
 
 

@@ -26,7 +26,7 @@ def given(table_run, classifier):
 
 
 def copy(run, name, table):
-    """As `plan` does."""
+    """Put a table where `plan` copies a file of predictions to."""
     folder = run.path / f"baselines/file-{name}/raw"
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, folder / "predictions.parquet")

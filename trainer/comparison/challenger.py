@@ -74,7 +74,7 @@ def of(run: Run, contender: Contender, examples: int, private: bool = False) -> 
         provenance=Provenance(
             run=run.uri,
             dataset=run.dataset.fingerprint,
-            versions=provenance.versions(),
+            versions=provenance.versions(run),
             code_sha256=provenance.code_sha256(),
         ),
     )

@@ -148,7 +148,7 @@ def of(
             seed=bootstrap.SEED,
             groups=groups.count if groups else None,
         ),
-        provenance=Versions(provenance.versions(), provenance.code_sha256()),
+        provenance=Versions(provenance.versions(run), provenance.code_sha256()),
         notes=tuple(remarks),
         winner=standings[0].name,
         promotion=decision.published() if decision else None,

@@ -3,36 +3,44 @@
 import contextlib
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 import trellis_contracts
+from trainer import storage
+from trainer.comparison.run_folder import Run
+from trellis_contracts import layout, model_imports
 
-_LIBRARIES = ("keras", "numpy", "scipy", "scikit-learn", "pyarrow")
-# The same library with CUDA (the GPU image) and for CPUs only.
-_TENSORFLOW = ("tensorflow", "tensorflow-cpu")
+_LIBRARIES = ("tensorflow", "keras", "numpy", "scipy", "scikit-learn", "pyarrow")
+# TensorFlow for CPUs only is of another distribution than that with CUDA, of the GPU image.
+_NAMED = {"tensorflow-cpu": "tensorflow"}
 _PACKAGES = (Path(__file__).parent.parent, Path(trellis_contracts.__file__).parent)
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that train and score, without importing them.
+def versions(run: Run) -> dict[str, str]:
+    """Versions of Python, and of what is installed of the libraries that train and score and of
+    those that the files of the run's models import, without importing them.
 
     Training and comparison run in the same image, so these are the training's versions too.
     """
-    return {
-        "python": platform.python_version(),
-        "tensorflow": _first_version(_TENSORFLOW),
-        **{library: metadata.version(library) for library in _LIBRARIES},
-    }
-
-
-def _first_version(distributions: Sequence[str]) -> str:
-    """The version of the installed one. Raises PackageNotFoundError if none is installed."""
-    for name in distributions[:-1]:
+    distributions = metadata.packages_distributions()
+    imported = (name for file in _files(run) for name in model_imports.imported(file.read_text()))
+    own = {one for name in imported for one in distributions.get(name, ())}
+    found = {"python": platform.python_version()}
+    for name in (*_LIBRARIES, *_NAMED, *sorted(own.difference(_LIBRARIES, _NAMED))):
         with contextlib.suppress(metadata.PackageNotFoundError):
-            return metadata.version(name)
-    return metadata.version(distributions[-1])
+            found[_NAMED.get(name, name)] = metadata.version(name)
+    return found
+
+
+def _files(run: Run) -> Iterator[Path]:
+    """The files of a group's own that have trained, as `trellis_contracts.saved_model` has them."""
+    for contender in run.contenders:
+        if contender.training is not None and contender.training.model_sha256 is not None:
+            folder = storage.local_path(layout.trained_model(contender.uri))
+            if (file := folder / contender.training.model).is_file():
+                yield file
 
 
 def code_sha256() -> str:

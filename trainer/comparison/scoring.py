@@ -48,8 +48,8 @@ class ScoreError(RowsError, ValueError):
 def score(model_uri: str, dataset_uri: str, dataset: DatasetDescription) -> AnyPredictions:
     """The model's predictions for every example of the test split, with the dataset's labels.
 
-    model_uri: folder of a SavedModel that trainer.task wrote, gs:// address or path, read through
-    the mounted bucket. Imports TensorFlow. Raises ScoreError.
+    model_uri: folder of a model that trainer.task wrote, gs:// address or path, read through the
+    mounted bucket. Imports TensorFlow for a SavedModel. Raises ScoreError.
     """
     model = _load(model_uri)
     if problems := _differences(model, dataset):

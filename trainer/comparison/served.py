@@ -110,7 +110,7 @@ def _predictions(
             return predictions.read(path)
     except (FileNotFoundError, PredictionsError):
         pass
-    # Imports TensorFlow, which takes longer than the rest of the comparison.
+    # What it imports for a SavedModel takes longer than the rest of the comparison.
     from trainer.comparison import scoring
 
     predicted = scoring.score(artifact, run.dataset_uri, run.dataset)

@@ -4,19 +4,35 @@ import shutil
 from pathlib import Path
 
 import keras
+import numpy as np
+import PIL
 import pytest
 import tensorflow as tf
 
 import trainer
 import trellis_contracts
 from trainer.comparison import provenance
+from trainer.comparison.run_folder import read_run
+
+LABELS = np.arange(20) % 2
 
 
-def test_versions_are_those_that_are_imported():
+def test_versions_are_those_that_are_imported(table_run):
     """Whichever distribution TensorFlow comes from: tensorflow, or tensorflow-cpu."""
-    versions = provenance.versions()
+    versions = provenance.versions(read_run(table_run(LABELS, ["no", "yes"]).uri))
     assert versions["tensorflow"] == tf.__version__
     assert versions["keras"] == keras.__version__
+
+
+def test_what_a_models_own_file_imports_is_among_them(table_run, classifier):
+    run = table_run(LABELS, ["no", "yes"])
+    run.contender(1, classifier(LABELS, 2, skill=2, seed=1), model="net.py", model_sha256="ab" * 32)
+    (run.path / "training/1/model").mkdir()
+    text = "import joblib, no_such_library\nfrom sklearn import svm\nfrom PIL import Image\n"
+    (run.path / "training/1/model/net.py").write_text(text)
+    versions = provenance.versions(read_run(run.uri))
+    assert [*versions][-2:] == ["joblib", "pillow"]
+    assert versions["pillow"] == PIL.__version__
 
 
 @pytest.mark.parametrize("package", [trainer, trellis_contracts])
