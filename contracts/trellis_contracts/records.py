@@ -47,6 +47,15 @@ def parse(payload: bytes) -> Any:
         raise ValueError(f"not a tf.train.Example: {error}") from error
 
 
+def values(example: Any) -> dict[str, list[Any]]:
+    """The values of each feature of a tf.train.Example, by name: bytes, floats or whole numbers."""
+    kinds = ("bytes_list", "float_list", "int64_list")
+    return {
+        name: next((found for kind in kinds if (found := [*getattr(feature, kind).value])), [])
+        for name, feature in example.features.feature.items()
+    }
+
+
 def _masked_crc(data: bytes) -> bytes:
     """TFRecord's checksum: the CRC32C, rotated and offset by a constant."""
     crc = google_crc32c.value(data)

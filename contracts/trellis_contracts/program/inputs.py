@@ -2,6 +2,8 @@
 
 job = inputs.job()                                    # of the flags and variables
 train = job.rows("train")                             # a pyarrow.Table
+for record in job.records("train"):                   # the same as TFRecords, with the images
+    key, png = record["key"][0], record["image"][0]
 job.report(auc)                                       # a trial's metric
 job.workers.rank                                      # which of several machines this one is
 """
@@ -10,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,6 +101,23 @@ class Job:
         if rejected := self._rejected():
             rows = rows.filter(pc.invert(pc.is_in(rows["key"], pa.array(rejected, pa.string()))))
         return rows
+
+    def records(self, split: str) -> Iterator[dict[str, list[Any]]]:
+        """Yield the examples of a split from its TFRecords, in the order of the files: of each the
+        values (bytes, floats or whole numbers) of its features, by name. A feature of
+        `job.description()` lies under its `record_name`; an image is one PNG or JPEG in the
+        dataset's size. Needs the extra `records` of trellis-contracts. Raises FileNotFoundError for
+        a file that is gone, ValueError for a damaged one.
+        """
+        from trellis_contracts import records
+
+        for uri in self.description().uris(self.dataset, split):
+            with open(path(uri), "rb") as file:
+                try:
+                    for _, payload in records.payloads(file):
+                        yield records.values(records.parse(payload))
+                except ValueError as error:
+                    raise ValueError(f"{uri}: {error}") from error
 
     def _rejected(self) -> list[str]:
         """Keys of the rows that are no examples, such as those with an unreadable image."""

@@ -14,7 +14,10 @@ def text() -> str:
 def _lines() -> Iterator[str]:
     yield f"# What an image of your own is given, and must leave (trellis-contracts {VERSION})"
     yield ""
-    yield "Programs in Python use `trellis_contracts.program.inputs` and `outputs`."
+    yield (
+        "Programs in Python use `trellis_contracts.program.inputs` (`job.rows` reads the Parquet "
+        "files, `job.records` the TFRecords, without TensorFlow) and `outputs`."
+    )
     yield from _section("Variables", ("variable", "meaning"), terms.VARIABLES)
     flags = {f"--{name}=": about for name, about in terms.FLAGS.items()}
     named = {

@@ -49,7 +49,8 @@ FLAGS: Mapping[str, str] = {
 DATASET: Mapping[str, str] = {
     "dataset.json": "Description: features, classes, counts of each split, the rule of the split.",
     "SPLIT-NNNNN-of-NNNNN.tfrecord": "tf.train.Example messages of the splits train, validation "
-    "and test: key, features, label.",
+    "and test: key, features, label. An image is a PNG or JPEG in the dataset's size; a mask is "
+    "a PNG.",
     "source/rows-*.parquet": "The same rows as Parquet, of all splits: key, split (train, "
     "validation, test), label (name of the class, or the value), and a column for each feature.",
 }

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from testbed import tfrecords
+from tests.contracts.datasets import IMAGE, dataset
 from trellis_contracts import VERSION, job_image
 from trellis_contracts.program import inputs, outputs
 from trellis_contracts.program.inputs import Job
@@ -33,6 +35,34 @@ def test_rows_are_the_examples_of_a_split(tmp_path):
     found = a_job(tmp_path).rows("test")
     assert found["key"].to_pylist() == ["a", "b"]
     assert found.column_names == ["key", "label", "image"]
+
+
+def test_records_are_the_examples_of_a_split_with_their_images(tmp_path):
+    """In the order of the files; dataset.json names the feature that holds an image."""
+    described = dataset(IMAGE)
+    files = [["a", "b"], ["c"]]
+    for place, keys in enumerate(files):
+        rows = [
+            {"key": [key.encode()], "image": [f"PNG of {key}".encode()], "label": [place]}
+            for key in keys
+        ]
+        shard = {"name": f"test-{place}.tfrecord", "examples": len(keys), "bytes": 1}
+        (tmp_path / shard["name"]).write_bytes(tfrecords.records(rows))
+        described["files"]["test"].append(shard)
+    (tmp_path / "dataset.json").write_text(json.dumps(described))
+    job = a_job(tmp_path)
+    (image,) = job.description().features
+    names = ("key", image.record_name, "label")
+    found = [tuple(one[name] for name in names) for one in job.records("test")]
+    assert found == [
+        ([b"a"], [b"PNG of a"], [0]),
+        ([b"b"], [b"PNG of b"], [0]),
+        ([b"c"], [b"PNG of c"], [1]),
+    ]
+    assert [*job.records("train")] == []
+    (tmp_path / "test-1.tfrecord").write_bytes(b"damaged file")
+    with pytest.raises(ValueError, match=r"test-1\.tfrecord: damaged length"):
+        [*job.records("test")]
 
 
 def a_job(folder):

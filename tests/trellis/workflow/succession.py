@@ -42,7 +42,9 @@ def newest_run(google, platform, name):
 
 
 def check_served(platform, name, number, folder):
-    """The version is the champion, has all requests, and answers as the run has predicted."""
+    """The version is the champion, has all requests, and answers as the run has predicted; returns
+    it.
+    """
     found = endpoint.find(platform, layout.Run(platform.bucket, name, ""))
     (version,) = found.versions
     assert (version.name.rpartition("@")[2], version.traffic) == (number, 100)
@@ -61,6 +63,7 @@ def check_served(platform, name, number, folder):
         service=challenger.service,
     )
     assert asked.examples == 5
+    return api.ModelServiceClient(client_options=options).get_model(name=version.name)
 
 
 def explained(platform, name, instance):

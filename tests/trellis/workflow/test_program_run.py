@@ -3,6 +3,8 @@ models of BigQuery ML and AutoML. With the real trainer, BigQuery, registry and 
 """
 
 import json
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -40,6 +42,8 @@ NETWORK = {
     "train__epochs": 40,
 }
 WEAK = {**NETWORK, "hyperparameters": {"units": 1, "learning_rate": 1e-6}, "train__epochs": 1}
+
+ALONE = {"tune": None, "train__maximize": "auc", "predict": None}
 
 
 @pytest.fixture
@@ -91,6 +95,75 @@ def test_a_program_learns_in_every_fold_beside_bigquery_ml(google, platform):
         "baselines/bqml-logistic_reg": "ok",
     }
     succession.check_served(platform, "program-folds", "1", folder)
+
+
+BROKEN = {
+    "keys": r"scored 63 keys; the test split has 64; 1 missing: 's\d+' \(rule: the keys are those",
+    "sum": r"do not sum to 1 .*64 row\(s\), first keys 's1', .* \(rule: probabilities are from 0",
+}
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_program_that_breaks_a_rule_stops_the_run_once_before_anything_later_is_paid(
+    google, platform, rule
+):
+    """File, key and rule are named in a file of the run."""
+    changes = {
+        "image": "example.com/programs/careless:1",
+        "program__train": ["python", "-m", "careless.train", rule],
+        "hyperparameters": {"neighbours": 15, "power": 1.0},
+        "train__seeds": 2,
+        "baselines": None,
+    }
+    experiment = an_experiment(f"careless-{rule}", **ALONE, **changes)
+    run = run_dag(training.build(experiment, platform))
+    ended = states(run)
+    assert (ended["train 0"], ended["outputs"]) == ("success", "failed")
+    later = ("repeat", "compare", "promote", "result")
+    assert {ended[task] for task in later} == {"upstream_failed"}
+    (task,) = (ti for ti in run.get_task_instances() if ti.task_id == "outputs")
+    assert task.try_number == 1
+    assert run.state == "failed"
+    folder = succession.newest_run(google, platform, experiment.name)
+    whole = (folder / "examples/outputs.txt").read_text()
+    assert re.search(rf"training/1/predictions\.parquet: .*{BROKEN[rule]}", whole), whole
+
+
+PICTURES = """
+owner: trellis
+schedule: manual
+budget: 3 USD
+source: {images: digits/manifest.csv, size: 8, channels: 1, encoding: png}
+model: pictures.py
+task: multiclass_classification
+image: example.com/programs/pictures:1
+serve_image: example.com/programs/pictures-server:2
+program: {train: [python, -m, pictures.train], serve: [python, -m, pictures.serve]}
+hyperparameters: {neighbours: 5, power: 1.0}
+train: {epochs: 1, maximize: accuracy, machines: {type: n1-standard-4}, timeout: 1 hour}
+deploy:
+  gate: {require: {accuracy: 0.9}}
+  canary: [100]
+  machines: {type: n1-standard-2}
+"""
+
+
+def test_a_program_reads_images_of_the_tfrecords_and_another_image_serves_it(
+    google, platform, upload_digits, tmp_path
+):
+    """Neither has to import TensorFlow."""
+    shutil.rmtree(google.buckets / platform.bucket)
+    upload_digits(platform.bucket)
+    declared = (ROOT / "dags/experiments/neighbours.py").read_text()
+    (tmp_path / "pictures.py").write_text(declared.replace('"table"', '"image"'))
+    (tmp_path / "pictures.yaml").write_text(PICTURES)
+    run = run_dag(training.build(load(tmp_path / "pictures.yaml"), platform))
+    assert run.state == "success", states(run)
+    folder = succession.newest_run(google, platform, "pictures")
+    (ours,) = read(folder / "leaderboard/leaderboard.json")["contenders"]
+    assert ours["metrics"]["accuracy"]["value"] > 0.95
+    served = succession.check_served(platform, "pictures", "1", folder)
+    assert served.container_spec.image_uri == "example.com/programs/pictures-server:2"
 
 
 def check_bulk(google, platform, experiment, folder, version):
@@ -152,7 +225,6 @@ SHIPPED = {
     "source__bigquery": "research.breast_cancer",
     "source__partition": "measured_on",
 }
-ALONE = {"tune": None, "train__maximize": "auc", "predict": None}
 
 
 def test_the_next_run_of_the_examples_own_data_compares_with_the_served_program(google, platform):
