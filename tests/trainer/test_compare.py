@@ -123,42 +123,46 @@ def test_the_validation_split_selects_the_training_that_the_test_split_judges(ru
     assert board["promotion"]["challenger"] == board["winner"] == "training/2"
 
 
-def test_a_failed_training_does_not_stop_the_comparison(run, capsys):
-    (run.path / "training/2/predictions.parquet").unlink()
-    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
-    assert "-  training/2  failed: no predictions.parquet" in capsys.readouterr().out
-
-
-def test_a_training_that_diverged_is_a_failed_one(run):
+def diverged(run):
     path = run.path / "training/2/predictions.parquet"
     table = parquet.read_table(path)
     broken = pa.array([[float("nan")] * 10] * table.num_rows, pa.list_(pa.float32()))
     parquet.write_table(table.set_column(2, "probabilities", broken), path)
-    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
-    assert "did the training diverge?" in board_of(run)["contenders"][1]["reason"]
 
 
-def test_a_training_on_another_dataset_is_a_failed_one(run):
+def on_another_dataset(run):
     run.training(2, dataset={"uri": "gs://b/datasets/beef/", "fingerprint": "beef"})
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda run: (run.path / "training/2/predictions.parquet").unlink(), "predictions.parquet"),
+        (diverged, "diverge"),
+        (on_another_dataset, ("beef", "f00d")),
+    ],
+)
+def test_a_training_that_cannot_be_scored_fails_alone(run, damage, reason):
+    damage(run)
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
-    assert board_of(run)["contenders"][1]["reason"] == (
-        "it was trained on dataset beef; the run's dataset is f00d"
-    )
+    ranked, failed = board_of(run)["contenders"]
+    assert (ranked["status"], failed["name"], failed["status"]) == ("ok", "training/2", "failed")
+    assert says(failed["reason"], reason)
 
 
 def test_all_failed_is_an_error_with_every_reason(run, capsys):
     for rank in (1, 2):
         (run.path / f"training/{rank}/predictions.parquet").unlink()
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
-    message = capsys.readouterr().err
-    assert "all 2 contenders failed; there is no winner:\n  training/1: no pred" in message
-    assert "\n  training/2: no predictions.parquet" in message
+    file = "predictions.parquet"
+    assert says(capsys.readouterr().err, "all 2", "\n  training/1", file, "\n  training/2", file)
     assert not (run.path / "leaderboard").exists()
 
 
 def test_nothing_to_compare_is_an_error(run_folder, capsys):
-    assert compare.main(["--run", run_folder(LABELS, 10).uri, "--metric", "accuracy"]) == 1
-    assert "has no training and no baseline to compare" in capsys.readouterr().err
+    run = run_folder(LABELS, 10)
+    assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 1
+    assert says(capsys.readouterr().err, run.uri, "no training", "no baseline")
 
 
 def test_other_keys_stop_the_comparison_and_every_contender_is_named(run, classifier, capsys):
@@ -209,9 +213,10 @@ def test_the_help_teaches(capsys):
 
 def test_a_run_that_deploys_says_what_its_deployment_has_to_know(deploying, capsys):
     assert compare.main(["--run", deploying.uri, "--metric", "accuracy"]) == 0
-    assert "\nPromoted: training/1 passes the only check.\n" in capsys.readouterr().out
+    promotion = board_of(deploying)["promotion"]
+    assert f"\nPromoted: {promotion['reason']}.\n" in capsys.readouterr().out
     challenger = json.loads((deploying.path / "leaderboard/challenger.json").read_text())
-    assert challenger["contender"] == board_of(deploying)["promotion"]["challenger"] == "training/1"
+    assert challenger["contender"] == promotion["challenger"] == "training/1"
     assert challenger["model"] == f"{deploying.uri}training/1/model/"
     assert len(challenger["examples"]) == 5
 
@@ -236,9 +241,7 @@ def test_a_challenger_that_could_not_be_tried_is_not_promoted(table_run, classif
     assert compare.main(["--run", run.uri, "--metric", "accuracy"]) == 0
     promotion = board_of(run)["promotion"]
     assert (promotion["challenger"], promotion["promoted"]) == ("training/1", False)
-    assert (
-        "raw examples for the smoke test exist (there is no rows-*.parquet" in (promotion["reason"])
-    )
+    assert "rows-*.parquet" in promotion["reason"]
     assert not (run.path / "leaderboard/challenger.json").exists()
 
 
@@ -285,14 +288,13 @@ def table(table_run, classifier):
     )
 
 
-def test_a_baseline_that_predicted_other_keys_fails_alone(table, capsys):
+def test_a_baseline_that_predicted_other_keys_fails_alone(table):
     shares = np.full((180, 2), 0.5)
     table.baseline("automl", table.exported(shares, keys=["new", *table.keys[1:]]))
     assert compare.main(["--run", table.uri, "--metric", "auc"]) == 0
-    assert (
-        "-  baselines/automl  failed: scored 180 keys; the test split has 180; "
-        "1 missing: 1 key; 1 not in the test split: 1 key"
-    ) in capsys.readouterr().out
+    failed = [c for c in board_of(table)["contenders"] if c["status"] == "failed"]
+    assert [c["name"] for c in failed] == ["baselines/automl"]
+    assert says(failed[0]["reason"], "1 missing", "1 not in")
 
 
 def test_a_baseline_may_win_and_the_trainings_may_all_have_failed(table):
@@ -339,7 +341,7 @@ def test_a_run_over_a_table_gives_the_same_bytes_again(table):
 def test_a_regression_ranked_by_a_metric_of_classes_is_refused(table_run, capsys):
     run = table_run(np.linspace(0, 1, 20)).values(1, np.linspace(0, 1, 20))
     assert compare.main(["--run", run.uri, "--metric", "auc"]) == 1
-    assert "unknown metric 'auc' for a regression; expected one of rmse" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "'auc'", "regression", "rmse")
 
 
 def test_groups_are_what_intervals_count(tmp_path):
@@ -356,10 +358,6 @@ def test_groups_are_what_intervals_count(tmp_path):
     (rows, _), (board, page) = found
     assert "groups" not in rows["uncertainty"]
     assert board["uncertainty"]["groups"] == 15
-    note = (
-        "All examples of one patient are in one split. The test split has 90 examples of 15 of "
-        "them, and intervals count the latter."
-    )
-    assert note in board["notes"]
+    (note,) = (note for note in board["notes"] if says(note, "patient", "90", "15"))
     assert note in page
-    assert "FARM_FINGERPRINT(group) mod 100, by patient" in page
+    assert "by patient" in page.replace(note, "")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tests.wording import says
 from trainer.comparison.notes import notes, of_data
 from trainer.comparison.scoreboard import Scoreboard
 from trainer.metrics.classification import CLASSIFICATION_METRICS
@@ -29,10 +30,9 @@ def test_nothing_to_warn_of():
 def test_what_the_data_were_warned_of_is_reported():
     assert of_data([]) == []
     assert of_data(["'bwt' tells the label"]) == ["The data: 'bwt' tells the label."]
-    assert of_data(list("abcde"))[2:] == [
-        "The data: c.",
-        "The data: 2 more warnings, with the dataset.",
-    ]
+    *shown, rest = of_data(list("abcde"))
+    assert shown == [f"The data: {warning}." for warning in "abc"]
+    assert " 2 more" in rest
 
 
 def test_a_class_that_is_never_found_is_named_first():
@@ -47,37 +47,34 @@ def test_a_class_that_is_never_found_is_named_first():
 
 def test_a_small_split_says_what_one_example_is_worth():
     (note,) = sentences({"a": outcome(200, 20)})
-    assert note == (
-        "The test split is small: each of the 200 is 0.50 percentage points of accuracy."
-    )
+    assert says(note, "200", "0.50", "accuracy")
 
 
 def test_a_close_race_is_called_one():
     (note,) = sentences({"a": outcome(2000, 100), "b": outcome(2000, 101)})
-    assert "difference between the winner and b is not significant" in note
+    assert says(note, "accuracy", " b ", "zero")
 
 
 def test_rare_classes_are_named_with_their_counts():
     common = outcome(2000, 100)
     three = np.column_stack([common.probabilities, np.zeros(2000)])
     (note,) = sentences({"a": Outcome(common.labels, three)}, classes=("no", "yes", "maybe"))
-    assert note.startswith("1 of 3 classes have fewer than 10 test examples: maybe (0).")
+    assert says(note, "1 of 3", "10", "maybe (0)")
 
 
 def test_the_winner_of_several_is_said_to_be_too_good():
     outcomes = {"a": outcome(2000, 100), "b": outcome(2000, 300), "c": outcome(2000, 400)}
     (note,) = notes(outcomes, Scoreboard(outcomes, ACCURACY), 0, None, ("no", "yes"))
-    assert note.startswith("a is the winner of 3 on the same test examples that it is scored on")
-    assert note.endswith("The intervals of the 2 differences hold together (Bonferroni).")
+    assert says(note, "a is", "winner of 3", "2 differences", "Bonferroni")
 
 
 def test_trainings_that_do_not_compete_are_named_once():
     outcomes = {"training/1": outcome(2000, 300), "training/2": outcome(2000, 100)}
     scores = Scoreboard(outcomes, ACCURACY, {"training/2"})
     (note,) = notes(outcomes, scores, 0, "training/1", ("no", "yes"))
-    assert note.startswith("The validation split selected training/1 among 2 trainings.")
+    assert says(note, "training/1", "2 trainings")
 
 
 def test_failures_are_counted():
     (note,) = sentences({"a": outcome(2000, 100)}, failed=2)
-    assert note == "2 of 3 contenders failed and could not be scored."
+    assert "2 of 3" in note

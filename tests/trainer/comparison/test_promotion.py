@@ -85,8 +85,7 @@ def test_a_plan_of_a_run_without_baselines_does_not_say_what_to_beat():
 def test_the_challenger_is_the_selected_training_whoever_leads():
     assert BOARD.standings[0].name == "training/2"
     decision = decide(OPEN, a_run(OUTCOMES), BOARD, "training/1", {})
-    assert (decision.challenger, decision.promoted) == ("training/1", True)
-    assert decision.reason == "training/1 competes, and the gate has no checks"
+    assert (decision.challenger, decision.promoted, decision.checks) == ("training/1", True, [])
 
 
 def test_a_service_that_may_be_deployed_competes_and_is_no_hurdle():
@@ -101,7 +100,7 @@ def test_without_a_training_there_is_nothing_to_promote():
     board = board_without("training/1", "training/2")
     decision = decided(OPEN, board=board, failures={"training/1": "x", "training/2": "y"})
     assert (decision.challenger, decision.promoted, decision.checks) == (None, False, ())
-    assert decision.reason == "nothing that may be deployed (deploy.allow) could be scored"
+    assert "deploy.allow" in decision.reason
 
 
 def test_a_bound_holds_when_it_is_just_reached():
@@ -132,7 +131,7 @@ def test_a_bound_at_one_horizon_is_of_that_horizon_alone():
         ("AUC at 200 at least 0.1", False),
     ]
     assert checks[1].detail == "AUC at 60 1.0000 [1.0000, 1.0000]"
-    assert checks[2].detail == "AUC at 200 is undefined on this test split"
+    assert "undefined" in checks[2].detail
     whole = Gate({"concordance@20": 0.6}, False, tolerance=None)
     with pytest.raises(ScoringError, match="concordance is no average over parts"):
         decided(whole, board=board, names=["training/1"])
@@ -179,7 +178,7 @@ def test_the_margin_is_for_the_lower_end_of_the_interval():
     for margin, beaten in ((lead.low - 1e-6, True), (lead.low, False), (lead.value, False)):
         check = decided(Gate(margin=margin, tolerance=None)).checks[0]
         assert check.passed == beaten
-        assert check.check == f"beats baselines/bqml-logistic_reg by more than {margin}"
+        assert check.check.endswith(f" {margin}")
 
 
 def test_a_baseline_that_failed_is_no_obstacle_but_is_named():
@@ -196,8 +195,7 @@ def test_the_challenger_may_be_as_much_worse_than_the_served_model_as_is_tolerat
         decision = decided(Gate(tolerance=tolerance), board=board, names=names)
         assert (decision.challenger, decision.promoted) == ("training/1", passed), tolerance
     (check,) = decided(Gate(), board=board, names=names).checks
-    assert check.check == "accuracy no worse than the served model's"
-    assert check.detail.startswith("accuracy 0.8000 to 0.8900: ahead by -0.0900 [-0.")
+    assert says(check.detail, "0.8000", "0.8900", "-0.0900")
 
 
 def test_a_served_model_that_is_equal_does_not_stand_in_the_way():
@@ -205,14 +203,13 @@ def test_a_served_model_that_is_equal_does_not_stand_in_the_way():
     assert decided(Gate(), board=board, names=["training/1", "served"]).promoted
 
 
-def test_a_served_model_that_cannot_be_scored_refuses_and_says_what_to_do():
+@pytest.mark.parametrize("key", ["tolerance", "improvement"])
+def test_a_served_model_that_cannot_be_scored_refuses_and_says_what_to_do(key):
     failures = {"served": "the model gs://b/m/ is gone"}
-    decision = decided(Gate(beat_baselines=False), failures=failures, board=board_without("served"))
+    gate = dataclasses.replace(OPEN, **{key: 0.0})
+    decision = decided(gate, failures=failures, board=board_without("served"))
     assert not decision.promoted
-    assert decision.checks[0].detail == (
-        "the served model could not be scored: the model gs://b/m/ is gone; undeploy it if it is "
-        "no longer needed, or set tolerance: null in deploy's gate to skip this comparison"
-    )
+    assert says(decision.checks[0].detail, failures["served"], f"{key}: null")
     assert decided(OPEN, failures=failures, board=board_without("served")).promoted
 
 
@@ -236,7 +233,7 @@ def test_a_challenger_that_is_served_already_is_promoted_as_before():
 
 def test_another_training_of_the_run_that_is_served_is_compared_like_any_served_model():
     decision = decided(Gate(beat_baselines=False), Served("m@4", None, "training/1"))
-    assert decision.checks[0].detail.startswith("accuracy 0.9000 to 0.8000: ahead by +0.1000 [")
+    assert says(decision.checks[0].detail, "0.9000", "0.8000", "+0.1000")
 
 
 def test_an_equal_model_replaces_the_served_one_only_if_no_improvement_is_asked_for():
@@ -248,16 +245,8 @@ def test_an_equal_model_replaces_the_served_one_only_if_no_improvement_is_asked_
         found = [decided(gate, board=board, names=names).promoted for board in (equal, better)]
         assert found == promoted, improvement
     check = decided(Gate(improvement=0.1), board=better, names=names).checks[-1]
-    assert check.check == "improves on the served model by more than 0.1"
-    assert check.detail.startswith("accuracy 0.9500 to 0.8000: ahead by +0.1500 [+0.0")
-
-
-def test_an_improvement_over_a_model_that_cannot_be_scored_is_refused():
-    failures = {"served": "the model gs://b/m/ is gone"}
-    gate = Gate(beat_baselines=False, tolerance=None, improvement=0.0)
-    decision = decided(gate, failures=failures, board=board_without("served"))
-    assert not decision.promoted
-    assert "set improvement: null in deploy's gate" in decision.reason
+    assert check.check.endswith(" 0.1")
+    assert says(check.detail, "0.9500", "0.8000", "+0.1500")
 
 
 def test_of_a_regression_the_smaller_error_is_ahead():
@@ -269,7 +258,7 @@ def test_of_a_regression_the_smaller_error_is_ahead():
     decision = decided(Gate({"rmse": 1.5, "r2": 0.99}), NOTHING, board=board, names=outcomes)
     assert decision.promoted, decision.reason
     assert decision.checks[0].check == "RMSE at most 1.5"
-    assert decision.checks[2].detail.startswith("RMSE 0.844 to 1.688: ahead by +0.844 [+0.")
+    assert says(decision.checks[2].detail, "RMSE", "0.844", "1.688", "+0.844")
     lead = board.lead("training/1", "baselines/bqml-linear_reg")
     assert 0 < lead.low < lead.value < lead.high
 
@@ -326,16 +315,12 @@ def test_a_rare_class_that_is_never_found_is_not_promoted_by_its_accuracy():
     assert never(None).promoted  # an accuracy of 0.967
     refused = never(0.0)
     assert not refused.promoted
-    assert refused.checks[-1] == Check(
-        "recall of every class above 0", False, "ill: 0 of 33 test examples recognized"
-    )
+    assert says(refused.reason, "recall", "ill: 0 of 33")
     assert of_ill(1)(0.0).promoted
     assert not of_ill(16)(0.5).promoted
     lowest = of_ill(20)(0.5).checks[-1]
-    assert (lowest.passed, lowest.detail) == (
-        True,
-        "lowest is ill: 20 of 33 test examples recognized",
-    )
+    assert lowest.passed
+    assert says(lowest.detail, "ill: 20 of 33")
 
 
 def test_too_few_examples_tell_nothing_of_a_recall():
@@ -387,7 +372,7 @@ def test_a_bound_holds_in_every_slice_with_enough_examples(bound, poor, promoted
     (check,) = found.checks
     assert ("site = B" in found.reason) == (not promoted)
     assert "site = A" not in found.reason
-    assert "not judged, with their examples: site = C (9)" in check.detail
+    assert "site = C (9)" in check.detail
 
 
 def test_a_bound_of_what_is_minimized_is_the_largest_value():

@@ -93,37 +93,35 @@ def test_predictions_that_are_there_are_reused(run):
 
 
 @pytest.mark.parametrize(
-    "origin", [{"model": "m@2"}, {"dataset": "beef"}, {"artifact_uri": "gs://b/m/"}]
+    ("origin", "spoil"),
+    [
+        ({"model": "m@2"}, None),
+        ({"dataset": "beef"}, None),
+        ({"artifact_uri": "gs://b/m/"}, None),
+        # Without an origin, and half a file.
+        ({}, lambda path: predictions.write(path, predictions.read(path))),
+        ({}, lambda path: path.write_bytes(path.read_bytes()[:-50])),
+    ],
 )
-def test_predictions_of_something_else_are_not_reused(run, origin):
-    left(run, np.eye(2)[LABELS], **origin)
+def test_predictions_of_something_else_are_not_reused(run, origin, spoil):
+    path = left(run, np.eye(2)[LABELS], **origin)
+    if spoil:
+        spoil(path)
     _, contender = looked(run)
     # It was to be scored, and is not there.
     assert contender.predictions is None
-    assert "has been deleted: it has no saved_model.pb" in contender.reason
-
-
-def test_predictions_that_do_not_say_of_what_model_are_not_reused(run):
-    path = left(run, np.eye(2)[LABELS])
-    predictions.write(path, predictions.read(path))
-    assert "has been deleted: it has no saved_model.pb" in looked(run)[1].reason
-
-
-def test_half_a_file_of_predictions_is_not_reused(run):
-    path = left(run, np.eye(2)[LABELS])
-    path.write_bytes(path.read_bytes()[:-50])
-    assert "has been deleted: it has no saved_model.pb" in looked(run)[1].reason
+    assert "saved_model.pb" in contender.reason
 
 
 def test_predictions_for_another_split_make_it_a_failed_contender(run):
     left(run, np.eye(2)[LABELS], keys=["other", *run.keys[1:]])
-    assert "scored 40 keys; the test split has 40; 1 missing" in looked(run)[1].reason
+    assert "1 missing" in looked(run)[1].reason
 
 
 def test_a_model_without_artifacts_is_a_failed_contender(run):
     document = json.loads((run.path / "served.json").read_text()) | {"artifact_uri": None}
     (run.path / "served.json").write_text(json.dumps(document))
-    assert looked(run)[1].reason == (f"{MODEL} has no files to score: no run uploaded it")
+    assert says(looked(run)[1].reason, MODEL, "no files")
 
 
 def test_this_runs_own_model_stands_among_the_contenders_already(run, monkeypatch):
@@ -157,11 +155,7 @@ def test_equal_shares_of_the_splits_need_no_remark(run):
 
 def test_a_model_that_may_have_been_trained_on_test_examples_is_remarked(run):
     earlier_training(run, ranges={"train": (0, 90), "validation": (90, 95), "test": (95, 100)})
-    assert looked(run)[0].served.remark == (
-        "The served model was trained on a dataset split by another rule (train 0-90, validation "
-        "90-95, test 95-100; here train 0-80, validation 80-90, test 90-100): its training may "
-        "have included some of these test examples, so its score may be too good."
-    )
+    assert says(looked(run)[0].served.remark, "test 95-100", "here", "test 90-100")
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +215,7 @@ def test_it_decides_by_its_own_threshold_whatever_the_order_of_the_classes(run_f
 
 def test_a_model_that_tells_other_classes_apart_is_a_failed_contender(run_folder, shades):
     run = serves(run_folder(LABELS, ["dark", "bright"]), artifact_uri=str(shades))
-    assert "it predicts 2 classes, the dataset has 2 classes" in looked(run)[1].reason
+    assert says(looked(run)[1].reason, "2 classes", "2 classes")
 
 
 def of_a_service(run, service="automl", **fields):
