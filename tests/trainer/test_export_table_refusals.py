@@ -144,25 +144,24 @@ def test_everything_that_is_wrong_with_rows_is_told_at_once(tmp_path, capsys):
     source = write_table(tmp_path / "source", table, SMALL, files=3)
     assert run(source, tmp_path / "dataset") == 1
     error = whole(tmp_path, capsys.readouterr().err)
-    assert [line.split(":")[0].strip() for line in error.splitlines()[1:]] == [
-        "feature 'the x' (column x) is infinite, or beyond float32's 3.4e38",
-        "the key (sample_id) is NULL or empty",
-        "the label (malignant) is NULL or empty",
-    ]
+    _, infinite, no_key, no_label = error.splitlines()
+    assert "(column x) is infinite" in infinite
+    assert "(sample_id) is NULL" in no_key
+    assert "(malignant) is NULL" in no_label
 
 
 def test_a_label_that_is_a_number_is_no_class(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(classes, "MAX_CLASSES", 100)
     source = write_table(tmp_path / "source", small(label=KEYS), SMALL, files=4)
     assert run(source, tmp_path / "dataset") == 1
-    assert "the label (malignant) has more than 100 distinct values" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "malignant", "100 distinct values")
 
 
 def test_a_split_without_rows_is_refused(tmp_path, capsys):
     keep = [i for i, split in enumerate(split_of(KEYS)) if split != "validation"]
     source = write_table(tmp_path / "source", take(small(), keep), SMALL)
     assert run(source, tmp_path / "dataset") == 1
-    assert "the validation split has no row ({'train': " in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "validation split", "no row", "'train': ")
 
 
 def test_files_that_are_missing_empty_or_torn_are_refused(tmp_path, capsys):

@@ -14,6 +14,7 @@ from tests.trainer.exporting.tables.helpers import (
     split_of,
     write_table,
 )
+from tests.wording import says
 from trainer import dataset_description
 from trainer.comparison.held_out_split import read_held_out_split
 from trainer.exporting.splits import fingerprints
@@ -72,7 +73,7 @@ def test_a_split_that_is_not_the_groups_is_refused(tmp_path, capsys):
     wrong = {"split": split_of(KEYS)}
     source = write_table(tmp_path / "source", grouped(**wrong), SMALL, split=split)
     assert run(source, tmp_path / "dataset") == 1
-    assert "ABS(MOD(FARM_FINGERPRINT(split_by), 100))" in capsys.readouterr().err
+    assert "FARM_FINGERPRINT(split_by)" in capsys.readouterr().err
     patients = [None, *(f"p{n // 3}" for n in range(1, ROWS))]
     source = write_table(tmp_path / "null", grouped(split_by=patients), SMALL, split=split)
     assert run(source, tmp_path / "other") == 1
@@ -97,4 +98,4 @@ def test_a_rule_without_hashes_is_the_column_of_the_rows_and_findings_are_kept(t
     source = write_table(tmp_path / "bad", small(split=splits), SMALL, split=rule)
     assert run(source, tmp_path / "other") == 1
     error = capsys.readouterr().err
-    assert "column `split` is none of train, validation, test: in 1 row" in error
+    assert says(error, "`split`", ", ".join(SPLITS), "1 row")

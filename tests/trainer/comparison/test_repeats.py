@@ -7,6 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
+from tests.wording import says
 from trainer import compare
 
 LABELS = np.arange(60) % 3
@@ -51,7 +52,8 @@ def test_mean_and_deviation_of_the_selected_training(run, repeat):
     assert len(set(accuracy["values"])) == 3
     assert accuracy["mean"] == pytest.approx(statistics.fmean(accuracy["values"]), abs=1e-6)
     assert accuracy["sd"] == pytest.approx(statistics.stdev(accuracy["values"]), abs=1e-6)
-    assert any("Over 3 training seeds, training/1 has a mean" in note for note in found["notes"])
+    mean, sd = f"{accuracy['mean']:.4f}", f"{accuracy['sd']:.4f}"
+    assert any(says(note, "3 training seeds", mean, sd) for note in found["notes"])
     # No repeat competes.
     assert [c["name"] for c in found["contenders"]] == ["training/1", "training/2"]
     report = (run.path / "leaderboard/report.html").read_text()

@@ -78,7 +78,7 @@ def test_a_chosen_trial_that_was_never_trained_is_a_failed_contender(run):
 def test_a_training_that_died_is_a_failed_contender(run):
     (run.path / "training" / "1" / "checkpoints").mkdir(parents=True)
     (contender,) = read_run(run.uri).contenders
-    assert "did not finish: no metrics.json beside checkpoints;" in contender.reason
+    assert says(contender.reason, "metrics.json", "checkpoints")
 
 
 def test_predictions_without_metrics_may_be_of_an_earlier_attempt(run):

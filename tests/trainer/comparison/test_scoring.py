@@ -13,6 +13,7 @@ from testbed.predicting import predict
 from testbed.tables import mixed_rows
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.conftest import CLASSES, brightness_model
+from tests.wording import says
 from trainer import dataset_description, models
 from trainer.comparison.scoring import ScoreError, score
 from trainer.images import pixels
@@ -150,21 +151,19 @@ def test_a_dataset_with_other_features(served):
     other = tuple(
         dataclasses.replace(f, kind="categorical") if f.column == "size" else f for f in features
     )
-    assert "the model takes size as numeric, the dataset has it as categorical" in refusal(
-        model, new, features=other
-    )
+    assert says(refusal(model, new, features=other), "size", "numeric", "categorical")
 
 
 def test_a_dataset_with_another_label(served):
     model, _, new = served
     if dataset_description.load(new).is_regression:
         said = refusal(model, new, task="binary_classification", classes=("0", "1"))
-        assert "the dataset's label has classes, which is not what the model predicts" in said
+        assert "label has classes" in said
     else:
         said = refusal(model, new, classes=("0", "1", "2"))
-        assert "it predicts '0', '1', the dataset has '0', '1', '2'" in said
+        assert says(said, "'0', '1', ", "'0', '1', '2'")
         said = refusal(model, new, task="regression", classes=())
-        assert "the dataset's label has values" in said
+        assert "label has values" in said
 
 
 def test_images_are_no_rows(served, image_model, run_folder):
@@ -177,9 +176,7 @@ def test_images_are_no_rows(served, image_model, run_folder):
 
 def test_a_model_that_is_gone_or_broken(tmp_path, served):
     _, _, new = served
-    assert refusal("gs://nobody/model/", new).startswith(
-        "the model gs://nobody/model/ has been deleted"
-    )
+    assert says(refusal("gs://nobody/model/", new), "gs://nobody/model/", "deleted")
     (tmp_path / "saved_model.pb").write_bytes(b"no protocol buffer")
     assert "holds no readable SavedModel" in refusal(str(tmp_path), new)
     assert "s3://b/model" in refusal("s3://b/model", new)
