@@ -63,10 +63,11 @@ def test_a_client_sees_why_it_was_refused(session):
 
 
 def test_a_host_of_googles_that_is_not_emulated_gets_501_with_its_name(session):
-    answer = session.get("https://pubsub.googleapis.com/v1/projects/p/topics", timeout=10)
+    url = "https://pubsub.googleapis.com/v1/projects/p/topics"
+    answer = session.get(url, timeout=10)
     assert answer.status_code == 501
     assert answer.json()["error"]["status"] == "UNIMPLEMENTED"
-    assert "GET https://pubsub.googleapis.com/v1/projects/p/topics" in answer.text
+    assert f"GET {url}" in answer.text
 
 
 def test_regional_hosts_show_a_valid_certificate(session):

@@ -100,9 +100,9 @@ def test_what_was_acknowledged_outlives_kill_9(tmp_path):
         process.send_signal(signal.SIGKILL)
     names = {name for name, _ in State(path).table("t", dict).list()}
     assert {f"{kind}{n}" for n in range(acknowledged + 1) for kind in "ab"} <= names
-    assert {name[1:] for name in names if name[0] == "a"} == {
-        name[1:] for name in names if name[0] == "b"
-    }, "a transaction is there in full or not at all"
+    # A transaction is there in full or not at all.
+    first, second = ({name[1:] for name in names if name[0] == kind} for kind in "ab")
+    assert first == second
 
 
 def test_a_lagging_list_shows_what_was(tmp_path, monkeypatch):

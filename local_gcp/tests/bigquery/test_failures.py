@@ -67,7 +67,7 @@ def test_an_extract_that_takes_too_long(client, dataset, run, folder, format):
     config = ExtractJobConfig(destination_format=format)
     config._properties["jobTimeoutMs"] = "5"
     job = client.extract_table(f"{dataset}.t", f"gs://{folder.name}/rows-*", job_config=config)
-    assert failed(job) == "Job execution was cancelled: Job timed out after 5 ms"
+    assert failed(job).endswith(" timed out after 5 ms")
     assert list(folder.iterdir()) == []
 
 

@@ -168,7 +168,7 @@ def test_a_second_active_job_of_one_name_is_refused(house):
     first = launch(house)
     error = refusal(launch, house)
     assert error.code == grpc.StatusCode.ALREADY_EXISTS
-    assert "There is already an active job named export." in error.message
+    assert "active job named export" in error.message
     cancel(house, first)
     house.wait(first.id)
     assert launch(house).id != first.id

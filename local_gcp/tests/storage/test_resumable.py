@@ -69,7 +69,7 @@ def test_a_chunk_that_is_too_small_ends_the_session(session, bucket):
     for data, sent in ((DATA[:1024], "bytes 0-1023/*"), (DATA, f"bytes 0-{2 * BLOCK - 1}/*")):
         answer = send(session, data, sent)
         assert answer.status_code == 400
-        assert "required to be equal or greater than 262144" in answer.text
+        assert " 262144" in answer.text
         assert "contained 1024 bytes" in answer.text
     assert bucket.get_blob("x") is None
 

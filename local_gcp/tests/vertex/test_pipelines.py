@@ -107,7 +107,7 @@ def test_without_a_model_to_upload_it_only_trains(vertex, until):
 def test_a_program_that_writes_no_model_fails_the_pipeline(vertex, until):
     done = finish(vertex, until, create(vertex, "print('hello')").name)
     assert done.state.name == "PIPELINE_STATE_FAILED"
-    assert 'There are no files under "gs://bucket/run/model" to copy.' in done.error.message
+    assert 'no files under "gs://bucket/run/model"' in done.error.message
 
 
 def test_a_failed_job_fails_the_pipeline_with_its_words(vertex, until):

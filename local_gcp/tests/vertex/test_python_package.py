@@ -112,7 +112,7 @@ def test_packages_may_require_each_other(bucket, run):
 def test_a_missing_package_is_named(run):
     done = run("gs://b/none.tar.gz", "trainer.task")
     assert done.returncode == 1
-    assert "cannot install the Python package: gs://b/none.tar.gz does not exist" in done.stderr
+    assert "gs://b/none.tar.gz does not exist" in done.stderr
 
 
 def test_what_is_no_package_is_refused(bucket, run):

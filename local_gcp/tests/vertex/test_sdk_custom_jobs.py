@@ -20,14 +20,12 @@ def test_sdk(local_gcp, tmp_path):
         for job in local_gcp.status()["jobs"]
         if job["labels"].get("team") == "sdk" and job["kind"] == "custom"
     }
-    assert (
-        "model to gs://sdk-custom-jobs/script/model/ with ['--epochs', '3'] sweet"
-        in (logs["script"])
-    )
+    assert "gs://sdk-custom-jobs/script/model/ " in logs["script"]
+    assert "['--epochs', '3'] sweet" in logs["script"]
     assert answer["endless"] == ["JOB_STATE_CANCELLED", "CANCELED"]
-    assert "The replica workerpool0-0 exited with a non-zero status of 1." in answer["broken"]
+    assert "non-zero status of 1." in answer["broken"]
     assert "ValueError: units must be positive" in answer["broken"]
-    assert "requires no-such-thing==1.0, which is not installed" in answer["lacking"]
+    assert "no-such-thing==1.0" in answer["lacking"]
     assert sorted(answer["found"]) == ["broken", "endless"]
     assert answer["got"] == "distributed"
     assert answer["name"] in answer["deleted"]

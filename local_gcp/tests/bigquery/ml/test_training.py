@@ -62,12 +62,9 @@ def test_the_label_must_be_there():
     )
 
 
-def test_a_constant_label_is_refused_in_bigquerys_words():
+def test_a_constant_label_is_refused():
     rows = pa.table({"a": [1.0, 2.0, 3.0], "label": ["x", "x", None]})
-    assert refused(rows) == (
-        "Classification model requires at least 2 unique labels and the label column had only 1 "
-        "unique label."
-    )
+    assert "only 1 unique label" in refused(rows)
 
 
 def test_two_labels_of_which_one_is_only_held_back_are_one():

@@ -31,52 +31,34 @@ def stock(warehouse):
     return warehouse
 
 
-def names(warehouse):
-    return warehouse.rows("SELECT id, name FROM stock ORDER BY id")
-
-
-def test_insert_fills_defaults_and_empty_arrays(stock):
-    assert stock.change("INSERT INTO d.stock (id, name) VALUES (3, 'pin'), (4, NULL)") == [(2,)]
-    assert stock.rows("SELECT * FROM stock WHERE id > 2 ORDER BY id") == [
-        (3, "pin", [], None, 1.5),
-        (4, None, [], None, 1.5),
-    ]
-
-
-def test_insert_coerces_to_the_columns_types(stock):
-    stock.change("INSERT stock VALUES (3, 'x', NULL, STRUCT(1, 'q'), 2)")
-    assert stock.rows("SELECT tags, place, amount FROM stock WHERE id = 3") == [
-        ([], {"x": 1, "y": "q"}, 2.0)
-    ]
-
-
-def test_insert_from_a_query_and_default(stock):
-    assert stock.change("INSERT INTO stock (id, name) SELECT id + 10, label FROM news") == [(2,)]
-    stock.change("INSERT INTO stock (id, amount) VALUES (20, DEFAULT)")
-    assert stock.rows("SELECT id, amount FROM stock WHERE id > 10 ORDER BY id") == [
-        (11, 1.5),
-        (17, 1.5),
-        (20, 1.5),
-    ]
+@pytest.mark.parametrize(
+    ("statement", "query", "rows", "changed"),
+    [
+        ("INSERT INTO d.stock (id, name) VALUES (3, 'pin'), (4, NULL)",
+         "SELECT * FROM stock WHERE id > 2 ORDER BY id",
+         [(3, "pin", [], None, 1.5), (4, None, [], None, 1.5)], 2),
+        ("INSERT stock VALUES (3, 'x', NULL, STRUCT(1, 'q'), 2)",
+         "SELECT tags, place, amount FROM stock WHERE id = 3", [([], {"x": 1, "y": "q"}, 2.0)], 1),
+        ("INSERT INTO stock (id, name) SELECT id + 10, label FROM news",
+         "SELECT id, amount FROM stock WHERE id > 10 ORDER BY id", [(11, 1.5), (17, 1.5)], 2),
+        ("INSERT INTO stock (id, amount) VALUES (20, DEFAULT)",
+         "SELECT amount FROM stock WHERE id = 20", [(1.5,)], 1),
+        ("UPDATE stock SET name = UPPER(name), place = STRUCT(1, 'z') WHERE id = 1",
+         "SELECT name, place FROM stock WHERE id = 1", [("NUT", {"x": 1, "y": "z"})], 1),
+        ("DELETE FROM d.stock AS s WHERE s.id IN (SELECT id FROM news)",
+         "SELECT id FROM stock", [(2,)], 1),
+        ("TRUNCATE TABLE stock", "SELECT id FROM stock", [], 2),
+    ],
+)  # fmt: skip
+def test_rows_after_a_statement(stock, statement, query, rows, changed):
+    assert stock.change(statement) == [(changed,)]
+    assert stock.rows(query) == rows
 
 
 def test_insert_into_a_table_by_ingestion_time(warehouse):
     warehouse.create("loaded", Field("x", "INT64"), partitioning=Partitioning())
     warehouse.change("INSERT INTO loaded (_PARTITIONTIME, x) VALUES (TIMESTAMP '2024-01-03', 1)")
-    assert warehouse.rows("SELECT x, _PARTITIONDATE AS d FROM loaded") == [(1, dt.date(2024, 1, 3))]
-
-
-def test_update(stock):
-    assert stock.change(
-        "UPDATE stock SET name = UPPER(name), place = STRUCT(1, 'z') WHERE id = 1"
-    ) == [(1,)]
-    assert stock.rows("SELECT name, place FROM stock WHERE id = 1") == [("NUT", {"x": 1, "y": "z"})]
-
-
-def test_delete_and_truncate(stock):
-    assert stock.change("DELETE FROM d.stock AS s WHERE s.id IN (SELECT id FROM news)") == [(1,)]
-    assert names(stock) == [(2, "bolt")]
-    assert stock.change("TRUNCATE TABLE stock") == [(1,)]
+    assert warehouse.rows("SELECT x, _PARTITIONDATE FROM loaded") == [(1, dt.date(2024, 1, 3))]
 
 
 def test_merge(stock):
@@ -85,7 +67,7 @@ def test_merge(stock):
         WHEN NOT MATCHED THEN INSERT (id, name) VALUES (id, label)
         WHEN NOT MATCHED BY SOURCE THEN DELETE"""
     assert sorted(stock.change(query)) == [("DELETE",), ("INSERT",), ("UPDATE",)]
-    assert names(stock) == [(1, "Nut"), (7, "Nail")]
+    assert stock.rows("SELECT id, name FROM stock ORDER BY id") == [(1, "Nut"), (7, "Nail")]
 
 
 def test_merge_on_false_replaces_all(warehouse):
@@ -95,14 +77,6 @@ def test_merge_on_false_replaces_all(warehouse):
         WHEN NOT MATCHED THEN INSERT ROW WHEN NOT MATCHED BY SOURCE THEN DELETE"""
     )
     assert warehouse.rows("SELECT x FROM t ORDER BY x") == [(5,), (6,)]
-
-
-def test_merge_refuses_several_matches(stock):
-    stock.change("INSERT news VALUES (1, 'Other')")
-    error = stock.error(
-        "MERGE stock t USING news s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = label"
-    )
-    assert error.message == "UPDATE/MERGE must match at most one source row for each target row"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +93,8 @@ def test_merge_refuses_several_matches(stock):
         ("UPDATE stock SET name = 'x'", "UPDATE must have a WHERE clause at [1:8]"),
         ("DELETE FROM stock", "DELETE must have a WHERE clause at [1:13]"),
         ("DELETE FROM nothing WHERE TRUE", "Not found: Table p:d.nothing was not found in location US"),
+        ("MERGE stock t USING news s ON t.id < s.id + 7 WHEN MATCHED THEN UPDATE SET name = label",
+         "UPDATE/MERGE must match at most one source row for each target row"),
     ],
 )  # fmt: skip
 def test_errors(stock, statement, message):

@@ -286,6 +286,5 @@ def test_ml_functions_become_calls(data):
         f"CREATE TEMP TABLE \"{call.alias}\" AS SELECT 'yes' AS predicted_label, id FROM ({call.input_sql})"
     )
     assert data.connection.execute(translated.sql).fetchall() == [("yes",)] * 3
-    assert (
-        data.error("SELECT * FROM ML.PREDICT(MODEL d.nothing, TABLE d.people)").reason == "notFound"
-    )
+    unknown = data.error("SELECT * FROM ML.PREDICT(MODEL d.nothing, TABLE d.people)")
+    assert unknown.reason == "notFound"

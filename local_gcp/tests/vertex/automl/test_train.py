@@ -180,9 +180,7 @@ def test_a_constant_target_is_refused(run, capsys):
     tables = {n: table(rows, 0).set_column(2, "label", pa.array(["yes"] * rows))
               for n, rows in SETS.items()}  # fmt: skip
     assert run(tables)[0] == 1
-    assert "There must be two classes or more in the target column 'label'" in (
-        capsys.readouterr().out
-    )
+    assert "target column 'label'" in capsys.readouterr().out
 
 
 def test_images(tmp_path):

@@ -122,7 +122,7 @@ def test_tables(vertex, until, home, predict):
     (bad,) = lines(files["prediction.errors_stats-00000-of-00001"])
     assert bad["instance"] == {"size": None, "shape": "b"}
     assert (job.completion_stats.successful_count, job.completion_stats.failed_count) == (1, 1)
-    assert job.partial_failures[0].message == "A column that must have a value has none."
+    assert "must have a value" in job.partial_failures[0].message
 
     (folder / "few.jsonl").write_text('{"size": 9.5}\n')
     job, files = predict(model.name, "gs://bucket/few.jsonl")
@@ -176,7 +176,7 @@ def test_a_container_is_asked_in_batches(vertex, home, container, predict):
     assert [r["prediction"] for r in results] == [10 * (n + 1) for n in (0, 1, 2, 3, 8, 9)]
     failed = ast.literal_eval(files["prediction.errors_stats-00000-of-00001"])
     assert REFUSED.fullmatch(failed[0])
-    assert failed[1] == 4, "the number of instances, not one for each"
+    assert failed[1] == 4  # the number of instances, not one for each
     stats = job.completion_stats
     assert (stats.successful_count, stats.failed_count) == (6, 4)
 

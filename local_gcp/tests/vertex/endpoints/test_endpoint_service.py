@@ -142,7 +142,7 @@ def test_a_deployment_fails_with_the_last_words_of_its_container(vertex, upload,
     model = upload(FAIL=3)
     with pytest.raises(exceptions.FailedPrecondition) as failed:
         begin(model, {"0": 100}).result(timeout=60)
-    assert "Model server exited unexpectedly: it exited with code 3" in failed.value.message
+    assert "exited with code 3" in failed.value.message
     assert "no such file: saved_model.pb" in failed.value.message
     shown = vertex.endpoints.get_endpoint(name=endpoint)
     assert not shown.deployed_models

@@ -19,7 +19,8 @@ def test_provider_operators(local_gcp):
     assert endpoint["traffic_split"] == {deployed["id"]: 100}
     assert endpoint["labels"] == {"experiment": "provider-endpoints", "stage": "live"}
     traffic, region = answer["refused"]
-    assert traffic.startswith("400 List of found errors:\t1.Field: endpoint.traffic_split; ")
-    assert "they add up to 99" in traffic
-    assert region.startswith("501 Received http2 header with status: 404")
+    assert traffic.startswith("400 ")
+    assert "endpoint.traffic_split; " in traffic
+    assert "add up to 99" in traffic
+    assert region.startswith("501 ")
     assert "no region 'mars-north1'" in region

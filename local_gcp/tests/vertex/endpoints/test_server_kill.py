@@ -54,7 +54,7 @@ def test_serving_outlives_the_server(server, client, until):
     first = until(pids)
     server.kill()
     server.up()
-    assert pids() == first, "the processes that were starting are adopted"
+    assert pids() == first  # the processes that were starting are adopted
     until(lambda: client("wait", operation) == "done")  # the deployment goes on
     shown = json.loads(client("show", endpoint))
     assert shown == {"models": [*shown["split"]], "split": {shown["models"][0]: 100}}
