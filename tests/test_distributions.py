@@ -1,5 +1,6 @@
 """Contents of distributions: each wheel is its package with its data files, no more."""
 
+import configparser
 import subprocess
 import tomllib
 import zipfile
@@ -63,8 +64,9 @@ def test_airflows_wheel_has_the_data_that_its_modules_read(wheels, file):
 
 def test_airflow_finds_the_plugin_by_the_wheels_entry_point(wheels):
     (metadata,) = (f for f in wheels["plugins"].iterdir() if f.name.endswith(".dist-info"))
-    entry_points = (metadata / "entry_points.txt").read_text()
-    assert "[airflow.plugins]\ntrellis = trellis.plugin:TrellisPlugin\n" in entry_points
+    entry_points = configparser.ConfigParser()
+    entry_points.read_string((metadata / "entry_points.txt").read_text())
+    assert entry_points["airflow.plugins"]["trellis"] == "trellis.plugin:TrellisPlugin"
 
 
 def test_no_other_folder_says_that_it_can_be_installed():

@@ -5,6 +5,7 @@ import json
 import jsonschema
 import pytest
 
+from tests.wording import says
 from trellis_contracts import VERSION, documents
 from trellis_contracts.documents import ContractError
 
@@ -14,7 +15,7 @@ SERVED = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None, "t
 @pytest.mark.parametrize("name", documents.names())
 def test_every_schema_is_one_of_draft_2020_12(name):
     schema = documents.schema(name)
-    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert jsonschema.validators.validator_for(schema, None) is jsonschema.Draft202012Validator
     assert schema["title"]
     assert schema["description"]
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -55,13 +56,10 @@ def test_places_within_lists_are_reported():
     document = {"schema": 1, "job": "j", "metric": "auc", "goal": "up", "chosen": []}
     with pytest.raises(ContractError) as refused:
         documents.check("trials", document | {"trials": [trial]}, "trials.json")
-    assert str(refused.value).splitlines()[1:] == [
-        '  goal: expected one of "maximize", "minimize", got "up"',
-        "  trials[0]: the key 'start' is missing",
-        "  trials[0]: the key 'end' is missing",
-        "  trials[0].final: the key 'value' is missing",
-        "  trials[0].parameters.units: expected number or string or boolean, got null",
-    ]
+    problems = [line.strip().split(": ") for line in str(refused.value).splitlines()[1:]]
+    assert [place for place, _ in problems] == [
+        "goal", "trials[0]", "trials[0]", "trials[0].final", "trials[0].parameters.units",
+    ]  # fmt: skip
 
 
 def test_a_document_that_violates_its_schema_is_not_written():
@@ -78,5 +76,5 @@ def test_a_document_of_another_first_number_is_refused_in_one_sentence(written, 
     """The schema decides on documents of the same first number."""
     with pytest.raises(ContractError) as refused:
         documents.check("plan", {"contracts": written}, "gs://b/plan.json")
-    assert ("deploy DAGs and job images of one release" in str(refused.value)) != read
+    assert says(str(refused.value), written, VERSION) != read
     assert (len(str(refused.value).splitlines()) == 1) != read

@@ -151,9 +151,9 @@ def test_no_description_holds_what_is_no_json():
 
 
 def test_shards_are_addressed_below_the_dataset():
-    assert some_description().uris("gs://b/digits/datasets/3f2a/", "train") == [
-        "gs://b/digits/datasets/3f2a/train-00000-of-00001.tfrecord"
-    ]
+    folder = "gs://b/digits/datasets/3f2a/"
+    (shard,) = some_description().uris(folder, "train")
+    assert shard == f"{folder}train-00000-of-00001.tfrecord"
 
 
 @pytest.mark.parametrize(

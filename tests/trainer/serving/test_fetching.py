@@ -42,7 +42,7 @@ def test_images_come_in_the_order_of_their_addresses(bucket):
 def test_each_address_gets_its_own_reason(bucket):
     good, missing, text, empty = fetch("1.png", "missing.png", "text.jpg", "empty.png")
     assert good.data == image(1)
-    assert str(missing).startswith(f"gs://{BUCKET}/missing.png is not there, or the server's")
+    assert f"gs://{BUCKET}/missing.png" in str(missing)
     assert "not an image" in str(text)
     assert str(empty) == "the file is empty"
 

@@ -41,7 +41,8 @@ def test_both_forms_of_an_image():
     first, second = read(GOOD, {"image": "gs://flowers/red/1.jpg"})
     assert first == EncodedImage(image(9), 64)
     assert second == ImageAddress("flowers", "red/1.jpg")
-    assert read(GOOD["image"]) == [first], "as batch prediction sends the files of a list"
+    # As batch prediction sends the files of a list.
+    assert read(GOOD["image"]) == [first]
 
 
 def test_a_file_alone_is_an_instance_of_a_model_of_one_image_only():

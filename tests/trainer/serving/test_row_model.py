@@ -176,10 +176,8 @@ def test_a_server_answers_rows_and_names_what_is_wrong(model, row_model_folder):
         status, document = ask(KNOWN, explain={"class": "2"})
         assert status == 400
         (violation,) = document["error"]["details"][0]["fieldViolations"]
-        assert violation == {
-            "field": "parameters.explain.class",
-            "description": 'not a class of this model; expected "0", "1"',
-        }
+        assert violation["field"] == "parameters.explain.class"
+        assert '"0", "1"' in violation["description"]
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)

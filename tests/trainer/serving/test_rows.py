@@ -156,15 +156,13 @@ def test_of_very_many_missing_fields_only_one_is_named():
     )
     with pytest.raises(InvalidRequestError) as error:
         wide.read(json.dumps({"instances": [{}] * 256}).encode())
-    assert str(error.value).startswith(
-        'instances[0]: 2000 fields are missing, such as x0; expected {"x0": ..., "x1": ..., "x2": '
-    )
-    assert str(error.value).endswith("; and 246 more")
+    assert says(str(error.value), "instances[0]", "2000 fields", "x0", '"x1"', "and 246 more")
 
 
 def test_a_name_that_is_no_columns_gets_no_hint():
     (told,) = violations(GOOD | {"radius" * 100: 1})
-    assert told == "instances[0].radiusradiusradiusradiusradius...: not a feature of this model"
+    assert says(told, "instances[0].radius", "...")
+    assert "mean" not in told
 
 
 def test_the_envelope_is_checked_as_for_images():

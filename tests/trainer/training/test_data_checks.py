@@ -8,6 +8,7 @@ import pytest
 
 from testbed.tables import write_table
 from testbed.trainings import arguments, write_dataset
+from tests.wording import says
 from trainer.training import TrainingError
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
@@ -39,13 +40,13 @@ def test_no_dataset(tmp_path):
 
 
 def test_a_missing_file(refusal):
-    error = refusal(damage=lambda d: (d / "validation-00000-of-00001.tfrecord").unlink())
-    assert "incomplete: validation-00000-of-00001.tfrecord is missing" in error
+    name = "validation-00000-of-00001.tfrecord"
+    assert says(refusal(damage=lambda d: (d / name).unlink()), "incomplete", name, "missing")
 
 
 def test_a_truncated_file(refusal):
-    error = refusal(damage=lambda d: (d / "train-00000-of-00001.tfrecord").write_bytes(b"short"))
-    assert "train-00000-of-00001.tfrecord has 5 bytes, not" in error
+    name = "train-00000-of-00001.tfrecord"
+    assert f"{name} has 5 bytes" in refusal(damage=lambda d: (d / name).write_bytes(b"short"))
 
 
 def test_one_class_only(refusal):
@@ -54,7 +55,7 @@ def test_one_class_only(refusal):
 
 def test_three_classes_for_a_binary_task(refusal):
     error = refusal(labels=[0, 1, 2] * 4, task="binary_classification")
-    assert "has 3 classes; binary_classification has 2" in error
+    assert says(error, "3 classes", "binary_classification", "2")
 
 
 def test_an_empty_split(refusal):

@@ -33,18 +33,17 @@ def test_hyperparameters_have_defaults_and_a_place_of_their_own():
 
 def test_vertex_ai_says_where_to_write(monkeypatch):
     monkeypatch.setenv("GCS_ROOT", "/gcs")
-    places = parse(
-        *arguments("gs://bucket/data"),
-        environment={
-            "AIP_MODEL_DIR": "gs://bucket/e/runs/r/training/1/model/",
-            "AIP_CHECKPOINT_DIR": "gs://bucket/e/runs/r/training/1/checkpoints/",
-            "AIP_TENSORBOARD_LOG_DIR": "gs://bucket/e/runs/r/training/1/logs/",
-        },
-    ).places
-    assert str(places.model) == "/gcs/bucket/e/runs/r/training/1/model"
-    assert str(places.checkpoints) == "/gcs/bucket/e/runs/r/training/1/checkpoints"
-    assert str(places.metrics) == "/gcs/bucket/e/runs/r/training/1/metrics.json"
-    assert str(places.predictions) == "/gcs/bucket/e/runs/r/training/1/predictions.parquet"
+    folder = "bucket/e/runs/r/training/1"
+    environment = {
+        "AIP_MODEL_DIR": f"gs://{folder}/model/",
+        "AIP_CHECKPOINT_DIR": f"gs://{folder}/checkpoints/",
+        "AIP_TENSORBOARD_LOG_DIR": f"gs://{folder}/logs/",
+    }
+    places = parse(*arguments("gs://bucket/data"), environment=environment).places
+    assert str(places.model) == f"/gcs/{folder}/model"
+    assert str(places.checkpoints) == f"/gcs/{folder}/checkpoints"
+    assert str(places.metrics) == f"/gcs/{folder}/metrics.json"
+    assert str(places.predictions) == f"/gcs/{folder}/predictions.parquet"
 
 
 def test_a_misspelt_flag_is_told_with_the_nearest_and_all(capsys):
@@ -78,8 +77,8 @@ def test_a_value_out_of_range_is_told_with_the_range(capsys, flag, error):
 
 
 def test_nowhere_to_write_is_told_with_what_to_set(capsys):
-    error = refusal(capsys, *arguments("gs://bucket/data"))
-    assert "AIP_MODEL_DIR, AIP_CHECKPOINT_DIR, AIP_TENSORBOARD_LOG_DIR not set" in error
+    lacking = ("AIP_MODEL_DIR", "AIP_CHECKPOINT_DIR", "AIP_TENSORBOARD_LOG_DIR", "not set")
+    assert says(refusal(capsys, *arguments("gs://bucket/data")), lacking)
 
 
 def run(*argv):

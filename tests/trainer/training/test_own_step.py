@@ -1,7 +1,6 @@
 """A model's file with `train_step`: several losses, several outputs, in our loop."""
 
 import json
-import re
 from pathlib import Path
 
 import keras
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.trainings import arguments
+from tests.wording import says
 from trainer import predictions, try_model
 from trainer.estimators import run
 from trainer.models import ModelError
@@ -64,9 +64,7 @@ def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(
 ):
     metrics = train(few_digits, epochs=12, learning_rate=0.005)
     line = capsys.readouterr().out.splitlines()[-2]
-    assert re.search(
-        r"epoch 12/12 entropy \d.*reconstruction \d.*divergence \d.*val_accuracy", line
-    )
+    assert says(line, "epoch 12/12", "entropy", "reconstruction", "divergence", "val_accuracy")
     assert "memory_bytes" not in line
     first, last = metrics["history"][0], metrics["history"][-1]
     for loss in ("entropy", "reconstruction"):

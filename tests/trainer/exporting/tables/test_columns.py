@@ -26,7 +26,7 @@ def test_what_is_written_is_read():
     assert columns.split.ranges["validation"] == (80, 90)
     assert columns.names == ["key", "split", "label", "radius_mean", "s"]
     assert [f.name for f in columns.of("numeric")] == ["radius mean"]
-    assert columns.features[0].title == "feature 'radius mean' (column radius_mean)"
+    assert says(columns.features[0].title, "'radius mean'", "radius_mean")
     assert columns.source["rows"] == 10
 
 
@@ -108,7 +108,5 @@ def test_all_differences_are_named():
     columns = parsed([feature("a"), feature("b")], task="regression")
     with pytest.raises(ExportError) as refused:
         columns.check_schema(SCHEMA, "gs://b/rows-0.parquet")
-    assert str(refused.value).startswith(
-        "gs://b/rows-0.parquet does not match columns.json: "
-        "column label is string, not FLOAT64; column b is missing. "
-    )
+    differences = ("label is string, not FLOAT64", "b is missing")
+    assert says(str(refused.value), "gs://b/rows-0.parquet", "columns.json", differences)

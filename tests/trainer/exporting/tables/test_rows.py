@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.trainer.exporting.tables.helpers import document, feature, split_of
+from tests.wording import says
 from trainer.exporting.splits import fingerprints
 from trainer.exporting.tables.columns import parse
 from trainer.exporting.tables.rows import block_schema, convert, matrix
@@ -107,7 +108,7 @@ def test_an_infinite_element_is_found_in_its_row():
     values = pa.array([[], [1.0], [2.0, math.inf, -math.inf]])
     rows = converted([feature("p", "sequence", "ARRAY<FLOAT64>")], p=values)
     ((what, count),) = rows.findings.counts.items()
-    assert what.startswith("feature 'p' has an element that is infinite")
+    assert says(what, "'p'", "element", "infinite")
     assert (count, rows.findings.keys[what]) == (1, ["猫"])
 
 
