@@ -54,7 +54,7 @@ def of(tensorflow: Any, loaded: Any) -> Model:
     family = answers.family_of(signature.structured_outputs)
     times = _numbers(loaded, _TIMES)
     explainer = None
-    if answers.FORMS[family].explained:
+    if answers.of(family).explained:
         explainer = _explainer(tensorflow, loaded.signatures, rows, serve)
     decided = _threshold(loaded)
     return Model(rows, serve, classes, family, decided, explainer, None, **times)

@@ -1,4 +1,5 @@
-"""Objectives: of each task the loss to minimize, and the metrics to report.
+"""Objectives: of each family of tasks, in the module of its name, the loss to minimize, and the
+metrics to report.
 
 Metrics come from sums over examples, added over all replicas. Those that order the examples (AUC,
 average precision, the median error) are exact as well: what orders them is gathered. Of more than
@@ -6,23 +7,18 @@ two classes, of a multi-label task and of a regression, that is a number for eac
 so it is done where such a metric decides.
 """
 
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from trainer.models.own import OwnMetrics
 from trainer.training import TrainingError
-from trainer.training.objectives.classification import Classification
-from trainer.training.objectives.cox import Cox
-from trainer.training.objectives.multilabel import MultiLabel
 from trainer.training.objectives.objective import Loss, Objective
 from trainer.training.objectives.own_metrics import tally as own_tally
-from trainer.training.objectives.regression import Regression
-from trainer.training.objectives.segmentation import Segmentation
-from trainer.training.objectives.survival import Hazards
-from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.hyperparameters import Common
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
+from trellis_contracts.tasks import MULTILABEL
 
 
 def build(
@@ -45,7 +41,7 @@ def build(
             "class_weights: of a multi-label task they weigh each class within the loss, and the "
             "model's file has losses of its own: leave them out, and weigh there"
         )
-    objective = _OF_FAMILY[dataset.family](dataset, h, metric)
+    objective = _of(dataset, h, metric)
     objective.own = own_loss
     if own_metrics:
         objective.tallied_metrics = (*objective.tallied_metrics, own_tally(own_metrics))
@@ -54,25 +50,11 @@ def build(
 
 def answers_of(dataset: DatasetDescription) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """What a model of the dataset answers, of its outputs: of a time to an event as of hazards."""
-    known = _ANSWERS.get(dataset.family)
-    return known or _OF_FAMILY[dataset.family](dataset, Common(), None).answers
+    return _of(dataset, Common(), None).answers
 
 
-def _of_times(dataset: DatasetDescription, h: Common, metric: str | None) -> Objective:
-    return (Cox if h.objective == "cox" else Hazards)(dataset, metric)
-
-
-_OF_FAMILY: Mapping[str, Callable[[DatasetDescription, Common, str | None], Objective]] = {
-    CLASSIFICATION: Classification,
-    MULTILABEL: MultiLabel,
-    REGRESSION: lambda dataset, h, metric: Regression(dataset, metric),
-    SURVIVAL: _of_times,
-    SEGMENTATION: Segmentation,
-}
-
-_ANSWERS: Mapping[str, Callable[[tf.Tensor], dict[str, tf.Tensor]]] = {
-    CLASSIFICATION: Classification.answers,
-    MULTILABEL: MultiLabel.answers,
-    SEGMENTATION: Segmentation.answers,
-}
-"""Those that need nothing of the dataset."""
+def _of(dataset: DatasetDescription, h: Common, metric: str | None) -> Objective:
+    """What the module of the family's name builds."""
+    module = importlib.import_module(f"trainer.training.objectives.{dataset.family}")
+    objective: Objective = module.build(dataset, h, metric)
+    return objective

@@ -57,3 +57,6 @@ class Classification(Objective):
     def means(self, sums, examples):
         """loss in nats, accuracy."""
         return dict(zip(self.metrics, (total / examples for total in sums), strict=True))
+
+
+build = Classification

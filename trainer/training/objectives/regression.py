@@ -5,6 +5,7 @@ import tensorflow as tf
 from trainer.metrics import regression
 from trainer.training.objectives.objective import Objective
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.hyperparameters import Common
 
 
 class Regression(Objective):
@@ -13,7 +14,7 @@ class Regression(Objective):
     metrics = ("loss", "rmse", "mae")
     tallied_metrics, order = regression.TALLIES, regression.ORDER
 
-    def __init__(self, dataset: DatasetDescription, metric: str | None = None):
+    def __init__(self, dataset: DatasetDescription, h: Common, metric: str | None = None):
         self._mean, self.scale = dataset.label.number_statistics.standard
         self.metric = metric
 
@@ -42,3 +43,6 @@ class Regression(Objective):
     def answers(self, outputs):
         """(b,) float64 values in the label's unit."""
         return {"value": tf.cast(outputs[:, 0], tf.float64) * self.scale + self._mean}
+
+
+build = Regression

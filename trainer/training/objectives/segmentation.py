@@ -77,3 +77,6 @@ def _entropies(targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
 
 def _entropy(targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(_entropies(targets, outputs), [1, 2])
+
+
+build = Segmentation

@@ -67,3 +67,6 @@ class MultiLabel(Objective):
 
     def _decided(self, outputs: tf.Tensor) -> tf.Tensor:
         return tf.cast(tf.sigmoid(outputs) > DECIDED_ABOVE, tf.float32)
+
+
+build = MultiLabel

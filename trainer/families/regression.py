@@ -1,0 +1,48 @@
+"""The family of numbers."""
+
+import numpy as np
+
+from trainer import postprocessing
+from trainer.families import Family
+from trainer.metrics import (
+    regression,
+)
+from trainer.metrics.regression import ValueOutcome
+from trainer.prediction_forms import (
+    Values,
+)
+from trellis_contracts import tasks
+
+
+class Of(Family):
+    """A number: (n,) values in the label's unit."""
+
+    name, form = tasks.REGRESSION, Values
+    loss, lone, kind = "rmse", "equal labels", np.float32
+
+    def metrics(self, classes=()):
+        return regression.REGRESSION_METRICS
+
+    def named(self, label, classes):
+        return f"{label:g}"
+
+    def predictions(self, dataset, keys, labels, answers, threshold=None):
+        return Values(keys, labels, answers)
+
+    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
+        return ValueOutcome(labels, answers, groups)
+
+    def answers(self, predictions):
+        return predictions.values
+
+    def figures(self, dataset, labels, answers, threshold):
+        _, scale = dataset.label.number_statistics.standard
+        return regression.exact(labels, answers, scale)
+
+    def served(self, found, order):
+        return found["value"]
+
+    def response(self, predictions, place, done, event):
+        value = predictions.values[place]
+        (beside,) = postprocessing.of_values(done, np.array([value]))
+        return {"value": float(value), **beside}

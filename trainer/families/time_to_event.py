@@ -1,0 +1,67 @@
+"""The family of the time to an event."""
+
+import numpy as np
+
+from trainer.families import Family
+from trainer.metrics import (
+    survival,
+)
+from trainer.metrics import survival_estimates as estimates
+from trainer.metrics.survival import SurvivalOutcome
+from trainer.prediction_forms import (
+    Survivals,
+)
+from trellis_contracts import tasks
+
+
+class Of(Family):
+    """The time to an event: (n, 1 + times), the risk, and the probability that the event has not
+    happened until each of the label's times.
+    """
+
+    name, form = tasks.SURVIVAL, Survivals
+    loss, order = "integrated_brier", "concordance"
+    lone, kind = "examples without an order", np.float32
+
+    def metrics(self, classes=()):
+        return survival.SURVIVAL_METRICS
+
+    def part_of(self, metric, part, classes):
+        return survival.at_horizon(metric, float(part)) if metric.average == "horizons" else None
+
+    def named(self, label, classes):
+        return f"{label[0]:g}" if label[1] else f"{label[0]:g} (censored)"
+
+    def predictions(self, dataset, keys, labels, answers, threshold=None):
+        times = dataset.label.of_event.times
+        return Survivals(keys, labels, answers[:, 0], answers[:, 1:], times)
+
+    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
+        assert event is not None
+        curves = np.asarray(answers[:, 1:], np.float64)
+        risks = np.asarray(answers[:, 0], np.float64)
+        return SurvivalOutcome(labels, risks, curves, event.times, event.horizons, groups)
+
+    def answers(self, predictions):
+        return np.concatenate([predictions.risks[:, None], predictions.curves], axis=1)
+
+    def figures(self, dataset, labels, answers, threshold):
+        found = survival.exact(self.outcome(labels, answers, event=dataset.label.of_event))
+        # Likelihoods of different models cannot be compared, and programs have none.
+        return found | {"loss": found[self.loss]} if self.loss in found else found
+
+    def served(self, found, order):
+        return np.concatenate([found["risk"][:, None], found["survival"]], axis=1)
+
+    def at_times(self, answers, times, event):
+        assert event is not None
+        if tuple(times) == event.times:
+            return answers
+        curves = estimates.interpolated(answers[:, 1:], times, event.times)
+        return np.concatenate([answers[:, :1], curves], axis=1)
+
+    def response(self, predictions, place, done, event):
+        assert event is not None
+        curve = dict(zip(predictions.times, predictions.curves[place].tolist(), strict=True))
+        shown = {f"{time:.12g}": curve[time] for time in event.horizons}
+        return {"risk": float(predictions.risks[place]), "survival": shown}
