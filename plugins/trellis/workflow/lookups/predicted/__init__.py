@@ -1,0 +1,38 @@
+"""A predictions.parquet as a frame: the columns of each family of tasks are in the module of its
+name.
+"""
+
+import importlib
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from trellis_contracts.dataset import family_of
+from trellis_contracts.predictions import PredictionsHeader
+
+
+def frame(data: bytes) -> pd.DataFrame:
+    """The rows by the example's key; LoadedRun.predictions explains the columns. data: the file.
+
+    Raises ContractError if it is not as its schema says.
+    """
+    table = pq.read_table(pa.BufferReader(data))
+    key = pd.Index(table["key"].to_pylist(), name="key")
+    columns = {field.name: _type_name(field.type) for field in table.schema}
+    header = PredictionsHeader.parse(table.schema.metadata or {}, columns)
+    found = pd.DataFrame(_form(header).columns(table, header), index=key)
+    if header.threshold:
+        found.attrs["threshold"] = header.threshold.to_document()
+    return found
+
+
+def _form(header: PredictionsHeader) -> Any:
+    """The module that knows the columns of a family's predictions, of its name."""
+    return importlib.import_module(f"{__name__}.{family_of(header.task)}")
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """An Arrow type; of a list without the name of its elements, which differs between writers."""
+    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
