@@ -3,8 +3,7 @@
 import functools
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,10 @@ from trainer.comparison.held_out_split import HeldOutSplit
 from trainer.comparison.run_folder import Contender, Run
 from trainer.families import FAMILIES
 from trainer.metrics.outcome import AnyOutcome, Outcome, of_kind
-from trainer.metrics.regression import ValueOutcome
-from trainer.metrics.segmentation import MaskOutcome
-from trainer.metrics.set_outcome import SetOutcome
-from trainer.metrics.survival import SurvivalOutcome
-from trainer.report import moments, numbers
-from trainer.report.contenders import ContenderStyle, contender_styles
+from trainer.report import moments, numbers, predictions
+from trainer.report.contenders import contender_styles
 from trainer.report.dataset import dataset_section
 from trainer.report.decisions import decision_section
-from trainer.report.discrimination import roc_section
 from trainer.report.drift import DriftSection, drift_section
 from trainer.report.features import feature_section, importance_section
 from trainer.report.forests import (
@@ -36,23 +30,16 @@ from trainer.report.forests import (
 )
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
-from trainer.report.mistakes import mistake_section
 from trainer.report.numbers import MINUS, text
-from trainer.report.precision_recall import precision_recall_section
-from trainer.report.reliability import reliability_section
-from trainer.report.residuals import residual_section
-from trainer.report.segmentation import segmentation_section
-from trainer.report.sets import set_section
+from trainer.report.predictions import Predicted
 from trainer.report.speeds import training_speeds
-from trainer.report.survival import survival_section
 from trainer.report.tuning import tuning_section
 from trellis_contracts import folds, layout
 from trellis_contracts.charts import VERSION, inlined
-from trellis_contracts.dataset import CLASSIFICATION, SPLITS
+from trellis_contracts.dataset import SPLITS
 from trellis_contracts.drift import LIMITS
 from trellis_contracts.leaderboard import Leaderboard
 from trellis_contracts.slices import FEW
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
 from trellis_contracts.training import Training
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -87,7 +74,7 @@ def render(
         (model, tuning_section(model, tuning), hyperparameter_section(model, tuning, search[model]))
         for model, tuning in run.tunings.items()
     ]
-    predictions = _predictions(_Predicted(outcomes, uncalibrated, ranked, split, run))
+    predicted = predictions.part(Predicted(outcomes, uncalibrated, ranked, split, run))
     figures = {"ranking": ranking_forest(board)}
     if differences := difference_forest(board):
         figures["differences"] = differences
@@ -96,7 +83,7 @@ def render(
     decisions = decision_section(board, of_kind(outcomes, Outcome), ranked)
     for section in (
         decisions,
-        *predictions.values(),
+        *predicted.sections.values(),
         *trainings,
         *(tuning for _, tuning, _ in searches),
     ):
@@ -125,7 +112,8 @@ def render(
                 for name in trial.parameters
             },
             searches=searches,
-            **predictions,
+            **predicted.sections,
+            predicted=predicted,
             decisions=decisions,
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),
@@ -165,78 +153,6 @@ def _drift(run: Run) -> DriftSection | None:
         return None
     limits = run.plan.configuration["source"].get("changes", LIMITS)
     return drift_section(run.previous, run.dataset, limits)
-
-
-@dataclass(frozen=True)
-class _Predicted:
-    """What the contenders predicted. outcomes: by name; uncalibrated: before calibration."""
-
-    outcomes: Mapping[str, AnyOutcome]
-    uncalibrated: Mapping[str, AnyOutcome]
-    ranked: Sequence[ContenderStyle]
-    split: HeldOutSplit
-    run: Run
-
-
-def _predictions(predicted: _Predicted) -> dict[str, object]:
-    """The sections on what the contenders predicted, None where they do not fit the task."""
-    names = ["roc", "precision_recall", "reliability", "mistakes", "sets", "residuals", "survival"]
-    return dict.fromkeys([*names, "segmentation"]) | _SECTIONS[predicted.split.family](predicted)
-
-
-def _of_times(at: _Predicted) -> dict[str, object]:
-    outcomes = of_kind(at.outcomes, SurvivalOutcome)
-    return {"survival": survival_section(outcomes, at.ranked, at.run.dataset)}
-
-
-def _of_numbers(at: _Predicted) -> dict[str, object]:
-    outcomes = of_kind(at.outcomes, ValueOutcome)
-    features = at.run.dataset.features
-    return {"residuals": residual_section(outcomes, at.ranked, at.split, features)}
-
-
-def _of_masks(at: _Predicted) -> dict[str, object]:
-    outcomes = of_kind(at.outcomes, MaskOutcome)
-    winner = next(c.uri for c in at.run.contenders if c.name == at.ranked[0].name)
-    how = at.ranked, at.split, at.run.dataset.features, winner
-    return {"segmentation": segmentation_section(outcomes, *how)}
-
-
-def _of_sets(at: _Predicted) -> dict[str, object]:
-    outcomes = of_kind(at.outcomes, SetOutcome)
-    sets = set_section(outcomes, at.ranked, at.split, at.run.dataset.features)
-    return {**_of_probabilities(at, outcomes, of_kind(at.uncalibrated, SetOutcome)), "sets": sets}
-
-
-def _of_classes(at: _Predicted) -> dict[str, object]:
-    outcomes = of_kind(at.outcomes, Outcome)
-    mistakes = mistake_section(outcomes, at.ranked, at.split, at.run.dataset.features)
-    sections = _of_probabilities(at, outcomes, of_kind(at.uncalibrated, Outcome))
-    return {**sections, "mistakes": mistakes}
-
-
-_Probabilities = Mapping[str, Outcome] | Mapping[str, SetOutcome]
-
-
-def _of_probabilities(
-    at: _Predicted, outcomes: _Probabilities, uncalibrated: _Probabilities
-) -> dict[str, object]:
-    how = at.ranked, at.split.classes
-    return {
-        "roc": roc_section(outcomes, *how),
-        "precision_recall": precision_recall_section(outcomes, *how),
-        "reliability": reliability_section(outcomes, *how, uncalibrated),
-    }
-
-
-_SECTIONS: Mapping[str, Callable[[_Predicted], dict[str, object]]] = {
-    SURVIVAL: _of_times,
-    REGRESSION: _of_numbers,
-    SEGMENTATION: _of_masks,
-    MULTILABEL: _of_sets,
-    CLASSIFICATION: _of_classes,
-}
-"""By the family of the task."""
 
 
 @functools.cache

@@ -1,0 +1,20 @@
+"""The part of the page on predicted risks and curves of survival."""
+
+from trainer.metrics.outcome import of_kind
+from trainer.metrics.survival import SurvivalOutcome
+from trainer.report.predictions import Part, Predicted
+from trainer.report.survival import survival_section
+
+
+def part(at: Predicted) -> Part:
+    """See the package."""
+    outcomes = of_kind(at.outcomes, SurvivalOutcome)
+    return Part(
+        {"survival": survival_section(outcomes, at.ranked, at.run.dataset)},
+        ["survival"],
+        [("survival", "Survival")],
+        "Integrated Brier score: studentized bootstrap of its logarithm, with the weights of the "
+        "censoring as they are. Concordance and AUC: percentile bootstrap of the sums of pairs, to "
+        "first order. Other metrics: percentile bootstrap",
+        "an order at random, or Kaplan and Meier\u2019s curve for every example",
+    )
