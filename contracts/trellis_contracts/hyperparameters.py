@@ -73,7 +73,7 @@ class Common(Table):
         "sequences, whose length differs from batch to batch, nor with max pooling unless "
         "deterministic is false",
         # Recurrent and transformer are for sequences.
-        without=("convolutional", "recurrent", "transformer"),
+        without=("recurrent", "transformer"),
     )
     deterministic: bool = _hyperparameter(
         True,

@@ -102,7 +102,7 @@ def test_a_model_has_its_own_and_the_common_ones():
 
 def test_a_model_may_lack_what_others_have():
     assert "jit_compile" in hyperparameters.of_model("dense")
-    assert "jit_compile" not in hyperparameters.of_model("convolutional")
+    assert "jit_compile" not in hyperparameters.of_model("recurrent")
 
 
 def test_a_training_has_only_those_that_can_change_it():
