@@ -164,6 +164,7 @@ class RunFolder:
             "jobs": {"dataflow": 1, "tuning": 1, "custom": 3, "automl": 0, "batch": 0},
             "cost": {"at_most_usd": 1.92, "stages": {}, "assumptions": "", "serving": None},
             "reuse": {"digests": {}, "steps": {}, "remark": None},
+            "shares": {},
         }
         for name, value in changed.items():
             before = document.get(name)
