@@ -74,13 +74,17 @@ def raise_unless_succeeded(job: Any, labels: dict[str, str]) -> None:
 def may_pass(error: Any) -> bool:
     """Return whether BigQuery may accept later a call that it refused.
 
-    Rate and quota limits are 403, too: the reason distinguishes them from a missing permission.
+    Rate and quota limits are 403, too: the reason distinguishes them from a missing permission. It
+    comes before the class: of a job's error whose reason the client does not know
+    (`bytesBilledLimitExceeded`, and others that the table of error messages has), it makes an
+    InternalServerError.
     """
+    reasons = {one.get("reason") for one in getattr(error, "errors", None) or []}
+    if known := reasons & QUOTES_NOTHING:
+        return known <= PASSING
     if isinstance(error, exceptions.ServerError):
         return not isinstance(error, exceptions.MethodNotImplemented)
-    if isinstance(error, exceptions.TooManyRequests):
-        return True
-    return any(e.get("reason") in PASSING for e in getattr(error, "errors", None) or [])
+    return isinstance(error, exceptions.TooManyRequests)
 
 
 def too_large(error: Any) -> bool:

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 from google.api_core import exceptions
+from google.auth.credentials import AnonymousCredentials
+from google.cloud.bigquery import Client, QueryJob
 
 from trellis.bigquery.outcome import may_pass, raise_unless_succeeded, verdict
 from trellis.identity import KEY_LABEL, ROUND_LABEL
@@ -65,6 +67,25 @@ def test_an_error_that_may_quote_a_value_is_shown_by_the_console_alone():
     assert "https://console.cloud.google.com/bigquery?project=p&j=bq:US:j" in str(raised.value)
 
 
+def of_unknown(reason):
+    """The error that the client raises for a job's error with this reason."""
+    job = QueryJob.from_api_repr(
+        {
+            "jobReference": {"projectId": "p", "jobId": "j", "location": "US"},
+            "configuration": {"query": {"query": "SELECT 1"}},
+            "status": {
+                "state": "DONE",
+                "errorResult": {"reason": reason, "message": "Why: so."},
+                "errors": [{"reason": reason, "message": "Why: so."}],
+            },
+        },
+        Client("p", AnonymousCredentials()),
+    )
+    error = job.exception()
+    assert isinstance(error, exceptions.InternalServerError)
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "passes"),
     [
@@ -75,6 +96,10 @@ def test_an_error_that_may_quote_a_value_is_shown_by_the_console_alone():
         (exceptions.BadRequest("Syntax error"), False),
         (exceptions.ServiceUnavailable("later"), True),
         (exceptions.MethodNotImplemented("never"), False),
+        # What the client makes of reasons that it does not know.
+        (of_unknown("bytesBilledLimitExceeded"), False),
+        (of_unknown("jobInternalError"), True),
+        (exceptions.InternalServerError("a fault", errors=[{"reason": "invalid"}]), True),
     ],
 )
 def test_a_refused_call_may_pass_or_not(error, passes):
