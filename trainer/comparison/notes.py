@@ -161,8 +161,8 @@ def reused(steps: Mapping[str, str]) -> list[str]:
 
 
 def started(contenders: Mapping[str, Contender], scores: Scoreboard) -> list[str]:
-    """A sentence for each training that began with the weights of another run's, beside the best
-    that began with new ones. contenders: by name.
+    """A sentence for each training that began with the weights of another run's, with its lead over
+    the best that began with new ones. contenders: by name.
     """
     values = {
         standing.name: (training, standing.metrics[scores.primary.name].value)
@@ -171,6 +171,7 @@ def started(contenders: Mapping[str, Contender], scores: Scoreboard) -> list[str
         and (training := contenders[standing.name].training) is not None
     }
     cold = next((name for name, (training, _) in values.items() if training.start is None), None)
+    places = max(0, scores.decimals(scores.primary) - 2)
     found = []
     for name, (training, value) in values.items():
         if training.start is None:
@@ -178,10 +179,15 @@ def started(contenders: Mapping[str, Contender], scores: Scoreboard) -> list[str
         run = training.start.partition("/runs/")[2].partition("/")[0]
         beside = ""
         if cold is not None:
-            beside = f" beside {values[cold][1]:.4f} of {cold}, the first of those with new ones"
+            lead = scores.lead(name, cold)
+            ends = f"[{lead.low:+,.{places}f}, {lead.high:+,.{places}f}]"
+            beside = (
+                f" beside {values[cold][1]:,.{places}f} of {cold}, the first of those with new "
+                f"ones, a lead of {lead.value:+,.{places}f} {ends} on the same test examples"
+            )
         found.append(
             f"{name} began with the weights of the model that was served, of the run {run}: "
-            f"{scores.primary.title} {value:.4f}{beside}."
+            f"{scores.primary.title} {value:,.{places}f}{beside}."
         )
     return found
 
