@@ -1,6 +1,7 @@
 """The chain of tasks that decided when a run ended."""
 
 from benchmarks.tasks import Task, chain, table
+from tests.wording import says
 
 
 def test_the_chain_goes_back_from_the_end_by_the_task_that_ended_last():
@@ -16,7 +17,7 @@ def test_the_chain_goes_back_from_the_end_by_the_task_that_ended_last():
         [("plan", 1), ("tune", 1), ("train", 2), ("result", 1)]
     )
     head, *_ = table("digits", 112, tasks)
-    assert head == "digits: 112 s, of which tasks 105, between them 5, after the last 2"
+    assert says(head, "digits: 112 s", "tasks 105", "between them 5", "after the last 2")
 
 
 def test_a_run_without_a_task_has_no_chain():

@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from demo import airflow_environment
+from tests.wording import says
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +24,6 @@ def test_another_programs_port_is_left_to_it():
     with socket.create_server(("127.0.0.1", first["api_port"])):
         note = airflow_environment.yield_port()
     second = airflow_environment.settings()
-    assert note.startswith(f"port {first['api_port']} is taken by another program: Airflow gets ")
+    assert says(note, f"port {first['api_port']}", "another program")
     assert second["api_port"] != first["api_port"]
     assert second | {"api_port": None} == first | {"api_port": None}

@@ -6,6 +6,7 @@ import pytest
 
 from demo import serving
 from demo.screen import console
+from tests.wording import says
 
 ENDPOINT = "projects/1/locations/us-central1/endpoints/digits"
 
@@ -35,11 +36,10 @@ def test_a_decision_is_told_with_its_reasons(said):
             },
         ],
     }
-    assert said(serving.show_decision, {"promotion": decision}) == [
-        "Promotion     not promoted: training/1 fails 1 of 2 checks",
-        "              [x] accuracy at least 0.9: accuracy 0.93",
-        "              [ ] as good as the served one: 0.93 to 0.98",
-    ]
+    head, *checks = said(serving.show_decision, {"promotion": decision})
+    assert says(head, "not promoted", decision["reason"])
+    for line, mark, check in zip(checks, ("[x]", "[ ]"), decision["checks"], strict=True):
+        assert says(line, mark, check["check"], check["detail"])
 
 
 def test_without_a_deployment_nothing_is_reported(said):
@@ -50,10 +50,9 @@ def test_a_deployment_is_told_by_its_tests(said):
     tested = {"examples": 20, "largest_difference": 1.2e-7, "latency_ms": 18.9}
     steps = [{"step": "canary_10", "share": 10}, {"step": "smoke_10", "share": 10, **tested}]
     record = {"state": "retreated", "reason": "smoke_50: too slow", "steps": steps}
-    assert said(serving.show_deployment, record) == [
-        "Deployment    retreated: smoke_50: too slow",
-        "              smoke_10: 20 test examples, at most 1e-07 off, median answer 19 ms",
-    ]
+    head, smoke = said(serving.show_deployment, record)
+    assert head.split() == ["Deployment", "retreated:", "smoke_50:", "too", "slow"]
+    assert says(smoke, "smoke_10", "20 test examples", "1e-07", "19 ms")
 
 
 def test_an_endpoint_is_told_model_by_model(said):
@@ -61,11 +60,10 @@ def test_an_endpoint_is_told_model_by_model(said):
         {"version": "2", "traffic": 100, "aliases": ["champion"], "replicas": 2},
         {"version": "1", "traffic": 0, "aliases": [], "replicas": 1},
     ]
-    assert said(serving.show_endpoint, {"endpoint": ENDPOINT, "models": models}) == [
-        f"Endpoint      {ENDPOINT}",
-        "              version 2: 100% of the requests, champion, 2 replicas",
-        "              version 1: 0% of the requests, no alias, 1 replica",
-    ]
+    head, second, first = said(serving.show_endpoint, {"endpoint": ENDPOINT, "models": models})
+    assert head.split() == ["Endpoint", ENDPOINT]
+    assert says(second, "version 2: 100%", "champion", "2 replicas")
+    assert says(first, "version 1: 0%", "no alias", "1 replica")
 
 
 def test_the_request_has_examples_from_all_over_the_split(said, tmp_path, monkeypatch):

@@ -29,7 +29,7 @@ def test_it_is_a_build(build):
     assert (
         build.options.logging
         == json_format.ParseDict({"logging": "CLOUD_LOGGING_ONLY"}, type(build.options)()).logging
-    ), "a build that runs as an account of ours needs it"
+    ), "an account of ours needs it"
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,8 @@ def test_nothing_is_released_before_it_was_tested(build):
     for step in ("images", "wheel", "packages", "dags"):
         assert {"check", "test", "experiments", "terraform"} <= after(step)
     assert {"images", "documents", "scan", "wheel", "packages"} <= after("dags")
-    assert {"documents", "scan"} <= after("packages"), (
-        "images are looked at before Composer changes"
-    )
+    # Images are looked at before Composer changes.
+    assert {"documents", "scan"} <= after("packages")
 
 
 def test_every_script_that_a_step_runs_is_there(build):

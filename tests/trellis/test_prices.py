@@ -44,8 +44,8 @@ def test_it_shows_and_writes_only_when_told(catalog, table, capsys):
     assert prices.run(ROOT / "dags", write=False, file=table) == 0
     out = capsys.readouterr().out
     assert "2026-07-30 -> " in out
-    assert "a3-highgpu-8g          training_usd          none ->   101.007352" in out
-    assert "Not found in the catalog, kept as they were: " in out
+    assert says(out, "a3-highgpu-8g", "training_usd", "none ->", "101.007352")
+    assert "Not found in the catalog" in out
     assert "Nothing was written." in out
     assert table.read_text() == TABLE.read_text()
 
@@ -100,9 +100,9 @@ def test_services_are_renewed_with_machines(catalog, table, elsewhere, capsys):
     catalog(vertex=vertex, more={"B-1": bigquery, "D-1": dataflow, "S-1": stored})
     assert prices.run(elsewhere, write=True, file=table) == 0
     out = capsys.readouterr().out
-    assert "query_tib                        none ->    7.500000000" in out
     # Iowa's are not in this catalog: they stay.
-    assert "Without one price in the catalog: query_tib, " in out
+    assert says(out, "query_tib", "none ->", "7.500000000")
+    assert says(out, "Without one price", "query_tib, ")
     file = table.with_name("prices.json")
     new = services.table("europe-west4", file)
     assert (new.query_tib, new.dataflow_vcpu, new.dataflow_memory_gb) == (7.5, 0.06, 0.004)
@@ -115,21 +115,21 @@ def test_a_new_region_without_all_prices_of_services_is_not_added(
 ):
     catalog()
     assert prices.run(elsewhere, write=True, file=table) == 0
-    assert "Without one price in the catalog: query_tib, dataflow_vcpu" in capsys.readouterr().out
+    assert says(capsys.readouterr().out, "Without one price", "query_tib, dataflow_vcpu")
     assert services.table("europe-west4", table.with_name("prices.json")).region == "us-central1"
 
 
 def test_a_region_that_the_catalog_does_not_have(catalog, table, elsewhere, capsys):
     catalog([each for each in COMPUTE if "europe-west4" not in each["serviceRegions"]])
     assert prices.run(elsewhere, write=True, file=table) == 1
-    assert "has no machine in europe-west4. Nothing was changed." in capsys.readouterr().err
+    assert "no machine in europe-west4" in capsys.readouterr().err
     assert table.read_text() == TABLE.read_text()
 
 
 def test_an_empty_catalog_changes_nothing(catalog, table, capsys):
     catalog([], [])
     assert prices.run(ROOT / "dags", write=True, file=table) == 1
-    assert "has no machine in us-central1. Nothing was changed." in capsys.readouterr().err
+    assert "no machine in us-central1" in capsys.readouterr().err
     assert table.read_text() == TABLE.read_text()
 
 
@@ -138,4 +138,4 @@ def test_an_api_that_is_off(google, catalog, capsys):
     file = google.home / "project.json"
     file.write_text(json.dumps({"disabled_apis": ["cloudbilling.googleapis.com"]}))
     assert prices.run(ROOT / "dags", write=False) == 1
-    assert "gcloud services enable cloudbilling.googleapis.com" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "services enable", "cloudbilling.googleapis.com")

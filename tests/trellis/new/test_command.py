@@ -34,7 +34,7 @@ def test_a_csv_file_without_a_key(trellis, dags, planned, capsys):
     text = (dags / "experiments/flowers.yaml").read_text()
     assert text.splitlines()[0] == MODELINE
     assert (dags / "experiment.schema.json").exists()
-    assert "# no feature: garden, one value in all rows" in text
+    assert "# no feature: garden" in text
     assert "1 rows without a label are left out" in text
     assert main(["check", str(dags / "experiments/flowers.yaml")]) == 0
     plan = planned("flowers")
@@ -57,10 +57,10 @@ def test_a_csv_file_whose_rows_have_any_number_of_classes(trellis, dags, planned
     (dags.parent / "people.csv").write_text("\n".join(lines) + "\n")
     assert trellis("new", "experiment", "people.csv", "--label", "findings", "--upload", *said) == 0
     out = capsys.readouterr().out
-    assert "label: findings (multilabel_classification)" in out
+    assert says(out, "label: findings", "multilabel_classification")
     text = (dags / "experiments/people.yaml").read_text()
     assert f"# findings from 2 columns of {said[1]}, 90 rows. Classes: gout 30, anaemia 45." in text
-    assert "  # 30 rows without a label count as rows of no class.\n" in text
+    assert "  # 30 rows without a label" in text
     assert main(["check", str(dags / "experiments/people.yaml")]) == 0
     plan = planned("people")
     assert (plan.experiment.task, plan.experiment.metric) == ("multilabel_classification", "auc")
@@ -75,7 +75,7 @@ def test_rows_of_few_values_are_not_taken_for_copies(trellis, dags, planned, cap
     (dags.parent / "ship.csv").write_text("\n".join(["deck,sex,saved", *lines]) + "\n")
     assert trellis("new", "experiment", "ship.csv", "--label", "saved", "--upload") == 0
     text = (dags / "experiments/ship.yaml").read_text()
-    assert "288 of 300 rows equal another one, and stay." in text
+    assert "288 of 300 rows" in text
     query = planned("ship").experiment.source.query
     found = bigquery.Client().query(f"SELECT COUNT(DISTINCT row_key) AS n FROM ({query})").result()
     assert [row.n for row in found] == [300]
@@ -123,16 +123,11 @@ def test_names_types_and_classes_of_a_file_reach_the_run(trellis, dags, planned,
     label = ("--label", "ill (1=yes)")
     assert trellis("new", "experiment", "lab.csv", "--upload", *label) == 0
     out = capsys.readouterr().out
-    assert out.index("lab.csv: a table (text in UTF-8, separated by semicolons)") == 0
-    for said in (
-        "renamed: 'ill (1=yes)' is ill_1=yes",
-        "kept as text: 编号 (leading zeros)",
-        "Land has 'NA' in 40 rows",
-        "aufgenommen (a time of day",
-        "1 rows without a label are left out",
-        "not known: whether each feature is known before the label",
-    ):
-        assert said in out
+    assert says(out, "lab.csv: a table", "UTF-8", "semicolons")
+    assert "renamed: 'ill (1=yes)' is ill_1=yes" in out
+    assert "kept as text: 编号" in out
+    for fact in ("'NA' in 40 rows", "aufgenommen (", "1 rows without a label", "not known: "):
+        assert fact in out
     plan = planned("lab")
     assert [f.name for f in plan.table.features] == ["größe in cm", "Land"]
     assert plan.table.label.type == "INT64"
@@ -147,7 +142,7 @@ def test_the_command_for_the_upload_says_how_the_file_was_read(trellis, dags, ca
     (dags.parent / "a b.csv").write_text(f"y;x;z\n{rows}")
     said = ("--decimal", ",", "--missing", "NA")
     assert trellis("new", "experiment", "a b.csv", *said) == 0
-    assert "trellis upload 'a b.csv' data.a_b --decimal , --missing NA" in capsys.readouterr().out
+    assert "upload 'a b.csv' data.a_b --decimal , --missing NA" in capsys.readouterr().out
 
 
 def test_a_parquet_file_of_patients(trellis, dags, planned, capsys):
@@ -187,7 +182,7 @@ def test_a_partitioned_table(trellis, dags, google, planned, capsys):
     )
     assert trellis("new", "experiment", "new_tests.cells") == 0
     text = (dags / "experiments/cells.yaml").read_text()
-    assert "# malignant from 2 columns of new_tests.cells, 300 rows. Classes: true 100," in text
+    assert says(text.splitlines()[1], "malignant", "new_tests.cells", "300 rows", "true 100")
     assert "`categorical: [...]`: stage" in re.sub(r"\n\s*# ", " ", text)
     plan = planned("cells")
     assert plan.experiment.source.partition == "measured_on"

@@ -39,8 +39,8 @@ def test_a_folder_of_images_then_its_manifest(trellis, dags, google, planned, ca
     assert (source.size, source.channels, source.resize) == ((20, 20), 1, "stretch")
     assert (source.split.stratify, source.split.shares) == ("label", (60, 20, 20))
     assert trellis("upload", "Leaves", "leaves") == 1
-    assert "gs://new-tests/leaves/manifest.csv exists already" in capsys.readouterr().err
     address = "gs://new-tests/leaves/manifest.csv"
+    assert f"{address} exists already" in capsys.readouterr().err
     assert trellis("new", "experiment", address, "--name", "again") == 0
     again = (dags / "experiments/again.yaml").read_text()
     assert again == (dags / "experiments/leaves.yaml").read_text()
@@ -81,11 +81,11 @@ def test_images_of_more_than_8_bits_have_a_scale(trellis, dags, google, planned,
     for n in range(20):
         png(dags.parent / "Slides" / ("oak" if n % 2 else "elm") / f"{n}.png", 20, bits=16)
     assert trellis("new", "experiment", "Slides", "--upload") == 0
-    assert "deeper than 8 bits: 20 of 20 images have 16 bits" in capsys.readouterr().out
+    assert "20 of 20 images have 16 bits" in capsys.readouterr().out
     source = planned("slides").experiment.source
     assert (str(source.scale), source.encoding) == ("percentiles:1,99", "png")
     assert trellis("new", "experiment", "gs://new-tests/slides/manifest.csv", "--name", "m") == 0
-    assert "deeper than 8 bits: 20 of 20 images have 16 bits" in capsys.readouterr().out
+    assert "20 of 20 images have 16 bits" in capsys.readouterr().out
     assert planned("m").experiment.source.scale == source.scale
 
 
@@ -98,7 +98,7 @@ def test_dicom_files_of_several_frames_have_a_scale_and_a_page(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(dicom((64, 80), 1, 12, 30, "little") + bytes(n))
     assert trellis("new", "experiment", "Lungs", "--upload") == 0
-    assert "several pages or frames: 20 of 20 images have 30" in capsys.readouterr().out
+    assert "20 of 20 images have 30" in capsys.readouterr().out
     source = planned("lungs").experiment.source
     assert (source.scale, source.pages, source.channels) == ("percentiles:1,99", "first", 1)
 
@@ -115,7 +115,7 @@ def test_a_manifest_whose_images_are_not_there(trellis, dags, google, capsys, th
     assert trellis("new", "experiment", address) == (0 if there else 1)
     said = capsys.readouterr()
     if there:
-        assert "is not there: 35 of 40 that were looked at" in said.out
+        assert "is not there: 35 of 40" in said.out
     else:
         assert "0.png is not there" in said.err
 
@@ -130,7 +130,7 @@ def test_a_manifest_with_any_number_of_labels(trellis, dags, google, planned, ca
     ]
     (google.buckets / "new-tests/findings/manifest.csv").write_text("".join(lines))
     assert trellis("new", "experiment", "gs://new-tests/findings/manifest.csv") == 0
-    assert "40 images, 2 labels (multilabel_classification)" in capsys.readouterr().out
+    assert "40 images, 2 labels" in capsys.readouterr().out
     plan = planned("findings")
     assert (plan.experiment.task, plan.experiment.metric) == ("multilabel_classification", "auc")
     assert (plan.dataset.examples, plan.dataset.classes) == (40, {"mass": 20, "nodule": 14})
@@ -188,4 +188,4 @@ def test_addresses_of_images_that_are_not_there_are_refused(trellis, google, tmp
     rows = [f"l{n},gs://new-tests/gone/{n}.png,{n % 2}" for n in range(60)]
     (tmp_path / "gone.csv").write_text("\n".join(["lesion,photo,malignant", *rows]) + "\n")
     assert trellis("new", "experiment", "gone.csv") == 1
-    assert "photo: all 40 images that were looked at are unusable" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "photo", "all 40 images", "unusable")

@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from tests.airflow_side import ROOT
+from tests.wording import says
 from trellis.__main__ import main
 from trellis.new import folders, images
-from trellis.new.described import DataError, lines
+from trellis.new.described import DataError, Note, lines
 from trellis.new.shapes import HEADER, shape_of
 from trellis.new.text import of_images
 
@@ -156,7 +157,7 @@ def test_an_image_whose_size_stands_far_behind_is_no_fault(make):
     """A TIFF file of which the directory follows more pixels than are read."""
     far = b"II*\0" + (2**31).to_bytes(4, "little") + bytes(64)
     found = images.of_folder(make(both("{}/1.tif"), far), "gs://b/m.csv")
-    assert "does not say its size near its start: 2 of 2" in "\n".join(lines(found.notes))
+    assert says("\n".join(lines(found.notes)), "size", ": 2 of 2")
 
 
 def test_masks_beside_their_images_are_left_out(make):
@@ -262,7 +263,7 @@ def test_a_folder_of_several_pages_says_so_and_leaves_the_choice(make):
         folder = make([name], data)
     found = images.of_folder(folder, "gs://b/m.csv")
     assert (found.size, found.channels, found.bits, found.pages) == (64, 1, 12, 30)
-    assert "several pages or frames: 2 of 2 images have 30" in list(lines(found.notes))
+    assert Note("several pages or frames", "2 of 2 images have 30") in found.notes
     text = of_images(found, "binary_classification", "m.csv", "me", "5 USD")
     assert "up to 30 pages or frames" in text
     assert "\n  pages: first\n" in text
@@ -274,7 +275,7 @@ def test_a_tiff_whose_description_is_at_its_end(make):
     folder = make(both("{}/1.tif"), data)
     found = images.of_folder(folder, "gs://b/m.csv")
     assert (found.size, found.channels) == (224, 1)
-    assert "deeper than 8 bits: 2 of 2 images have 16 bits" in list(lines(found.notes))
+    assert Note("deeper than 8 bits", "2 of 2 images have 16 bits") in found.notes
     assert len(data) > HEADER
 
 
@@ -290,4 +291,4 @@ def test_classes_of_few_images_and_names_of_no_label_are_said(make, tmp_path, ca
     assert "well (1)" in few
     assert "Unlabeled (9)" in few
     assert "ill (" not in few
-    assert "'Unlabeled' may stand for a missing label" in said
+    assert says(said, "'Unlabeled'", "missing label")

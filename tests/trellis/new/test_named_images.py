@@ -130,8 +130,8 @@ def test_what_lacks_its_other_half_is_said(join):
     )  # fmt: skip
     assert "1 of 4 rows; photo becomes addresses" in said
     assert "photo: 2, such as gone.png, lost.png" in said
-    assert "rows without the name of an image: photo: 1" in said
-    assert "images without a row, which are not uploaded: 2, such as b.png, sub/c.png" in said
+    assert says(said, "rows without", "image: photo: 1")
+    assert says(said, "images without a row", ": 2, such as b.png, sub/c.png")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_rows_without_an_image_are_left_out_of_the_experiment(here, table, capsy
     said = capsys.readouterr().out
     assert f"trellis upload scans {table} --table t.csv" in said
     text = (here / "dags/experiments/scans.yaml").read_text()
-    assert "10 rows without an image in file are left out." in text
+    assert "10 rows without an image in file" in text
     assert "WHERE `file` IS NOT NULL" in text
     assert main(["upload", "scans", table, "--table", "t.csv"]) == 0
     assert len(rows_of(table)) == 60
@@ -258,7 +258,7 @@ def test_a_table_of_images_grows(here, table, capsys, google):
     before = rows_of(table)
     write(here / "d.csv", "file,dose", "./s5.png,70")
     assert main(["upload", "scans", table, "--table", "d.csv", "--append"]) == 1
-    assert "1 images are in Cloud Storage already with another content" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "1 images", "another content")
     assert rows_of(table) == before
 
 

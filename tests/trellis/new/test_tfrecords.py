@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.tfrecords import example, record, records
+from tests.wording import says
 from trellis.new import files
 from trellis.new.described import DataError, Reading, lines
 
@@ -118,7 +119,7 @@ def test_images_become_addresses_of_files(read):
     addresses = file.table.to_pydict()["image_encoded"]
     assert addresses[:2] == addresses[4:6]
     assert addresses[6:] == [None, None]
-    assert "image/encoded: 4 files for gs://lab/data/cells" in said
+    assert says(said, "image/encoded: 4 files", FOLDER)
     found = {address: data() for address, data in file.pictures.each()}
     assert found == {addresses[n]: png(n) for n in range(4)}
     assert all(each.startswith(f"{FOLDER}/image_encoded/") for each in found)

@@ -13,6 +13,7 @@ from tests.trellis.results.made import (
     a_training,
     write_files,
 )
+from tests.wording import says
 from trellis.__main__ import main
 
 
@@ -36,10 +37,11 @@ def test_a_list_of_runs(digits, breast_cancer, add, trellis):
     assert newest.split() == (
         ["breast-cancer/new", "2026-01-02", "08:30", "trellis", "no", "result", "1.92", "USD"]
     )
-    assert "digits/old" in out
-    shown = " ".join(out.split())
-    assert "training/1 accuracy 0.9700 [0.9500, 0.9800] the winner yes" in shown
-    assert "accuracy 0.9700 [0.9500, 0.9800] the winner failed" in shown
+    rows = out.splitlines()[1:]
+    old, bad = (next(row for row in rows if f"digits/{run} " in row) for run in ("old", "bad"))
+    score = "0.9700 [0.9500, 0.9800]"
+    assert says(old, "training/1", "accuracy", score, "the winner", "yes")
+    assert says(bad, "accuracy", score, "the winner", "failed")
     _, out, _ = trellis("runs", "--task", "multiclass_classification", "--last", "1")
     assert "breast-cancer" not in out
     assert out.splitlines()[-1] == "and 1 more"
@@ -49,9 +51,9 @@ def test_a_training_is_listed_with_its_own_score_where_a_baseline_wins(digits, a
     baseline = a_contender("baselines/bqml", 0.97, 0.95, 0.98)
     training = a_contender("training/1", 0.9, 0.85, 0.94, selected=True)
     add(a_run(digits, "r", a_board(baseline, training)))
-    out = " ".join(trellis("runs")[1].split())
-    assert "baselines/bqml accuracy 0.9700 [0.9500, 0.9800]" in out
-    assert "training/1 0.9000 [0.8500, 0.9400]" in out
+    out = trellis("runs")[1]
+    assert says(out, "baselines/bqml", "accuracy", "0.9700 [0.9500, 0.9800]")
+    assert says(out, "training/1", "0.9000 [0.8500, 0.9400]")
 
 
 def test_no_runs(trellis, bucket):
@@ -118,7 +120,7 @@ def test_two_trainings_of_one_run_side_by_side(google, digits, bucket, add, trel
     assert "bqml" not in out
     code, _, errors = trellis("compare", "digits/one", "digits/one/training/9")
     assert code == 1
-    assert "no contender 'training/9'; it has baselines/bqml, training/1, training/2" in errors
+    assert says(errors, "'training/9'", "baselines/bqml, training/1, training/2")
 
 
 def test_a_run_is_named_annotated_and_found(digits, add, trellis):
@@ -128,7 +130,8 @@ def test_a_run_is_named_annotated_and_found(digits, add, trellis):
     assert (code, out.splitlines()[0]) == (0, "digits/one")
     assert "its name was slow" in trellis("note", "digits/slow", "--name", "slower")[1]
     code, _, errors = trellis("note", "digits/two", "--name", "slower")
-    assert (code, errors) == (1, "slower is the name of one: take another.\n")
+    assert code == 1
+    assert says(errors, "slower is the name of one")
     told = trellis("note", "digits/one")[1].splitlines()
     assert told[1].endswith(": named slow. half the rate")
     assert told[2].endswith(": named slower")
@@ -140,7 +143,8 @@ def test_a_run_is_named_annotated_and_found(digits, add, trellis):
 def test_a_run_that_is_not_there(digits, add, trellis):
     add(a_run(digits, "one"))
     code, _, errors = trellis("compare", "digits/two")
-    assert (code, errors) == (1, "digits/two: digits has no run 'two'; its newest are one\n")
+    assert code == 1
+    assert says(errors, "digits", "no run 'two'", "newest are one")
 
 
 def test_a_bucket_that_is_not_there(google, dags, trellis):
@@ -157,7 +161,7 @@ def test_the_digest_of_the_last_days(digits, add, trellis):
     add(a_run(digits, "old", created="2026-01-01T00:00:00+00:00"))
     code, out, _ = trellis("digest", "--days", "2")
     assert code == 0
-    assert ": 1 run, 0.00 USD spent, no changes of a champion, 1 without a result" in out
+    assert says(out.splitlines()[0], ": 1 run, ", " 1 without a result")
     assert "digits/old" not in out
     with pytest.raises(SystemExit):
         trellis("digest", "--days", "0")

@@ -14,6 +14,7 @@ from tests.trellis.results.made import (
     an_approval,
     with_cost,
 )
+from tests.wording import says
 from trellis.results import Index, digest, digest_dag
 from trellis.results.digest import lines
 from trellis.workflow.contracts.record import Failure
@@ -43,13 +44,12 @@ def test_a_week_with_everything(digits, breast_cancer):
     assert text[2].startswith("experiment     owner")
     (of_digits,) = (line for line in text if line.startswith("digits "))
     assert of_digits.split()[2:6] == ["2", "1.50", "USD", "3.84"]
-    assert of_digits.endswith("training/1, accuracy 0.9700 [0.9500, 0.9800]")
-    assert "  2026-01-01 02:00  digits: version 2 in place of 1, promoted by ada: " in "\n".join(
-        text
-    )
-    assert "digits: version 1 in place of 2, rolled back by ada" in "\n".join(text)
+    assert says(of_digits, "training/1", "accuracy", "0.9700 [0.9500, 0.9800]")
+    back, promoted = (line for line in text if "in place of" in line)
+    assert says(promoted, "2026-01-01 02:00", "digits: version 2 in place of 1", "ada")
+    assert says(back, "digits: version 1 in place of 2", "rolled back", "ada")
     # The whole cause, on one line.
-    assert "  breast-cancer/bad: training/2: out of memory Traceback" in text
+    assert any(says(line, "breast-cancer/bad", "out of memory Traceback") for line in text)
     assert "  breast-cancer/stopped: tune: no quota" in text
     assert "  digits/open, at most 1.92 USD" in text
     assert text[-3:] == [
@@ -63,10 +63,8 @@ def test_a_training_that_was_rejected_changes_no_champion(digits):
     run = a_run(digits, "r", a_board(), approval=an_approval())
     text = lines(index(run), START, END, None)
     assert "no changes of a champion" in text[0]
-    assert (
-        "  2026-01-02 02:00  digits: a promoted training was not deployed, rejected by olga: "
-        "olga rejected it: site B is worse"
-    ) in text
+    (line,) = (line for line in text if "2026-01-02 02:00" in line)
+    assert says(line, "digits", "not deployed, rejected by olga", "site B is worse")
 
 
 def test_predictions_beyond_their_limits_are_told(digits):
@@ -78,14 +76,11 @@ def test_predictions_beyond_their_limits_are_told(digits):
     late = record.model_copy(update={"at": "2026-01-08T00:00:00+00:00"})
     found = Index.of((), (), (), END.isoformat(), (refused, late, good, record))
     text = lines(found, START, END, None)
-    assert text[0].endswith("no changes of a champion, 2 predictions beyond limits")
-    assert text[2:] == [
-        "Predictions, and requests of endpoints, beyond their limits",
-        "  2026-01-02 03:00  digits, daily: 1,200 predicted",
-        f"    {record.warnings[0]}",
-        "  2026-01-01 03:00  digits, daily: refused",
-        f"    {record.warnings[0]}",
-    ]
+    assert text[0].endswith(", 2 predictions beyond limits")
+    first, why, second, again = text[3:]
+    assert says(first, "2026-01-02 03:00", "digits, daily", "1,200")
+    assert says(second, "2026-01-01 03:00", "digits, daily", "refused")
+    assert why == again == f"    {record.warnings[0]}"
 
 
 def test_requests_that_were_too_many_are_told(digits):
@@ -93,17 +88,14 @@ def test_requests_that_were_too_many_are_told(digits):
     asked = a_prediction("requests of 2026-01-02", until="2026-01-02T02:50:00+00:00")
     unread = asked.model_copy(update={"predicted": None, "warnings": (warning,)})
     text = lines(Index.of((), (), (), END.isoformat(), (unread,)), START, END, None)
-    assert text[-2:] == [
-        "  2026-01-02 03:00  digits, requests of 2026-01-02: too many",
-        f"    {warning}",
-    ]
+    assert says(text[-2], "2026-01-02 03:00", "digits, requests of 2026-01-02", "too many")
+    assert text[-1] == f"    {warning}"
 
 
 def test_a_week_without_runs_is_one_line(digits):
     old = a_run(digits, "old", a_board(), created="2025-01-01T00:00:00+00:00")
-    assert lines(index(old), START, END, None) == [
-        "Trellis, 2026-01-01 to 2026-01-08: no runs, 0.00 USD spent, no changes of a champion"
-    ]
+    (line,) = lines(index(old), START, END, None)
+    assert says(line, "no runs, 0.00 USD")
 
 
 def test_what_stands_around_the_runs(group, bucket, google):
@@ -129,4 +121,4 @@ def test_the_dag_logs_it_and_tells_everybody(digits, add, bucket, group, capsys)
     (task,) = run.get_task_instances()
     assert task.state == "success"
     told = task.xcom_pull(task_ids="tell")
-    assert told.endswith(": 1 run, 0.00 USD spent, no changes of a champion, 1 without a result")
+    assert says(told, ": 1 run, ", " 1 without a result")

@@ -60,7 +60,7 @@ def test_who_approved_is_named_beside_the_version_and_an_open_question_is_none(d
     run = a_run(digits, "r", a_board(), a_deployment(), approval=agreed)
     (change,) = served(Index((run,)))
     assert (change.how, change.version) == ("promoted", "2")
-    assert change.why == "training/1 passes all 2 checks; olga approved it"
+    assert change.why == f"{run.result.reason}; olga approved it"
     waits = a_run(digits, "r", a_board(), approval=an_approval("waiting", None, None))
     assert waits.result.approval is None
     assert served(Index((waits,))) == []

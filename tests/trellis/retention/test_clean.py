@@ -12,6 +12,7 @@ from google.cloud import bigquery, storage
 
 from tests.airflow_side import ROOT
 from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
+from tests.wording import says
 from trellis.identity import label_value
 from trellis.retention import command
 from trellis.workflow.spec import bqml
@@ -104,7 +105,7 @@ def test_what_nobody_needs_is_named_then_removed(clean, project, tables):
     assert code == 0
     assert not (project / "digits/runs/two/plan.json").exists()
     assert (project / "digits/runs/one/plan.json").exists()
-    assert (project / "digits/runs/three/leaderboard/report.html").exists()
+    assert (project / "digits/runs/three/leaderboard").exists()
     assert (project / "digits/datasets/aaaa/dataset.json").exists()
     assert (project / "_index/digits/runs/two.json").exists()
     assert [table.table_id for table in tables.list_tables(DATASET)] == ["snapshot_aaaa"]
@@ -248,7 +249,7 @@ def test_models_of_bigquery_ml_go_with_their_run(clean, tables):
             f"CREATE MODEL {DATASET}.{name} OPTIONS (model_type = 'LINEAR_REG') "
             "AS SELECT x, 2 * x AS label FROM UNNEST([1, 2, 3, 4]) AS x"
         )
-    assert "ML model local-gcp.clean_tests.digits_logistic_reg_two: digits/two" in clean()[1]
+    assert says(clean()[1], "ML model", f"{DATASET}.digits_logistic_reg_two: digits/two")
     assert clean(yes=True)[0] == 0
     left = {model.model_id for model in tables.list_models(DATASET)}
     assert left == {"digits_logistic_reg_three", "digits_logistic_reg_two_b_fold_1_1"}

@@ -220,7 +220,7 @@ def test_from_a_table_to_predictions_of_automl(google, bucket):
     (ti,) = [ti for ti in run.get_task_instances() if ti.task_id == "predict"]
     output = ti.xcom_pull(task_ids="predict")["output"].removeprefix("gs://")
     header, *rows = (google.buckets / output / "predictions_1.csv").read_text().splitlines()
-    assert header == "size,label_benign_score,label_malignant_score"
+    assert header.split(",") == ["size", "label_benign_score", "label_malignant_score"]
     values = [[float(cell) for cell in row.split(",")] for row in rows]
     assert len(values) == 15
     assert sum((size > 5) == (malignant > 0.5) for size, _, malignant in values) > 13

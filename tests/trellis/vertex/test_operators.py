@@ -12,6 +12,7 @@ from google.cloud.aiplatform_v1 import JobServiceClient
 
 from local_gcp.jobs.machine import Machine
 from tests.airflow_side import clear_and_run, run_dag
+from tests.wording import says
 from trellis import waiting
 from trellis.identity import label_value
 from trellis.vertex import triggers
@@ -162,11 +163,11 @@ def test_a_job_that_gets_no_machines_is_stopped_and_not_tried_again(
     (job,) = jobs_of(dag)
     assert job["state"] == state
     said = capsys.readouterr().out
-    assert "got no machines within 1 s: 1 n1-standard-4 in us-central1." in said
+    assert says(said, "within 1 s: ", "1 n1-standard-4", "us-central1")
     assert ("Vertex AI says: " in said) == (state == "JOB_STATE_FAILED")
     preemptible = "_preemptible" if scheduling else ""
-    assert f"Limits of its quotas: custom_model_training{preemptible}_cpus: 2200. What is" in said
-    assert "have the quota raised, or use other machines, then clear this task." in said
+    limit = f"custom_model_training{preemptible}_cpus: 2200"
+    assert says(said, limit, "quota", "clear this task")
     assert f"/{job['name'].rpartition('/')[2]}" in said
 
 

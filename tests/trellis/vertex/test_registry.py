@@ -4,6 +4,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import Model
 
+from tests.wording import says
 from trellis.vertex.registry import find_by_alias, move_aliases
 from trellis.vertex.versions import parse_model
 
@@ -72,7 +73,8 @@ def test_that_an_alias_was_removed_first_is_in_the_log(caplog):
     caplog.set_level("INFO", "trellis")
     registry = Registry({"1": ["champion"], "2": []}, refuses=True)
     move_aliases(registry, version("2"), ["champion"])
-    assert caplog.messages == ["Removing champion from version 1 first: 400 champion is in use"]
+    (message,) = caplog.messages
+    assert says(message, "Removing champion", "version 1", "400 champion is in use")
 
 
 def test_the_holder_is_found_by_the_alias():

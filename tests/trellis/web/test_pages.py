@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.tables import row
 from tests.trellis.results.made import (
     SLICES,
     SPEED,
@@ -58,12 +59,18 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture
 def page(get):
-    def page(path, person="ada", status=200):
-        answer = get(person, path)
+    """Words of a page without its tags; `raw` is the page of a path."""
+
+    def raw(path, status=200):
+        answer = get("ada", path)
         assert answer.status_code == status, answer.text
         Page(answer.text)
-        return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", answer.text)))
+        return answer.text
 
+    def page(path, status=200):
+        return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", raw(path, status))))
+
+    page.raw = raw
     return page
 
 
@@ -71,9 +78,11 @@ def test_the_page_of_a_run_has_its_slices(google, digits, add, bucket, page):
     add(a_run(digits, "r", a_board(), bucket=bucket))
     board = a_board() | {"slices": SLICES}
     write_files(google.buckets, a_plan_of(digits, "r", bucket), board)
-    text = page("/trellis/experiments/digits/runs/r")
-    assert "site = b 20 0.5000 [0.3000, 0.7000] -0.4500 [-0.7000, -0.2000]" in text
-    assert "site = c 5 – not judged" in text  # noqa: RUF001 (an en dash in a table's cell)
+    raw = page.raw("/trellis/experiments/digits/runs/r")
+    b, c = (row(raw, "slice", f"site = {site}") for site in "bc")
+    assert (b["examples"], b["accuracy"]) == ("20", "0.5000 [0.3000, 0.7000]")
+    assert b["gap"] == "-0.4500 [-0.7000, -0.2000]"
+    assert (c["examples"], c["gap"]) == ("5", "not judged")
 
 
 def test_the_page_of_an_experiment_has_its_predictions(digits, add, bucket, page):
@@ -83,11 +92,14 @@ def test_the_page_of_an_experiment_has_its_predictions(digits, add, bucket, page
     add(scored, "predictions")
     refused = {"predicted": None, "at": "2026-01-01T00:00:00+00:00"}
     add(a_prediction("bad", bucket=bucket, **refused), "predictions")
-    text = page("/trellis/experiments/digits")
-    assert "2026-01-02 03:00 3 1,200 200 accuracy 0.9000 [0.8500, 0.9400] 0.9700" in text
-    assert warned in text
-    assert "2026-01-01 00:00 3 refused" in text
-    assert "Requests of the endpoint" not in text
+    raw = page.raw("/trellis/experiments/digits")
+    good = row(raw, "predicted", "1,200")
+    assert (good["when (UTC)"], good["version"]) == ("2026-01-02 03:00", "3")
+    assert (good["labels since"], good["beyond predict.changes"]) == ("200", warned)
+    assert good["score on them"] == "accuracy 0.9000 [0.8500, 0.9400]"
+    assert good["score at promotion"].startswith("0.9700")
+    assert row(raw, "predicted", "refused")["when (UTC)"] == "2026-01-01 00:00"
+    assert "Requests of the endpoint" not in raw
 
 
 def test_the_page_of_an_experiment_has_the_requests_of_its_endpoint_apart(
@@ -98,11 +110,11 @@ def test_the_page_of_an_experiment_has_the_requests_of_its_endpoint_apart(
     add(a_prediction("compared", bucket=bucket, predicted=450, **kept), "predictions")
     unread = {"predicted": None, "warnings": ("keep a smaller share of them",)}
     add(a_prediction("unread", bucket=bucket, **kept | unread), "predictions")
-    text = page("/trellis/experiments/digits")
-    assert "Batch predictions" not in text
-    requests = text.partition("Requests of the endpoint")[2]
-    assert "2026-01-03 00:00 3 450" in requests
-    assert "2026-01-03 00:00 3 too many keep a smaller share of them" in requests
+    raw = page.raw("/trellis/experiments/digits")
+    assert "Batch predictions" not in raw
+    assert row(raw, "instances", "450")["until (UTC)"] == "2026-01-03 00:00"
+    unread = row(raw, "instances", "too many")
+    assert unread["beyond deploy.requests"] == "keep a smaller share of them"
 
 
 def test_on_google_cloud_tensorboard_reads_the_bucket(
@@ -154,14 +166,16 @@ def test_all_runs(digits, breast_cancer, add, bucket, page):
     told = a_run(breast_cancer, "told", a_board(), created="2026-01-03T10:00:00+00:00")
     add(with_cost(told, {"tune": 0.5, "train": 1.0}))
     add(a_rollback(at="2026-03-01T00:00:00+00:00"), "rollbacks")
-    text = page("/trellis/")
-    assert "digits trellis multiclass_classification 1 2026-02-01 10:00" in text
-    assert "accuracy 0.9700 [0.9500, 0.9800]" in text
-    assert "version 1, rolled back 2026-03-01 00:00" in text
-    assert "served as version 2" in text
-    assert "no result" in text
-    assert "2026-02 1 1.92 0.25" in text
-    assert "2026-01 2 3.84 1.50" in text
+    raw = page.raw("/trellis/")
+    line = row(raw, "task", "multiclass_classification")
+    assert (line["experiment"], line["owner"], line["runs"]) == ("digits", "trellis", "1")
+    assert line["newest run"] == "2026-02-01 10:00"
+    assert "accuracy 0.9700 [0.9500, 0.9800]" in line["newest winner"]
+    assert says(line["served, with its own score"], "version 1", "rolled back 2026-03-01 00:00")
+    assert row(raw, "run", "good")["outcome"] == "served as version 2"
+    assert row(raw, "run", "going-on")["outcome"] == "no result"
+    assert list(row(raw, "month", "2026-02").values())[1:] == ["1", "1.92", "0.25"]
+    assert list(row(raw, "month", "2026-01").values())[1:] == ["2", "3.84", "1.50"]
 
 
 def test_no_run_yet(bucket, page):
@@ -177,7 +191,8 @@ def test_filters_keep_what_was_asked_over_pages(digits, breast_cancer, add, get,
     assert "60 runs, page 1 of 2" in text
     assert "rows" not in text
     raw = get("ada", "/trellis/?tag=nightly&page=2").text
-    assert 'rel="prev" href="/trellis/?page=1&amp;tag=nightly"' in raw
+    newer = [about["href"] for tag, about in Page(raw).tags if about.get("rel") == "prev"]
+    assert newer == ["/trellis/?page=1&tag=nightly"]
     assert '<option value="nightly" selected>' in raw
     assert raw.count('type="checkbox"') == 10
     assert "No run." in page("/trellis/?owner=nobody")
@@ -191,12 +206,13 @@ def test_the_history_of_an_experiment(digits, add, bucket, client, get, page):
     add(second.model_copy(update={"dataset": "beef"}))
     add(a_rollback(), "rollbacks")
     client.bucket(bucket).blob("digits/runs/old/plan.json").upload_from_string("{}")
-    text = page("/trellis/experiments/digits")
-    assert "rolled back asked for version 'previous' ada 2" in text
-    assert "promoted training/1 passes all 2 checks ada, b 1" in text
-    assert "Runs that are not in this list" in text
+    raw = page.raw("/trellis/experiments/digits")
+    back, promoted = (row(raw, "what", what) for what in ("rolled back", "promoted"))
+    assert list(back.values())[-3:] == ["asked for version 'previous'", "ada", "2"]
+    assert (promoted["by"], promoted["before"]) == ("ada, b", "1")
+    assert "/trellis/experiments/digits/missing" in Page(raw).links
     assert page("/trellis/experiments/digits/missing").endswith("adds those that have a plan. old ")
-    drawn = Page(get("ada", "/trellis/experiments/digits").text).tags
+    drawn = Page(raw).tags
     points = [
         about for tag, about in drawn if tag == "path" and about.get("stroke") == "var(--accent)"
     ]
@@ -213,14 +229,16 @@ def test_a_run_with_its_report(google, digits, add, bucket, get, page):
     folder = write_files(google.buckets, plan, a_board(), a_deployment())
     a_training(folder / "training/1", [0.5])
     text = page("/trellis/experiments/digits/runs/r")
-    assert "training/1 (winner) (selected) (served) 0.9700 [0.9500, 0.9800]" in text
-    assert "training/1 is promoted: training/1 passes all 2 checks." in text
+    raw = page.raw("/trellis/experiments/digits/runs/r")
+    winner = row(raw, "contender", "training/1 (winner) (selected) (served)")
+    assert winner["accuracy ↑"] == "0.9700 [0.9500, 0.9800]"
+    assert says(text, "training/1 is promoted", "2 checks")
     assert "at most 1.92 USD" in text
     folder = re.search(r"tensorboard --logdir (\S+)", text)[1]
     assert f"{folder}/" == f"{google.buckets}/{bucket}/digits/runs/r/"
-    raw = get("ada", "/trellis/experiments/digits/runs/r").text
-    assert 'src="/trellis/experiments/digits/runs/r/report"' in raw
-    assert "https://console.cloud.google.com/agent-platform/models?project=1" in raw
+    links = Page(raw).links
+    assert "/trellis/experiments/digits/runs/r/report" in links
+    assert any("/agent-platform/models?project=1" in link for link in links)
     report = get("ada", "/trellis/experiments/digits/runs/r/report")
     assert "<title>Report</title>" in report.text
     assert report.headers["content-security-policy"].endswith("; sandbox")
@@ -231,12 +249,14 @@ def test_whom_a_run_waits_for_and_what_they_answered(google, digits, add, bucket
     add(a_run(digits, "r", a_board(), bucket=bucket, approval=an_approval()))
     plan = a_plan_of(digits, "r", bucket)
     write_files(google.buckets, plan, a_board(), approval=an_approval("waiting", None, None))
-    assert "Approval waiting: it waits for an answer of role:Op until" in page(f"{address}/runs/r")
+    assert says(page(f"{address}/runs/r"), "Approval waiting", "role:Op")
     write_files(google.buckets, plan, a_board(), approval=an_approval())
-    assert "rejected 2026-01-02 02:00 UTC: olga rejected it: site B" in page(f"{address}/runs/r")
-    text = page(address)
-    assert "promoted, not deployed: olga rejected it: site B is worse" in text
-    assert " training/1 accuracy 0.9700 [0.9500, 0.9800] rejected olga rejected it: site" in text
+    why = "olga rejected it: site B is worse"
+    assert says(page(f"{address}/runs/r"), "rejected 2026-01-02 02:00 UTC", why)
+    raw = page.raw(address)
+    assert says(row(raw, "run", "r")["outcome"], "not deployed", why)
+    rejected = row(raw, "what", "rejected")
+    assert (rejected["its score"].split()[0], rejected["why"]) == ("training/1", why)
     # The training is no champion.
     assert "version None" not in page("/trellis/")
 
@@ -251,10 +271,10 @@ def test_a_run_that_goes_on_shows_how_far_its_trials_and_trainings_have_come(
     a_progress(folder / "training/1", [0.6, 0.8, 0.75], epochs=20)
     address = "/trellis/experiments/digits/runs/r"
     text = page(address)
-    says(text, "Trials and trainings", "tuning/2", "2 of 2", "accuracy 0.7", "ended")
-    says(text, "tuning/10", "1 of 2", "accuracy 0.4", "at most 90 s left")
-    says(text, "training/1", "3 of 20", "accuracy 0.75", "2026-11-26 14:50", "26 minutes left")
-    assert "by epoch, of 3 trials and trainings" in get("ada", address).text
+    assert says(text, "tuning/2", "2 of 2", "accuracy 0.7", "ended")
+    assert says(text, "tuning/10", "1 of 2", "accuracy 0.4", "at most 90 s left")
+    assert says(text, "training/1", "3 of 20", "accuracy 0.75", "2026-11-26 14:50", "26 minutes")
+    assert "of 3 trials and trainings" in get("ada", address).text
 
     write_files(google.buckets, plan, a_board())
     assert "Trials and trainings" not in page(address)
@@ -271,7 +291,7 @@ def test_files_that_cannot_be_read_are_reported(google, digits, bucket, page):
     folder = write_files(google.buckets, a_plan_of(digits, "r", bucket), a_board())
     (folder / "leaderboard/leaderboard.json").write_text(json.dumps({"schema": 1}))
     text = page("/trellis/experiments/digits/runs/r")
-    assert "leaderboard.json does not match leaderboard.schema.json" in text
+    assert says(text, "leaderboard.json", "leaderboard.schema.json")
 
 
 def test_runs_side_by_side(google, digits, bucket, page):
@@ -280,11 +300,12 @@ def test_runs_side_by_side(google, digits, bucket, page):
         plan = a_plan_of(digits, folder, bucket)
         plan["configuration"]["seed"] = accuracy
         write_files(google.buckets, plan, board)
-    text = page("/trellis/compare?run=digits/a&run=digits/b")
-    assert "None of them has a record of a training." in text
-    assert "accuracy ↑ 0.9000 [0.8000, 0.9900] 0.9500 [0.8000, 0.9900]" in text
-    assert "All on the same test split." in text
-    assert "seed 0.9 0.95" in text
+    raw = page.raw("/trellis/compare?run=digits/a&run=digits/b")
+    assert "None of them has a record of a training." in raw
+    _, a, b = row(raw, "metric", "accuracy ↑").values()
+    assert (a, b) == ("0.9000 [0.8000, 0.9900]", "0.9500 [0.8000, 0.9900]")
+    assert "All on the same test split." in raw
+    assert list(row(raw, "parameter", "seed").values()) == ["seed", "0.9", "0.95"]
     page("/trellis/compare?run=digits/a", status=400)
     page("/trellis/compare?run=digits/a&run=digits/a", status=400)
     page("/trellis/compare?run=digits/a&run=digits/gone", status=404)
@@ -296,15 +317,9 @@ def test_learning_curves_of_the_selected_trainings(google, digits, bucket, page)
         write_files(google.buckets, a_plan_of(digits, folder, bucket), board)
     a_training(google.buckets / bucket / "digits/runs/a/training/1", [0.5, 0.75], speed=[SPEED])
     text = page("/trellis/compare?run=digits/a&run=digits/b")
-    assert "run 1, training/1: 0.75 in epoch 2, which was kept" in text
+    assert says(text, "run 1, training/1", "0.75", "epoch 2")
     assert "The other runs have no record" in text
-    says(
-        text,
-        "most of its time input 62% not measured",
-        "CPU 50%",
-        "read 40.0 MB",
-        "GPU 75%, 3.0 GB",
-    )
+    assert says(text, "input 62%", "not measured", "CPU 50%", "read 40.0 MB", "GPU 75%, 3.0 GB")
 
 
 def test_any_two_trainings_side_by_side(google, digits, add, bucket, get, page):
@@ -319,12 +334,14 @@ def test_any_two_trainings_side_by_side(google, digits, add, bucket, get, page):
     folder = write_files(google.buckets, a_plan_of(digits, "r", bucket), board)
     for n in (1, 2):
         a_training(folder / f"training/{n}", [0.5, 0.7 + n / 10])
-    offered = get("ada", "/trellis/experiments/digits/runs/r").text
-    assert 'value="digits/r/training/2" aria-label="Compare training/2"' in offered
+    offered = Page(page.raw("/trellis/experiments/digits/runs/r")).tags
+    marks = [about["value"] for _, about in offered if about.get("type") == "checkbox"]
+    assert "digits/r/training/2" in marks
     address = "/trellis/compare?run=digits/r/training/1&run=digits/r/training/2"
     text = page(address)
-    says(text, "run 1, training/1: 0.8 in epoch 2", "run 2, training/2: 0.9 in epoch 2")
-    says(text, "contender.units", "1", "2")
+    assert says(text, "run 1, training/1", "0.8", "run 2, training/2", "0.9")
+    units = row(page.raw(address), "parameter", "contender.units")
+    assert list(units.values())[1:] == ["1", "2"]
     assert "Scores of the contenders" in text
     assert get("ada", address).text.count('value="digits/r/training/2"') == 1
     page("/trellis/compare?run=digits/r&run=digits/r/training/9", status=404)
@@ -335,7 +352,7 @@ def test_names_notes_search_and_order(digits, add, client, bucket, get, page):
     add(a_run(digits, "b", a_board(a_contender("training/1", 0.9, 0.8, 1)), bucket=bucket))
     append(client, Run(bucket, "digits", "a"), note("half the rate", "slow one"))
     text = page("/trellis/?search=half%20slow")
-    says(text, "1 run", "slow one a", "half the rate")
+    assert says(text, "1 run", "slow one a", "half the rate")
     raw = get("ada", "/trellis/?search=half%20slow&sort=score").text
     assert 'value="half slow"' in raw
     assert '<option value="score" selected>' in raw
@@ -354,8 +371,9 @@ def test_the_stages_of_a_run(google, digits, add, bucket, page, planned):
         run_id = session.scalar(select(DagRun.run_id).where(DagRun.dag_id == "digits"))
     plan = a_plan_of(digits, "r", bucket) | {"run_id": run_id}
     write_files(google.buckets, plan)
-    text = page("/trellis/experiments/digits/runs/r")
-    assert re.search(r"Stages stage state took usually left plan done \d+ s", text)
+    stage = row(page.raw("/trellis/experiments/digits/runs/r"), "stage", "plan")
+    assert stage["state"] == "done"
+    assert re.fullmatch(r"\d+ s", stage["took"])
 
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"

@@ -121,7 +121,8 @@ def test_each_fold_is_searched_trained_and_compared_with_baselines_of_its_own(ma
     for part in parts:
         assert read(folder / f"folds/{part}/trials.json")["chosen"]
         assert (folder / f"folds/{part}/training/1/predictions.parquet").exists()
-        assert read(folder / f"folds/{part}/baselines/bqml-logistic_reg/baseline.json")["model"]
+        baseline = folder / f"folds/{part}/baselines/bqml-logistic_reg"
+        assert read(baseline / "baseline.json")["model"]
     planned = read(folder / "plan.json")
     assert planned["jobs"] == {"dataflow": 1, "tuning": 4, "custom": 6, "automl": 0, "batch": 0}
     deployed = read(folder / "training/1/metrics.json")

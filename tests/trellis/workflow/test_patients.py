@@ -114,5 +114,5 @@ def test_a_check_that_fails_on_patients_says_how_many(told, columns, count, exam
 def test_a_query_that_stumbles_over_a_value_does_not_quote_it(told):
     task, everything, _ = told(radius="CAST(CONCAT('zaphod', CAST(n AS STRING)) AS FLOAT64)")
     assert task == "snapshot"
-    assert "BigQuery says (invalidQuery): its message may quote rows" in everything
+    assert "BigQuery says (invalidQuery)" in everything
     assert PLANTED not in everything.replace("CONCAT('zaphod", "")

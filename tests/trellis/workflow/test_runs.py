@@ -283,7 +283,7 @@ def test_a_run_that_only_plans_is_green_and_leaves_nothing(google, a_dag, capfd)
     assert not (google.buckets / "runs-tests/_index" / dag.dag_id).exists()
     out = capfd.readouterr().out
     assert "Only planned (dry_run): nothing ran" in out
-    assert "maximize accuracy over learning_rate, dropout, at most" in out
+    assert says(out, "maximize accuracy", "learning_rate, dropout")
     told = run.get_task_instance("plan").xcom_pull(task_ids="plan")["dry_run"]
     assert told[-1].startswith("One run costs at most ")
 
@@ -300,10 +300,10 @@ def test_a_run_that_promotes_nothing_is_green(google, a_dag, folder, capfd):
     assert set(behind.values()) == {"skipped"}
     promote = next(ti for ti in run.get_task_instances() if ti.task_id == "promote")
     assert promote.xcom_pull(task_ids="promote")["promoted"] is False
-    assert said(run).startswith("training/1 is not promoted: its accuracy is 0.0")
+    assert says(said(run), "training/1 is not promoted", "accuracy is 0.")
     out = capfd.readouterr().out
-    assert "FAILED: accuracy at least 0.9 (accuracy 0.0" in out
-    assert "Nothing is served: there is no endpoint yet" in out
+    assert says(out, "FAILED: accuracy at least 0.9", "accuracy 0.")
+    assert "Nothing is served: " in out
 
 
 @pytest.mark.slow
@@ -311,7 +311,7 @@ def test_a_run_that_promotes_serves_its_model(google, a_dag, folder):
     dag = a_dag(deploy={"gate": {"require": {"accuracy": 1e-9}}, "canary": [100]})
     run = run_dag(dag)
     assert run.state == "success"
-    assert said(run).startswith("training/1 is promoted and deployed: projects/")
+    assert says(said(run), "training/1", "deployed: projects/")
     served = json.loads((folder(dag) / "served.json").read_text())
     assert served["model"] is None
 

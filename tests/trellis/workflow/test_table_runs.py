@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.airflow_side import clear_and_run, run_dag
+from tests.wording import says
 from trellis.workflow.assembly import training
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.platform import Platform
@@ -151,7 +152,7 @@ def test_a_baseline_that_fails_is_shown_as_failed(google, whole):
     board = read(newest_run(google, dag) / "leaderboard/leaderboard.json")
     (failed,) = [c for c in board["contenders"] if c["status"] == "failed"]
     assert failed["name"] == "baselines/bqml-boosted_tree_classifier"
-    assert failed["reason"].startswith("bqml.boosted_tree_classifier: BigQuery says")
+    assert says(failed["reason"], "bqml.boosted_tree_classifier", "BigQuery says")
 
 
 @pytest.mark.slow

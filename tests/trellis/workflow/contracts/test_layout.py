@@ -9,17 +9,17 @@ RUN = Run("bucket", "digits", "demo")
 
 
 def test_addresses_of_a_run():
-    assert RUN.plan == "gs://bucket/digits/runs/demo/plan.json"
-    assert RUN.tuning == "gs://bucket/digits/runs/demo/tuning/"
-    assert RUN.trial_metrics("7") == "gs://bucket/digits/runs/demo/tuning/7/metrics.json"
-    assert RUN.training(1) == "gs://bucket/digits/runs/demo/training/1/"
-    assert RUN.leaderboard == "gs://bucket/digits/runs/demo/leaderboard/leaderboard.json"
-    assert RUN.served == "gs://bucket/digits/runs/demo/served.json"
-    assert RUN.challenger == "gs://bucket/digits/runs/demo/leaderboard/challenger.json"
-    assert RUN.deployment == "gs://bucket/digits/runs/demo/deployment.json"
-    assert dataset_mark(dataset("bucket", "digits", "3f2a")) == (
-        "gs://bucket/digits/datasets/3f2a/dataset.json"
-    )
+    folder = "gs://bucket/digits/runs/demo"
+    assert RUN.plan == f"{folder}/plan.json"
+    assert RUN.tuning == f"{folder}/tuning/"
+    assert RUN.trial_metrics("7") == f"{folder}/tuning/7/metrics.json"
+    assert RUN.training(1) == f"{folder}/training/1/"
+    assert RUN.leaderboard == f"{folder}/leaderboard/leaderboard.json"
+    assert RUN.served == f"{folder}/served.json"
+    assert RUN.challenger == f"{folder}/leaderboard/challenger.json"
+    assert RUN.deployment == f"{folder}/deployment.json"
+    mark = dataset_mark(dataset("bucket", "digits", "3f2a"))
+    assert mark == "gs://bucket/digits/datasets/3f2a/dataset.json"
 
 
 def test_a_run_id_that_can_be_a_folder_is_the_folder():

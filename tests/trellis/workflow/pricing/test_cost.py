@@ -11,7 +11,7 @@ from trellis.workflow.spec.machines import Machine
 
 def test_prices_say_where_they_are_from():
     prices = services.table("us-central1")
-    assert "https://cloud.google.com/bigquery/pricing" in prices.source
+    assert "cloud.google.com/bigquery/pricing" in prices.source
     assert datetime.date.fromisoformat(prices.date)
     assert prices.region == "us-central1"
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trellis.workflow.pricing.skus import COMPUTE, VERTEX
+from tests.wording import says
 from trellis.workflow.pricing.catalog import Rates, rates
 from trellis.workflow.pricing.machines import TABLE, table
 from trellis.workflow.pricing.renewal import renewed, text
@@ -29,14 +30,11 @@ def test_what_changes_is_reported(renew):
     new = regions[IOWA]
     price = table["prices"][IOWA]["a3-highgpu-1g"]
     assert price["training_usd"] == price["serving_usd"] == 12.625919
-    lines = [line for line in new.changes if line.startswith("a3-highgpu-1g ")]
-    assert lines == [
-        "a3-highgpu-1g          training_usd          none ->    12.625919",
-        "a3-highgpu-1g          serving_usd           none ->    12.625919",
-    ]
+    assert new.changes[0] == "a3-highgpu-1g          training_usd          none ->    12.625919"
+    assert says(new.changes[1], "a3-highgpu-1g", "serving_usd", "none ->", "12.625919")
     # N1's known prices are those of today already; the table as it comes has none of spot machines.
     lines = [line for line in new.changes if line.startswith("n1-standard-4 ")]
-    assert lines == ["n1-standard-4          spot_usd              none ->     0.039327"]
+    assert [line.split()[1:] for line in lines] == [["spot_usd", "none", "->", "0.039327"]]
     assert "n2-standard-4" in new.kept
     assert new.prices["n2-standard-4"] == OLD["prices"][IOWA]["n2-standard-4"]
     assert (table["date"], new.absent) == ("2026-11-22", [])
@@ -46,7 +44,8 @@ def test_what_changes_is_reported(renew):
 def test_a_dearer_machine():
     dearer = Rates({("compute", "n2", "core"): 0.04, ("compute", "n2", "ram"): 0.005})
     lines = renewed(OLD, {IOWA: dearer}, TODAY)[1][IOWA].changes
-    assert "n2-standard-4          usd               0.194236 ->     0.240000  +23.6%" in lines
+    dearer = ["n2-standard-4", "usd", "0.194236", "->", "0.240000", "+23.6%"]
+    assert dearer in [line.split() for line in lines]
 
 
 def test_another_region_gets_prices_of_its_own(renew):
@@ -69,7 +68,8 @@ def test_a_machine_that_comes_to_a_region_is_listed_there(renew):
     t4 = Rates({("compute", "NVIDIA_TESLA_T4", "gpu"): 0.4})
     again = renewed(table, {NETHERLANDS: t4}, TODAY)[1][NETHERLANDS]
     assert again.prices["NVIDIA_TESLA_T4"] == {"usd": 0.4}
-    assert again.changes == ["NVIDIA_TESLA_T4        usd                   none ->     0.400000"]
+    (change,) = again.changes
+    assert change.split() == ["NVIDIA_TESLA_T4", "usd", "none", "->", "0.400000"]
 
 
 def test_the_written_file_is_read_again(renew, tmp_path):

@@ -56,4 +56,4 @@ def test_their_bounds_are_checked_and_the_reference_has_them(trellis, tmp_path):
     assert "tune.search.pieces" in done.stderr
     reference = trellis("reference").stdout
     assert "the largest of several linear layers" in reference
-    assert "linear layers of which the largest output counts" in " ".join(reference.split())
+    assert "of which the largest output counts" in " ".join(reference.split())

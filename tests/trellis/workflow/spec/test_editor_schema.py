@@ -31,7 +31,7 @@ def values():
 
 def test_the_committed_file_is_that_of_this_version():
     made = text(load())
-    assert COMMITTED.read_text() == made, "trellis schema > dags/experiment.schema.json"
+    assert COMMITTED.read_text() == made, f"trellis schema > {COMMITTED}"
     jsonschema.Draft7Validator.check_schema(json.loads(made))
 
 

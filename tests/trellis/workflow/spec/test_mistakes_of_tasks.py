@@ -3,6 +3,7 @@
 import pytest
 
 from tests.trellis.workflow.spec.files import TABLE, UNTUNED, assert_named
+from tests.wording import says
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.validation.file import load
 
@@ -19,7 +20,7 @@ def test_what_a_task_does_not_read_is_refused(write):
         load(write(text))
     (found,) = [p for p in raised.value.problems if "label_smoothing" in p.field]
     assert found.message.startswith("has no effect for regression")
-    assert "only for the tasks multiclass_classification, binary_class" in found.message
+    assert says(found.message, "multiclass_classification", "binary_classification")
 
 
 NUMBERS = UNTUNED.replace("multiclass_classification", "regression").replace(

@@ -112,13 +112,13 @@ def test_an_experiment_that_does_not_fit_its_model(write, experiment, problem):
 def test_a_wrong_file_is_told_with_its_own_lines(write):
     wrong = MODEL.replace('"default": 32', '"default": WIDE').replace("def build", "def built")
     found = problems(write(model=wrong))
-    assert "line 8, model: towers.py, line 1: there is no function `def build(" in found
-    assert "line 8, model: towers.py, line 7: width: `{'default': WIDE" in found
+    assert says(found, "line 8, model: towers.py, line 1: ", "`def build(")
+    assert says(found, "line 8, model: towers.py, line 7: width: ", "WIDE")
 
 
 def test_a_model_of_rows_is_not_for_images(write):
     text = MODEL.replace("def build", 'INPUTS = ["table"]\n\ndef build')
-    assert "line 8, model: towers.py is not for a source of images" in problems(write(model=text))
+    assert says(problems(write(model=text)), "line 8, model: towers.py", "images")
 
 
 FIT = "def fit(data, hyperparameters, report): ...\ndef load(folder): ...\n"

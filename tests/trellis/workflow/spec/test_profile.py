@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trellis.workflow.spec.files import GOOD
+from tests.wording import says
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.spec.profile import merge
 from trellis.workflow.validation.file import load
@@ -59,7 +60,7 @@ def test_a_mistake_is_told_with_its_form_and_its_line(write):
     load(file)
     with pytest.raises(FileError) as raised:
         load(file, profile="local")
-    assert f"with its section `local`: 1 problem\n  line {line}, train.epochs:" in str(raised.value)
+    assert says(str(raised.value), "`local`: 1 problem", f"line {line}, train.epochs:")
 
 
 @pytest.mark.parametrize("section", ["3", "[train]", "{local: {}}"])

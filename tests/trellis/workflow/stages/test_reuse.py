@@ -8,6 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tests.trellis.results.made import a_leaderboard, a_training
 from tests.trellis.workflow.plans import plan_run
+from tests.wording import says
 from trellis.workflow.contracts.record import RunRecord
 from trellis.workflow.lookups import records, reused
 from trellis.workflow.validation.file import with_changes
@@ -76,7 +77,8 @@ def test_another_training_is_not(experiment, proven, finished, conf):
     finished()
     found = reuse_of(experiment, proven, **conf)
     assert found.steps == {}
-    assert found.lines() == ["Nothing is reused: no finished run has done the same"]
+    (line,) = found.lines()
+    assert says(line, "Nothing is reused", "no finished run")
 
 
 def test_an_image_without_a_known_digest_proves_nothing(experiment, proven, finished):
@@ -84,7 +86,7 @@ def test_an_image_without_a_known_digest_proves_nothing(experiment, proven, fini
     finished(platform=tagged)
     found = reuse_of(experiment, tagged)
     assert found.digests == found.steps == {}
-    assert "is not in an Artifact Registry, and its tag proves nothing" in found.remark
+    assert says(found.remark, "example.com/stand-in", "not in an Artifact Registry")
 
 
 def test_a_training_that_is_not_whole_and_a_dataset_made_anew_are_not(

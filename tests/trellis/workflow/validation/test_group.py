@@ -45,8 +45,7 @@ def test_a_reservation_is_where_the_jobs_run(digits, group, section):
 
     assert reserved(f"{group.region}-b") == []
     (text,) = reserved("europe-west4-a")
-    assert text.startswith(f"{section}.machines.reservation: is in europe-west4-a")
-    assert group.region in text
+    assert says(text, f"{section}.machines.reservation", "europe-west4-a", group.region)
 
 
 def test_a_private_endpoint_needs_a_network(digits, group):

@@ -91,7 +91,7 @@ def test_a_champion_of_bigquery_ml_is_asked_by_a_query(client, predictions, stat
     assert client.get_job(record["job"]).statement_type == "CREATE_TABLE_AS_SELECT"
     client.delete_model("prediction_tests.learned")
     said = refused(made, **day)
-    assert "local-gcp.prediction_tests.learned of BigQuery ML, which was deleted" in said
+    assert says(said, "prediction_tests.learned", "deleted")
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_too_many_failures_are_a_failure(predictions, client, states, capfd):
     assert states(run)["result"] == "failed"
     said = "9 of 90 instances have no prediction; predict.max_failed allows 5.0%. gs://"
     assert said in capfd.readouterr().out
-    assert made.record["output"].startswith("local-gcp.prediction_tests.failing_manual__")
+    assert ".failing_manual__" in made.record["output"]
 
 
 @pytest.fixture
@@ -166,8 +166,7 @@ def test_without_a_champion_nothing_begins(predictions, client, refused):
     assert says(refused(made), "DAG", "`no-champion`")
     made.promote("challenger", table=LEARNED)
     said = refused(made)
-    assert "No version of no-champion is the champion" in said
-    assert "1 (challenger): 20" in said
+    assert says(said, "No version", "the champion", "1 (challenger): ")
     assert says(refused(made, model="chalenger"), "'chalenger'", "'challenger'")
 
 
@@ -184,7 +183,7 @@ def test_what_does_not_fit_begins_nothing(predictions, client, refused):
     assert re.search(r"may cost at most \d+\.\d\d USD", refused(dear))
     plan = made.folder / "no-fit/runs/r/plan.json"
     plan.write_text('{"schema": 2, "table": null}')
-    assert "Another version of Trellis trained this model: choose another version" in refused(made)
+    assert "Another version of Trellis" in refused(made)
     plan.unlink()
     assert "The plan of the run that made" in refused(made)
 

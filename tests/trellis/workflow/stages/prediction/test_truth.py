@@ -93,7 +93,7 @@ def test_what_the_query_lacks_is_said_before_anything_is_read(made, client):
         return str(error.value)
 
     said = refused("SELECT sample_id FROM truth_tests.nowhere")
-    assert "BigQuery refuses the query (predict.truth): Not found: Table" in said
+    assert says(said, "(predict.truth)", "Not found: Table")
     said = refused("SELECT sample_id, malignant AS malign FROM truth_tests.followup")
     assert says(said, "(predict.truth) lacks columns", "'malignant'", "'malign'")
 

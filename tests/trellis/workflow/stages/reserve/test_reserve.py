@@ -5,6 +5,7 @@ import re
 import shutil
 
 from tests.airflow_side import clear_and_go_on
+from tests.wording import says
 from trellis.workflow.contracts.aliases import FIRST_LABEL
 from trellis.workflow.lookups import versions, watched
 
@@ -60,9 +61,7 @@ def test_an_image_that_answers_differently_is_taken_back(reserves, states, capfd
     assert these.deployed.traffic == {"1": 100}
     assert these.deployed.aliases["champion"] == "1"
     assert these.index == []
-    assert (
-        "The champion is served as before, but `deploy.smoke_30` failed" in capfd.readouterr().out
-    )
+    assert says(capfd.readouterr().out, "as before", "`deploy.smoke_30` failed")
     # With the image repaired, a new run brings it into service.
     these.deployed.expect({1: 2, 2.5: 5, -3: -6})
     assert these.run("9.9.10").state == "success"
@@ -104,7 +103,7 @@ def test_no_deployment_is_disturbed(reserves, states, capfd):
     run = these.run("9.9.9")
     assert run.state == "failed"
     assert (states(run)["resolve"], states(run)["result"]) == ("failed", "failed")
-    assert "gets 40% of the requests and is not the champion" in capfd.readouterr().out
+    assert says(capfd.readouterr().out, "40% of the requests", "not the champion")
     assert these.deployed.traffic == {"1": 60, "2": 40}
 
 
@@ -114,7 +113,7 @@ def test_what_became_the_champion_since_is_not_replaced_by_a_cleared_run(reserve
     assert these.deployed.run().state == "success"
     assert these.deployed.aliases["champion"] == "3"
     assert clear_and_go_on(these.dag, run).state == "failed"
-    assert "became the champion since this run decided" in capfd.readouterr().out
+    assert "became the champion since" in capfd.readouterr().out
     assert these.deployed.traffic == {"3": 100}
 
 

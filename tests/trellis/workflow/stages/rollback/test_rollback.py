@@ -8,6 +8,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tests.airflow_side import clear_and_run
+from tests.wording import says
 from trellis.vertex.models import AliasOperator
 from trellis.vertex.registry import move_aliases
 from trellis.workflow.lookups import versions as registry_of
@@ -146,7 +147,7 @@ def test_previous_again_completes_what_failed_after_an_alias_moved(
     assert two.run().state == "success"
     assert two.traffic == {"1": 100}
     assert two.aliases == {"champion": "1", "previous": "2"}
-    assert "failed after it had moved aliases: this run completes it" in capfd.readouterr().out
+    assert "this run completes it" in capfd.readouterr().out
     # That was the end of it: `previous` means what it says again.
     assert two.run().state == "success"
     assert two.traffic == {"2": 100}
@@ -154,14 +155,14 @@ def test_previous_again_completes_what_failed_after_an_alias_moved(
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [("7", "Known: 1, 2, champion, previous"), ("chapmion", "did you mean 'champion'? Known")],
+    [("7", "Known: 1, 2, champion, previous"), ("chapmion", "'champion'")],
     ids=["number", "alias"],
 )
 def test_a_version_that_is_not_there_is_refused(two, states, capfd, wanted, said):
     run = two.run(wanted)
     assert states(run)["resolve"] == "failed"
     out = capfd.readouterr().out
-    assert f"Refused, nothing was changed. There is no version '{wanted}'; {said}" in out
+    assert says(out, "Refused, nothing was changed", f"'{wanted}'", said)
     # All that there are, with when, and by which run.
     assert "\n  2 (champion): 20" in out
     assert " UTC, by run-1" in out
@@ -172,15 +173,14 @@ def test_a_parameter_with_a_slip_in_its_name_is_refused(two, states, capfd):
     """Ignored, it would roll back to `previous` instead of the version that was asked for."""
     assert states(two.run(versoin="1"))["resolve"] == "failed"
     out = capfd.readouterr().out
-    assert "Refused, nothing was changed. The parameters of this run of rollback" in out
-    assert "versoin: unknown parameter; did you mean 'version'?" in out
+    assert says(out, "Refused", "rollback", "versoin: ", "'version'")
     assert two.traffic == {"2": 100}
 
 
 def test_nothing_was_ever_deployed(registry, states, capfd):
     run = registry.run()
     assert states(run)["resolve"] == "failed"
-    assert "was never deployed: its model has no version yet" in capfd.readouterr().out
+    assert "was never deployed" in capfd.readouterr().out
 
 
 def test_a_version_that_someone_uploaded_beside_does_not_stand_in_the_way(two):
@@ -191,7 +191,7 @@ def test_a_version_that_someone_uploaded_beside_does_not_stand_in_the_way(two):
 def test_nothing_was_replaced_yet(registry, capfd):
     registry.upload("champion")
     assert registry.run().state == "failed"
-    assert "Nothing was replaced yet. There is no version 'previous'" in capfd.readouterr().out
+    assert "no version 'previous'" in capfd.readouterr().out
 
 
 @pytest.mark.slow
