@@ -183,7 +183,7 @@ def test_a_table_without_masks_is_no_segmentation(trellis, dags, google, capsys)
     rows = "".join(f"{number},{number % 2}\n" for number in range(60))
     (dags.parent / "plain.csv").write_text(f"age,mask\n{rows}")
     assert trellis("new", "experiment", "plain.csv", "--task", "segmentation") == 1
-    assert says(capsys.readouterr().err, "plain.csv", "no column of masks")
+    assert says(capsys.readouterr().err, "data.plain", "no column of masks", "--label")
 
 
 def test_another_task_than_that_of_the_labels_is_refused(trellis, dags, google, capsys):

@@ -6,6 +6,8 @@ import shutil
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from tests.contracts.datasets import IMAGE
+from tests.contracts.datasets import dataset as described
 from tests.trellis.results.made import a_leaderboard, a_training
 from tests.trellis.workflow.plans import plan_run
 from tests.wording import says
@@ -46,7 +48,7 @@ def finished(google, experiment, proven):
         made = plan_run(experiment, platform, name)
         dataset = google.buckets / made.dataset.uri.removeprefix("gs://")
         dataset.mkdir(parents=True, exist_ok=True)
-        (dataset / "dataset.json").write_text("{}")
+        (dataset / "dataset.json").write_text(json.dumps(described(IMAGE)))
         folder = google.buckets / made.run.training(1).removeprefix("gs://")
         a_training(folder, [0.9])
         (folder / "checkpoints").mkdir()

@@ -72,7 +72,7 @@ def test_sequences_have_no_size_before_the_export(breast_cancer):
 def test_rows_that_nobody_has_counted_have_no_size(estimate):
     found, text = estimate(None)
     assert (found.bytes, found.kept) == (None, None)
-    assert text == "what a worker's examples take decoded is known once they are exported"
+    assert "known once they are exported" in text
 
 
 def test_programs_of_other_libraries_have_no_estimate():
