@@ -28,6 +28,5 @@ def test_sdk(local_gcp, tmp_path):
     assert "no-such-thing==1.0" in answer["lacking"]
     assert sorted(answer["found"]) == ["broken", "endless"]
     assert answer["got"] == "distributed"
-    assert answer["name"] in answer["deleted"]
     log = local_gcp.home / "jobs" / answer["name"].rpartition("/")[2] / "workerpool0-0" / "log"
-    assert '"worker": ["127.0.0.1:' in log.read_text(), "logs outlive the job's record"
+    assert '"worker": ["127.0.0.1:' in log.read_text()

@@ -96,6 +96,7 @@ def told(warm, cold):
 RULE = np.linspace(-1, 1, FEATURES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "better"),
     [pytest.param(RULE, True, id="same"), pytest.param(-RULE, False, id="no longer")],
@@ -124,6 +125,7 @@ def test_the_lead_over_a_cold_start_is_the_true_one(draw, pair, before, better):
     assert (-1 if better else 1) not in signs
 
 
+@pytest.mark.slow
 def test_a_parent_that_has_seen_the_test_rows_seems_better_than_any_model_can_be(draw, pair):
     """Labels are drawn by lot, so that an AUC above a half is memory: why `start` is refused."""
     nothing = np.zeros(FEATURES)
