@@ -157,7 +157,8 @@ def fit(
             begun = time.monotonic()
             count = profile.most(progress.step, min(steps.per_call, left))
             profile.before(progress.step)
-            sums = steps.make(progress.step, count, stop.noted)
+            with profile.step(progress.step):
+                sums = steps.make(progress.step, count, stop.noted)
             # Some replicas may see it one step later than the others: rounded down.
             if (good := sums.finite // distribution.replicas) < count:
                 distribution.barrier()
