@@ -144,7 +144,7 @@ def test_a_project_and_regions_of_ones_own(server):
     [
         (["--project", "No"], "'No' is not a project ID"),
         (["--regions", "europe-west4,,"], "'' is not a region such as europe-west4"),
-        (["--images", "/no/such/images.yaml"], "/no/such/images.yaml: [Errno 2]"),
+        (["--images", "/no/such/images.yaml"], "/no/such/images.yaml: No such file or directory"),
         (["--cores", "0"], "1 is the least"),
     ],
 )
