@@ -1,5 +1,6 @@
 """The life of the server process, through its command line."""
 
+import http.server
 import json
 import os
 import signal
@@ -96,6 +97,21 @@ def test_a_port_that_somebody_took_is_named(server):
     assert f"Port {port} on 127.0.0.1" in refused.stderr
     assert f"process {os.getpid()} " in refused.stderr
     assert "endpoints.json" in refused.stderr
+
+
+def test_another_programs_error_is_no_answer(server):
+    port = int(server.client_env["LOCAL_GCP_URL"].rpartition(":")[2])
+
+    class Refuses(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(503, "Service Unavailable")
+
+    with http.server.HTTPServer(("127.0.0.1", port), Refuses) as other:
+        threading.Thread(target=other.handle_request, daemon=True).start()
+        refused = server.command("status", check=False)
+    assert refused.returncode == 1
+    assert "does not answer" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -144,14 +144,16 @@ def ask(home: Home, what: str, *, post: bool = False, timeout: float = 30, **que
     request = urllib.request.Request(url, method="POST" if post else "GET")
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(request, timeout=timeout) as response:
-            return json.load(response)
-    except urllib.error.HTTPError as error:
-        raise DaemonError(json.load(error)["error"]["message"]) from None
+        try:
+            with direct.open(request, timeout=timeout) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            refusal = json.load(error)["error"]["message"]
     except (OSError, ValueError) as error:
         raise DaemonError(
             f"local_gcp of {home.root} does not answer ({error}): run `local-gcp up`."
         ) from None
+    raise DaemonError(refusal)
 
 
 @contextlib.contextmanager
