@@ -20,7 +20,7 @@ from trainer.images import pixels
 from trainer.serving.model import Model
 from trainer.training import saved_model
 from trellis_contracts import dataset_features
-from trellis_contracts.dataset import DatasetDescription, Split
+from trellis_contracts.dataset import Counts, DatasetDescription, Split
 from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.withheld import shown
 
@@ -80,7 +80,7 @@ def brightness(folder, resize):
         split=Split("column ML_USE"),
         features=(images,),
         classes=CLASSES,
-        counts={},
+        counts={"validation": Counts(2, dict.fromkeys(CLASSES, 1))},
         files={},
         rejected=0,
     )

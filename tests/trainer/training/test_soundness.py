@@ -113,7 +113,7 @@ def test_a_loss_that_does_not_fall_in_the_first_epoch_is_reported(
         sample, "stored", lambda address, dataset, count: sample.made_up(dataset, count)
     )
     model = build_model("dense", dataset, hyperparameters.Hyperparameters())
-    watch = FirstEpoch("gs://b/d/", dataset, objectives.Regression(dataset))
+    watch = FirstEpoch("gs://b/d/", dataset, objectives.build(dataset, hyperparameters.Common()))
     watch.set_model(model)
     watch.on_train_begin()
     kernel, bias = model.layers[-1].get_weights()
