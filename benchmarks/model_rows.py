@@ -62,17 +62,6 @@ MODELS = (
         "fitting:compiled",
     ),
     Row(
-        "fit-measured",
-        "train residual on rows of 30 numbers, its speed measured, as always",
-        "without measuring",
-        "",
-        "examples/s",
-        True,
-        Aim("peer", 0.99),
-        "trainer",
-        "fitting:measured",
-    ),
-    Row(
         "fit-devices",
         "train convolutional on PNG of 8 x 8 on two devices of one process",
         "two processes with one device each",

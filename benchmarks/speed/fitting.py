@@ -3,10 +3,9 @@ validation included.
 
 All are processes of their own with the same model, optimizer, batches and decoded examples in
 memory. Keras' is `python -m benchmarks.speed.keras_fit`; `eager` has it run without tf.function.
-`compiled` has ours beside itself with XLA, `measured` beside
-`python -m benchmarks.speed.unmeasured`, in epochs of which several calls read the time. `devices`
-divides the machine into two devices of one process; its peer is two processes that talk over the
-loopback interface, as two machines would over a network.
+`compiled` has ours beside itself with XLA. `devices` divides the machine into two devices of one
+process; its peer is two processes that talk over the loopback interface, as two machines would over
+a network.
 """
 
 import json
@@ -54,10 +53,10 @@ def rate(metrics):
     return examples / len(metrics["history"]) / seconds
 
 
-def trained(scratch, arguments, module=MODULE):
+def trained(scratch, arguments):
     """The rate of one process with all cores."""
     output = Path(mkdtemp(dir=scratch))
-    command = [sys.executable, *module, *arguments, f"--output={output}"]
+    command = [sys.executable, *MODULE, *arguments, f"--output={output}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return rate(json.loads((output / "metrics.json").read_text()))
 
@@ -106,16 +105,6 @@ def compiled(scratch):
     yield {
         "ours": lambda: trained(scratch, given(data, "residual")),
         "peer": lambda: trained(scratch, given(data, "residual", jit_compile=True)),
-    }
-
-
-@contextmanager
-def measured(scratch):
-    own = given(rows(scratch, 20_000), "residual", epochs=40)
-    unmeasured = ("-m", "benchmarks.speed.unmeasured")
-    yield {
-        "ours": lambda: trained(scratch, own),
-        "peer": lambda: trained(scratch, own, unmeasured),
     }
 
 
