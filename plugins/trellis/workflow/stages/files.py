@@ -10,9 +10,8 @@ from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import compare
+from trellis.workflow.stages import compare, vertex_job
 from trellis.workflow.stages.planned import figure, planned
-from trellis.workflow.stages.pools import slots
 from trellis.workflow.stages.stage import Building, Stage, Usd
 
 
@@ -28,17 +27,12 @@ def _tasks(dag: Building) -> Any:
     experiment, platform = dag.experiment, dag.platform
     return FilesOperator(
         task_id="files",
-        project_id=platform.project,
-        region=platform.region,
-        gcp_conn_id=platform.connection,
         custom_job=planned(experiment, platform, job, needs=left.dataset),
         at_most=planned(experiment, platform, figure("files")),
-        generation=experiment.generation,
-        poll_interval=platform.poll_seconds,
         retries=0,
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
-        **slots(platform.pools.vertex, 1),
+        **vertex_job.arguments(experiment, platform, 1),
     )
 
 

@@ -42,10 +42,14 @@ def test_every_job_of_the_examples_has_a_limit_of_waiting(shipped):
 
 
 def test_an_experiments_own_limit_comes_before_the_groups(digits, group):
-    changes = {("train", "machines", "wait"): "12 hours", ("train", "ensemble"): True}
+    changes = {
+        ("train", "machines", "wait"): "12 hours",
+        ("train", "ensemble"): True,
+        ("baselines", "files"): {"theirs": "theirs.parquet"},
+    }
     changed = with_changes(digits, changes)
     brief = group.model_copy(update={"machines": JobMachines(wait="2 hours")})
     found = waits(build(changed, brief))
     assert found.pop("train") == 12 * 3600
-    assert "ensemble" in found
+    assert {"ensemble", "files"} <= found.keys()
     assert set(found.values()) == {2 * 3600}
