@@ -19,10 +19,8 @@ from trainer.comparison.run_folder import RunError, read_run
 from trainer.prediction_checks import PredictionsError
 from trainer.storage import StorageError
 from trellis_contracts.dataset import DatasetError
-from trellis_contracts.layout import RunFolder
+from trellis_contracts.layout import FILE_BASELINE, RunFolder
 from trellis_contracts.withheld import RowsError
-
-_KIND = "file-"
 
 
 class FilesError(RowsError, ValueError):
@@ -55,7 +53,7 @@ def check(run_uri: str) -> list[str]:
     given = run.plan.configuration["baselines"]["files"]
     refused = []
     for name, source in given.items():
-        folder = storage.local_path(run.files.baseline(f"{_KIND}{name}"))
+        folder = storage.local_path(run.files.baseline(f"{FILE_BASELINE}{name}"))
         try:
             raw_predictions.read(folder / "raw", split)
         except (PredictionsError, HeldOutSplitError) as error:

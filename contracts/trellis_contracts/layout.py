@@ -80,6 +80,10 @@ def trained_model(training: str) -> str:
     return f"{training}model/"
 
 
+FILE_BASELINE = "file-"
+"""What the name of a baseline begins with whose predictions were made elsewhere."""
+
+
 def baseline_file(baseline: str) -> str:
     """baseline.json in the folder of a baseline."""
     return f"{baseline}baseline.json"

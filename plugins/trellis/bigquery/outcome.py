@@ -79,8 +79,7 @@ def may_pass(error: Any) -> bool:
     (`bytesBilledLimitExceeded`, and others that the table of error messages has), it makes an
     InternalServerError.
     """
-    reasons = {one.get("reason") for one in getattr(error, "errors", None) or []}
-    if known := reasons & QUOTES_NOTHING:
+    if known := _reasons(error) & QUOTES_NOTHING:
         return known <= PASSING
     if isinstance(error, exceptions.ServerError):
         return not isinstance(error, exceptions.MethodNotImplemented)
@@ -88,13 +87,14 @@ def may_pass(error: Any) -> bool:
 
 
 def too_large(error: Any) -> bool:
-    """Return whether a query reads or needs more than it may. error: google.api_core's.
+    """Return whether a query reads or needs more than it may. error: google.api_core's."""
+    too_much = {"bytesBilledLimitExceeded", "resourcesExceeded", "responseTooLarge"}
+    return not too_much.isdisjoint(_reasons(error))
 
-    Its class does not say it: the client knows no status for `bytesBilledLimitExceeded`, and makes
-    an InternalServerError of it.
-    """
-    reasons = {one.get("reason") for one in getattr(error, "errors", None) or []}
-    return bool(reasons & {"bytesBilledLimitExceeded", "resourcesExceeded", "responseTooLarge"})
+
+def _reasons(error: Any) -> set[str | None]:
+    """The reasons that BigQuery has given."""
+    return {one.get("reason") for one in getattr(error, "errors", None) or []}
 
 
 def message(error: Mapping[str, Any]) -> str:

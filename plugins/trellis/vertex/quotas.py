@@ -51,11 +51,11 @@ def gpus(use: str, preemptible: bool, accelerator: str) -> str:
 def metrics_of(kind: JobKind, job: Any) -> list[str]:
     """Names of the quotas that a job's machines take from; none if Google chooses the machines."""
     use = "serving" if kind.field == BATCH.field else "training"
+    strategy = getattr(job, kind.spec).scheduling.strategy if kind.spec else None
+    # Machines that are queued for count as preemptible, too, which they are not.
+    preemptible = strategy in (Scheduling.Strategy.SPOT, Scheduling.Strategy.FLEX_START)
     found: dict[str, None] = {}
     for machine, _ in machines_of(kind, job):
-        strategy = getattr(job, kind.spec).scheduling.strategy if kind.spec else None
-        # Machines that are queued for count as preemptible, too, which they are not.
-        preemptible = strategy in (Scheduling.Strategy.SPOT, Scheduling.Strategy.FLEX_START)
         accelerator = AcceleratorType(machine.accelerator_type).name
         if machine.accelerator_count and accelerator in ACCELERATORS:
             found[gpus(use, preemptible, accelerator)] = None

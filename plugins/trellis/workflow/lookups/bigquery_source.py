@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from google.cloud.bigquery import QueryJobConfig
-
 from trellis.workflow import sql
 from trellis.workflow.contracts import interval, table
 from trellis.workflow.contracts.errors import SourceError
@@ -194,8 +192,7 @@ def errors_of(platform: Platform, predictions: str, most: int) -> tuple[int, lis
     """
     statement = sql.render("predict_errors", table=predictions, most=most)
     # The statement names the table twice.
-    both = own_dataset.read_limit(platform, predictions, predictions)
-    limit = QueryJobConfig.from_api_repr({"query": both})
+    limit = own_dataset.bounded(platform, predictions, predictions)
     (row,) = table_state.answer(own_dataset.client(platform), statement, limit)
     return row["failed"], [(found["key"], found["error"]) for found in row["first"]]
 
@@ -211,7 +208,7 @@ def images_of(
     statement = sql.render(
         "snapshot_images", snapshot=snapshot, image=image.column, rejected=rejected
     )
-    limit = QueryJobConfig.from_api_repr({"query": own_dataset.read_limit(platform, snapshot)})
+    limit = own_dataset.bounded(platform, snapshot)
     client = own_dataset.client(platform)
     for row in client.query(statement, job_config=limit).result(page_size=_PAGE):
         yield row["split"], row["image"], row["label"]

@@ -69,6 +69,11 @@ def read_limit(platform: Platform, *names: str) -> dict[str, str]:
     return queries.limit(queries.planned(size, len(names), 0))
 
 
+def bounded(platform: Platform, *names: str) -> Any:
+    """The google.cloud.bigquery.QueryJobConfig of a query with that limit."""
+    return QueryJobConfig.from_api_repr({"query": read_limit(platform, *names)})
+
+
 def is_there(platform: Platform, name: str) -> bool:
     """Return whether the table exists."""
     try:

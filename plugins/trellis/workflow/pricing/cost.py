@@ -14,6 +14,7 @@ from trellis.workflow.spec import bqml
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.quantities import usd_text
+from trellis_contracts.layout import FILE_BASELINE
 
 ASSUMPTIONS = (
     "every job runs until its timeout, which its repeats share, on machines with their disks at "
@@ -115,15 +116,11 @@ def assumptions(region: str) -> str:
     return text + (OTHERS.format(region=others.region) if known.region != others.region else "")
 
 
-FILE = "file-"
-"""What the name of a baseline begins with whose predictions were made elsewhere."""
-
-
 def baseline_names(experiment: Experiment) -> list[str]:
     """The baselines of a run, as plan.json and the leaderboard call them."""
     names = [f"bqml-{name}" for name in experiment.baselines.bqml]
     names += ["automl"] if experiment.baselines.automl else []
-    return names + [f"{FILE}{name}" for name in experiment.baselines.files]
+    return names + [f"{FILE_BASELINE}{name}" for name in experiment.baselines.files]
 
 
 def baseline(experiment: Experiment, name: str, source_bytes: int, region: str | None) -> float:

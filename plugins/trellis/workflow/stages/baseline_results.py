@@ -27,6 +27,7 @@ from trellis.workflow.stages import automl as automl_stage
 from trellis.workflow.stages import automl_tables
 from trellis.workflow.stages import bqml as bqml_stage
 from trellis_contracts.baseline import FeatureWeight
+from trellis_contracts.layout import FILE_BASELINE
 from trellis_contracts.withheld import withheld
 
 
@@ -92,7 +93,7 @@ def of_file(plan: Plan, platform: Platform, name: str) -> dict[str, Any]:
     """Describe a file of predictions, which `plan` has copied to the run: fields of
     baseline.json.
     """
-    source = platform.uri(plan.experiment.baselines.files[name.removeprefix(cost.FILE)])
+    source = platform.uri(plan.experiment.baselines.files[name.removeprefix(FILE_BASELINE)])
     return {"model": source, "cost_usd": 0.0}
 
 

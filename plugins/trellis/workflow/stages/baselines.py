@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl
 from trellis.workflow.stages.stage import Building, Row, Stage
 from trellis_contracts.baseline import Baseline
-from trellis_contracts.layout import baseline_file
+from trellis_contracts.layout import FILE_BASELINE, baseline_file
 
 
 def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
@@ -74,7 +73,7 @@ def record(
     try:
         if name == automl.NAME:
             found = baseline_results.automl(plan, platform, ti)
-        elif name.startswith(cost.FILE):
+        elif name.startswith(FILE_BASELINE):
             found = baseline_results.of_file(plan, platform, name)
         else:
             kind = name.removeprefix("bqml-")
@@ -90,7 +89,7 @@ def record(
 def _left_out(plan: Plan, name: str) -> tuple[str, ...]:
     """Features that the service cannot take; what a file's model took, nobody knows."""
     of_images = name == "automl" and plan.experiment.source.automl == "image"
-    if of_images or name.startswith(cost.FILE):
+    if of_images or name.startswith(FILE_BASELINE):
         return ()
     return tuple(plan.table.left_out())
 

@@ -26,6 +26,7 @@ from trellis.workflow.validation import class_names, group
 from trellis.workflow.validation.hyperparameters import possible
 from trellis_contracts import catalog
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.layout import FILE_BASELINE
 from trellis_contracts.models import MODELS
 from trellis_contracts.plan import PlannedDataset
 
@@ -173,7 +174,7 @@ def write(decided: Decided, platform: Platform) -> Plan:
             storage.write_once(platform, plan.address_of(own), own.text)
             print(f"{own.name}: {plan.address_of(own)}")
     for name, address in _predictions(experiment, platform).items():
-        target = f"{plan.run.baseline(f'{cost.FILE}{name}')}raw/predictions.parquet"
+        target = f"{plan.run.baseline(f'{FILE_BASELINE}{name}')}raw/predictions.parquet"
         storage.copy(platform.connection, address, target)
     documents.write_file(platform, plan.run.plan, plan.file())
     print(f"{plan.run.plan}: {describe(decided.found)}; {decided.limit}")

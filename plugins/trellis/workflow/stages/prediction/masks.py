@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from airflow.sdk import task as airflow_task
-from google.cloud.bigquery import QueryJobConfig
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
@@ -123,7 +122,7 @@ def _of_tables(platform: Platform, predicted: str) -> Iterator[Answer]:
             continue
         column = columns[kind]
         statement = f"SELECT key, {column} AS answer FROM {sql.identifier(name)}"
-        limit = QueryJobConfig.from_api_repr({"query": own_dataset.read_limit(platform, name)})
+        limit = own_dataset.bounded(platform, name)
         for row in client.query(statement, job_config=limit).result(page_size=_PAGE):
             key, answer = str(row["key"]), row["answer"]
             yield lines.of_row(key, answer) if column == "prediction" else (key, str(answer), {})
