@@ -138,7 +138,7 @@ def test_help_teaches():
         text=True,
         check=True,
     ).stdout
-    commands = ("up", "env", "run", "status", "logs", "preempt", "down")
+    commands = ("up", "env", "run", "status", "logs", "preempt", "fail", "down")
     for word in (*commands, "LOCAL_GCP_HOME", "loopback"):
         assert word in shown
 

@@ -127,6 +127,12 @@ def _preempt(home: Home, options: argparse.Namespace) -> int:
     return 0
 
 
+def _fail(home: Home, options: argparse.Namespace) -> int:
+    daemon.ask(home, "fail", post=True, job=options.job)
+    print(f"Failed {options.job}: it ends with INTERNAL, as by an error of Google's own.")
+    return 0
+
+
 def _variables(home: Home) -> dict[str, str]:
     # Chooses the ports if there are none: `env` may be called before `up`.
     home.create()
@@ -219,6 +225,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     preempt = command("preempt", _preempt, "preempt the machine of a running spot job")
     preempt.add_argument("job", help="resource name or its last part")
+    fail = command("fail", _fail, "fail a running job with INTERNAL, by no fault of its program")
+    fail.add_argument("job", help="resource name or its last part")
     storm = command("chaos", chaos.run, chaos.HELP, chaos.EXAMPLES)
     chaos.add_options(storm)
     command("down", _down, "stop the server and its jobs, which start again at the next up")

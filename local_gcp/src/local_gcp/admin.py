@@ -1,9 +1,9 @@
-"""local_gcp's own HTTP API on the plain port: health, status, preemption. The rest is Storage."""
+"""local_gcp's own HTTP API on the plain port: health, status, faults. The rest is Storage."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,7 +21,7 @@ from local_gcp.service import Context, Service
 def admin_app(
     context: Context, services: Sequence[Service], storage: ASGIApp, storm: Storm
 ) -> Starlette:
-    """/local_gcp/health, /local_gcp/status, /local_gcp/preempt; every other path is `storage`."""
+    """/local_gcp/health, status, preempt and fail; every other path is `storage`."""
 
     async def health(_request: Request) -> JSONResponse:
         return JSONResponse({"healthy": True, "home": str(context.home.root), "pid": os.getpid()})
@@ -30,16 +30,23 @@ def admin_app(
         return JSONResponse(describe(context, services, storm))
 
     def preempt(request: Request) -> JSONResponse:
+        return strike(request, "preempted", lambda service, job: service.preempt(job))
+
+    def fail(request: Request) -> JSONResponse:
+        return strike(request, "failed", lambda service, job: service.fail(job))
+
+    def strike(request: Request, done: str, fault: Callable[[Service, str], bool]) -> JSONResponse:
         job = request.query_params.get("job", "")
-        if not any(service.preempt(job) for service in services):
-            raise ApiError(404, f"No running job {job!r} that can be preempted.", "notFound")
-        return JSONResponse({"preempted": job})
+        if not any(fault(service, job) for service in services):
+            raise ApiError(404, f"No running job {job!r} that can be {done}.", "notFound")
+        return JSONResponse({done: job})
 
     return Starlette(
         routes=[
             Route("/local_gcp/health", health),
             Route("/local_gcp/status", status),
             Route("/local_gcp/preempt", preempt, methods=["POST"]),
+            Route("/local_gcp/fail", fail, methods=["POST"]),
             Mount("", storage),
         ],
         exception_handlers=HANDLERS,

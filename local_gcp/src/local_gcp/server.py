@@ -16,7 +16,7 @@ How to plug in a service: write a class that derives from `service.Service` and 
   never after kill -9.
 - `jobs()`: this service's entries of `jobs` in the status, as `local-gcp status --json`
   shows them; called from a thread at every status request.
-- `preempt(job)`: for `local-gcp preempt JOB`.
+- `preempt(job)`, `fail(job)`: for `local-gcp preempt JOB` and `local-gcp fail JOB`.
 
 Give `context.environment` to every process of a job. Log with `logging.getLogger(__name__)`.
 """

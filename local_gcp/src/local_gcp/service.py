@@ -50,3 +50,7 @@ class Service:
     def preempt(self, job: str) -> bool:
         """Preempt the machine of `job` (resource name or its last part); False if unknown."""
         return False
+
+    def fail(self, job: str) -> bool:
+        """End a running `job` by an error of Google's own; False if there is none that runs."""
+        return False

@@ -198,6 +198,18 @@ def test_only_running_spot_jobs_are_preempted(runner, shell, final, until):
     assert final(runner, "1").preemptions == 0
 
 
+def test_a_running_job_fails_by_an_error_of_google(runner, shell, final, until):
+    """Its program is stopped; a job that is over, or waits, does not fail so."""
+    runner.submit("1", shell("echo working; sleep 60"))
+    until(lambda: "working" in log(runner, "1"))
+    assert runner.fail("1")
+    run = final(runner, "1")
+    assert (run.state, run.error["code"]) == ("failed", code_pb2.INTERNAL)
+    assert run.replicas[0].exit.stopped
+    assert not runner.fail("1")
+    assert not runner.fail("2")
+
+
 def test_a_job_fails_after_six_preemptions(runner, shell, final, until):
     runner.submit("1", shell("sleep 60", spot=True))
     for count in range(1, 8):

@@ -7,7 +7,7 @@ CustomJobs, trials of tuning jobs and Dataflow jobs are all runs:
     runner.submit("4711", Spec([Pool(Program(["python", "-m", "trainer.task"], env, cwd))]))
     runner.get("4711").state                         # queued, pending, running, succeeded, ...
     runner.listen(lambda run_id: ...)                # after every change, from the runner's thread
-    runner.cancel("4711"); runner.preempt("4711"); runner.stop()
+    runner.cancel("4711"); runner.preempt("4711"); runner.fail("4711"); runner.stop()
 
 - `submit` is durable when it returns, also inside a `state.transaction()` of the caller, which
   makes "my record and its run" one write. Submitting an id again returns the run that is there, so
@@ -46,6 +46,9 @@ log = logging.getLogger(__name__)
 
 TICK = 0.1
 """Interval in seconds at which running processes are polled."""
+
+INTERNAL = "Internal error occurred for the current attempt."
+"""As in logs of Vertex AI: github.com/GoogleCloudPlatform/t5x-on-vertex-ai/issues/2."""
 
 
 class Runner:
@@ -135,6 +138,16 @@ class Runner:
             if not run or not run.spec.spot or run.state != "running" or run.ending:
                 return False
             self._supervisor.preempt(run, run.replicas[-1])
+            self._wake_up()
+            return True
+
+    def fail(self, run_id: str) -> bool:
+        """End a run by an error of Google's own; False if it is not running."""
+        with self._wake:
+            run = self._active.get(run_id)
+            if not run or run.state != "running" or run.ending:
+                return False
+            self._supervisor.fail(run, code_pb2.INTERNAL, INTERNAL)
             self._wake_up()
             return True
 

@@ -117,7 +117,11 @@ class Supervisor:
             return
         message = f"STOCKOUT: resources are insufficient: {replica.name} was preempted"
         message = f"{message} {verdict.why}."
-        run.error = {"code": code_pb2.RESOURCE_EXHAUSTED, "message": message}
+        self.fail(run, code_pb2.RESOURCE_EXHAUSTED, message)
+
+    def fail(self, run: Run, code: int, message: str) -> None:
+        """End the run by a fault that is not its program's. code: google.rpc.Code."""
+        run.error = {"code": code, "message": message}
         self.end(run, "failed", message)
 
     def abandon(self, run: Run, error: Exception) -> None:

@@ -1,10 +1,11 @@
-"""Vertex AI as a service of local_gcp: its gRPC handlers, and its part of status and preemption."""
+"""Vertex AI as a service of local_gcp: its gRPC handlers, and its part of status and of faults."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
+from local_gcp import names
 from local_gcp.jobs.machine import Machine
 from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
@@ -141,3 +142,6 @@ class Vertex(Service):
 
     def preempt(self, job: str) -> bool:
         return self.custom_jobs.preempt(job) or self.tuning_jobs.preempt(job)
+
+    def fail(self, job: str) -> bool:
+        return self.runner.fail(names.last(job)) or self.tuning_jobs.fail(job)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
+from google.rpc import code_pb2
 
 REPORT = """
 import json, os, sys, time
@@ -155,6 +156,15 @@ def test_cancel_ends_all_running_trials(vertex, until):
     assert {trial.state.name for trial in done.trials} == {"INFEASIBLE"}
     with pytest.raises(exceptions.FailedPrecondition, match="cannot be canceled"):
         vertex.jobs.cancel_hyperparameter_tuning_job(name=name)
+
+
+def test_a_tuning_job_fails_by_an_error_of_google(vertex, until):
+    name = create(vertex, job([vertex.pool("import time; time.sleep(60)")], trials=2))
+    until(lambda: vertex.service.fail(name))
+    done = finish(vertex, until, name)
+    assert (done.state.name, done.error.code) == ("JOB_STATE_FAILED", code_pb2.INTERNAL)
+    assert [trial.state.name for trial in done.trials] == ["INFEASIBLE"]
+    assert not vertex.service.fail(name)
 
 
 def test_a_preempted_spot_trial_starts_again(vertex, until):

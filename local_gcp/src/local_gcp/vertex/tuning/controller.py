@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+import grpc
 from google.cloud import aiplatform_v1 as api
 
 from local_gcp.jobs.run import Run, Spec
-from local_gcp.jobs.runner import Runner
+from local_gcp.jobs.runner import INTERNAL, Runner
 from local_gcp.state import State as Database
 from local_gcp.vertex.resources import CANCELED, PENDING, QUEUED
 from local_gcp.vertex.tuning import lifecycle
@@ -28,7 +29,7 @@ from local_gcp.vertex.tuning.spec import Study, read_study
 from local_gcp.vertex.tuning.store import Store, timestamp
 from local_gcp.vertex.tuning.suggest import suggest
 from local_gcp.vertex.tuning.trials import State, Trial
-from local_gcp.wire import status_of
+from local_gcp.wire import RpcError, status_of
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +97,16 @@ class Controller:
         """Preempt the first running spot trial of a job. False: there is none."""
         running = (trial for trial in self.store.trials(name) if not trial.done)
         return any(self._runner.preempt(run_id(name, trial.id)) for trial in running)
+
+    def fail(self, name: str) -> bool:
+        """Start to end a job by an error of Google's own. False: it is not running."""
+        with self.lock:
+            job = self.store.get(name)
+            if job is None or job.state != api.JobState.JOB_STATE_RUNNING:
+                return False
+            self._fail(name, RpcError(grpc.StatusCode.INTERNAL, INTERNAL))
+        self._wake.set()
+        return True
 
     def _loop(self) -> None:
         while not self._stopping:

@@ -92,8 +92,11 @@ class TuningJobs:
 
     def preempt(self, job: str) -> bool:
         """Preempt a running spot trial of the job (resource name or id); False: there is none."""
-        found = [j.name for j in self._store.list() if job in (j.name, names.last(j.name))]
-        return any(self._controller.preempt(name) for name in found)
+        return any(self._controller.preempt(name) for name in self._names(job))
+
+    def fail(self, job: str) -> bool:
+        """Fail the job (resource name or id) by an error of Google's; False: it does not run."""
+        return any(self._controller.fail(name) for name in self._names(job))
 
     def status(self) -> list[dict[str, Any]]:
         """The tuning jobs in the JSON of `local-gcp status`, oldest first."""
@@ -122,6 +125,9 @@ class TuningJobs:
             "infeasible_reason": trial.infeasible_reason or None,
             "replicas": self._runner.replicas(run) if run else [],
         }
+
+    def _names(self, job: str) -> list[str]:
+        return [j.name for j in self._store.list() if job in (j.name, names.last(j.name))]
 
     def _get(self, name: str) -> api.HyperparameterTuningJob:
         name = names.resource(name, _COLLECTION)
