@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from tests.airflow_side import run_dag
+from tests.trellis.workflow import asking
+from tests.trellis.workflow.succession import read
 from trellis import load_run
-from trellis.workflow.assembly import prediction, training
+from trellis.workflow.assembly import training
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
@@ -167,10 +169,6 @@ def test_what_is_served_is_calibrated_as_the_leaderboard_says(run):
 BOARD = "leaderboard/leaderboard.json"
 
 
-def read(path):
-    return json.loads(path.read_text())
-
-
 def answers_of_the_run(run, folder):
     """By key, what predictions.parquet and the model's postprocessing.json make of each test row.
     close: rounding may decide otherwise.
@@ -196,40 +194,19 @@ def answers_of_the_run(run, folder):
 
 def asked_of_the_endpoint(run, folder):
     """The endpoint's answer to each test row, by key."""
-    from google.cloud import aiplatform_v1
-    from google.protobuf import json_format, struct_pb2
-
-    deployment = read(folder / "deployment.json")
-    client = aiplatform_v1.PredictionServiceClient(
-        client_options={"api_endpoint": "us-central1-aiplatform.googleapis.com"}
-    )
-    rows = run.rows()
-    instances = [
-        json_format.ParseDict(row, struct_pb2.Value())
-        for row in rows[["x", "y"]].to_dict("records")
-    ]
-    answer = client.predict(endpoint=deployment["endpoint"], instances=instances)
-    answers = [json_format.MessageToDict(one) for one in type(answer).pb(answer).predictions]
-    return dict(zip(rows.index, answers, strict=True))
+    return asking.endpoint(folder, run.rows()[["x", "y"]])
 
 
 def asked_in_bulk(google, experiment, platform):
     """The batch prediction's answer to each row of the table, by key: from its columns."""
-    from google.cloud import bigquery
-
-    ended = run_dag(prediction.build(experiment, platform))
-    assert ended.state == "success", {t.task_id: str(t.state) for t in ended.get_task_instances()}
-    (plan,) = (google.buckets / BUCKET).glob("**/predictions/*/plan.json")
-    client = bigquery.Client(project="local-gcp", location="US")
-    rows = client.query_and_wait(f"SELECT * FROM `{read(plan)['output']}`")
     return {
-        row["key"]: {
+        key: {
             "label": row["label"],
             "abstained": row["abstained"],
             "set": row["prediction_set"],
             "probabilities": json.loads(row["prediction"])["probabilities"],
         }
-        for row in rows
+        for key, row in asking.in_bulk(google, experiment, platform).items()
     }
 
 
