@@ -24,7 +24,7 @@ DATA = {
     "breast-cancer": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "diabetes": ("demo.diabetes_data", "{project}.research.diabetes"),
     "neighbours": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
-    "forest": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
+    "gradient-boosting": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "few-rows": ("demo.breast_cancer_data", "{project}.research.breast_cancer"),
     "heartbeats": ("demo.heartbeats_data", "{project}.research.heartbeats"),
     "lesions": ("demo.lesions_data", "gs://{bucket}/lesions/ {project}.research.lesions"),

@@ -19,7 +19,7 @@ FILES = list((ROOT / "dags/experiments").glob("*.yaml"))
 EXPERIMENTS = {file.stem for file in FILES}
 PREDICTIONS = {f"{file.stem}-predict" for file in FILES if "\npredict:" in file.read_text()}
 RESERVES = {f"{file.stem}-reserve" for file in FILES if "\ndeploy:" in file.read_text()}
-# A forest keeps requests, which `watch` compares.
+# One keeps requests, which `watch` compares.
 SHIPPED = {*EXPERIMENTS, *PREDICTIONS, *RESERVES, "rollback", "undeploy_previous", "watch"}
 
 
@@ -212,7 +212,7 @@ def test_some_dags_are_only_for_groups_that_ask(parse, folder, name, asked):
 
 
 def test_what_experiments_wait_for_is_watched(parse, folder):
-    assert set(parse("trellis_dags.py")[0]["watch"].task_ids) == {"forest.requests"}
+    assert set(parse("trellis_dags.py")[0]["watch"].task_ids) == {"gradient-boosting.requests"}
     for name, schedule in (("digits", "new data"), ("patients", "new champion of digits")):
         file = folder / f"experiments/{name}.yaml"
         file.write_text(file.read_text().replace("schedule: manual", f"schedule: {schedule}"))
@@ -222,7 +222,7 @@ def test_what_experiments_wait_for_is_watched(parse, folder):
     assert set(dags["watch"].task_ids) == {
         "digits.source",
         "digits.champion",
-        "forest.requests",
+        "gradient-boosting.requests",
     }
     assert parse("trellis_errors.py") == ({}, {})
 

@@ -43,18 +43,18 @@ def test_the_models_of_the_documentation(tmp_path):
 def of_the_page(folder):
     """The file in the page about any library."""
     text = (ROOT / "docs/how-to/any-library.md").read_text()
-    path = folder / "forest.py"
+    path = folder / "boosting.py"
     path.write_text(text.split("```python\n")[1].partition("```")[0])
     return path
 
 
 @pytest.mark.parametrize("more", [[], ["--classes=4"], ["--feature=age=numeric"]])
 def test_a_file_with_fit_is_loaded_in_a_new_process(tmp_path, capfd, more):
-    assert main([str(of_the_page(tmp_path)), "--trees=10", *more]) == 0
+    assert main([str(of_the_page(tmp_path)), "--leaves=10", *more]) == 0
     shown = capfd.readouterr().out
-    facts = ("trees 10", "fitted", "400 examples", "predicted", "100 examples", "new process")
+    facts = ("leaves 10", "fitted", "400 examples", "predicted", "100 examples", "new process")
     assert says(shown, facts)
-    assert shown.endswith("forest.py can be trained.\n")
+    assert shown.endswith("boosting.py can be trained.\n")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_could_not_be_served_is_refused(tmp_path, capfd, old, new, problem)
     text = path.read_text()
     assert old in text
     path.write_text("import os\n" + text.replace(old, new))
-    assert main([str(path), "--trees=10"]) == 1
+    assert main([str(path), "--leaves=10"]) == 1
     assert re.search(problem, capfd.readouterr().err, re.DOTALL)
 
 

@@ -1,11 +1,12 @@
-"""Scores of XGBoost and PyTorch are those of the library's own call on the same split, and a
-training of one or two workers that is killed ends as one that ran through. scikit-learn's are in
-test_own_file.py. Each in the environment of its image, which is made if it is not there.
+"""Scores of scikit-learn, XGBoost and PyTorch are those of the library's own call on the same
+split, and a training of one or two workers that is killed ends as one that ran through. Each in the
+environment of its image, which is made if it is not there.
 """
 
 import json
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +21,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 FILES = {"train": [400], "validation": [100], "test": [100]}
 FLAGS = {
+    "sklearn": {
+        "model": ROOT / "dags/experiments/gradient_boosting.py",
+        "task": "binary_classification",
+        "metric": "auc",
+    },
     "xgboost": {
         "model": ROOT / "dags/experiments/boosted_trees.py",
         "task": "binary_classification",
@@ -36,9 +42,11 @@ FLAGS = {
 
 @pytest.fixture(scope="module")
 def python():
-    """A function: name of an image -> the Python of its environment."""
+    """A function: name of a library -> the Python of its image's environment."""
 
     def python(name):
+        if name == "sklearn":  # ours has it
+            return sys.executable
         subprocess.run(["make", "--silent", "image", f"NAME={name}"], cwd=ROOT, check=True)
         return str(ROOT / f".venv/images/{name}/bin/python")
 
@@ -53,7 +61,7 @@ def dataset(tmp_path_factory):
     def dataset(name):
         if (folder / name).exists():
             return str(folder / name)
-        if name == "xgboost":
+        if name in ("sklearn", "xgboost"):
             columns, labels = mixed_rows(600)
             return write_table(folder / name, columns, labels, files=FILES)
         digits = load_digits()
@@ -109,10 +117,14 @@ def test_scores_are_those_of_the_librarys_own_call(job, python, dataset, name):
 
 # Trees are made in milliseconds: enough of them that it is killed in between. Of all rows, as
 # XGBoost draws others where it goes on.
-LONG = {"torch": {}, "xgboost": {"epochs": 80, "patience": 1000, "rows": 1.0}}
+LONG = {
+    "sklearn": {"epochs": 20, "patience": 1000},
+    "torch": {},
+    "xgboost": {"epochs": 80, "patience": 1000, "rows": 1.0},
+}
 
 
-@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize("name", ["xgboost", "torch"])
 def test_two_workers_go_on_after_one_was_killed(job, name):
     through, killed = (job(name, "chief:0", "worker:0", **LONG[name]) for _ in range(2))
     through.start()
@@ -133,8 +145,9 @@ def test_two_workers_go_on_after_one_was_killed(job, name):
     np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
 
 
-def test_a_killed_training_of_xgboosts_goes_on(job):
-    through, killed = (job("xgboost", "chief:0", **LONG["xgboost"]) for _ in range(2))
+@pytest.mark.parametrize("name", ["sklearn", "xgboost"])
+def test_a_killed_training_of_trees_goes_on(job, name):
+    through, killed = (job(name, "chief:0", **LONG[name]) for _ in range(2))
     through.start()
     assert through.wait() == {"chief:0": 0}, through.log("chief:0")
     killed.start()

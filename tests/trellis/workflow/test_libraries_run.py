@@ -31,10 +31,10 @@ WEAK = {"learning_rate": 1e-6}
 TUNED = {("tune", "trials"): 2, ("tune", "parallel"): 1}
 
 LIBRARIES = {
-    "forest": {
+    "gradient-boosting": {
         ("source", "query"): CLASSES,
         ("predict",): {"query": CLASSES},
-        ("hyperparameters",): {"trees": 20},
+        ("train", "epochs"): 10,
         ("other_models",): {"dense": {"hyperparameters": WEAK}},
     },
     "boosted-trees": {
@@ -54,7 +54,7 @@ LIBRARIES = {
     },
 }
 NETWORKS = {
-    "forest": ("dense", {"units": 64, "learning_rate": 0.01}),
+    "gradient-boosting": ("dense", {"units": 64, "learning_rate": 0.01}),
     "boosted-trees": ("dense", {"units": 64, "learning_rate": 0.01}),
     "torch-digits": ("convolutional", {"filters": 16, "learning_rate": 0.003}),
 }

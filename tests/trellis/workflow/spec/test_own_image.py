@@ -17,8 +17,8 @@ from trellis.workflow.stages import compare, train, tune
 from trellis.workflow.validation.file import load, with_changes
 from trellis_contracts import job_image
 
-FOREST = (ROOT / "dags/experiments/forest.yaml").read_text()
-FILE = (ROOT / "dags/experiments/forest.py").read_text()
+BOOSTING = (ROOT / "dags/experiments/gradient-boosting.yaml").read_text()
+FILE = (ROOT / "dags/experiments/gradient_boosting.py").read_text()
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def loaded(tmp_path):
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for name, text in {"deep": "einops==0.8.2\n", **requirements}.items():
             (folder / f"images/{name}.txt").write_text(text)
-        (folder / "forest.py").write_text(file)
-        (folder / "cells.yaml").write_text(lines + FOREST)
+        (folder / "gradient_boosting.py").write_text(file)
+        (folder / "cells.yaml").write_text(lines + BOOSTING)
         return load(folder / "cells.yaml")
 
     return loaded

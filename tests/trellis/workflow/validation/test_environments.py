@@ -9,7 +9,7 @@ import yaml
 from tests.airflow_side import ROOT
 from trellis.__main__ import main
 
-FOREST = (ROOT / "dags/experiments/forest.yaml").read_text()
+BOOSTING = (ROOT / "dags/experiments/gradient-boosting.yaml").read_text()
 PLATFORM = (ROOT / "dags/platform.yaml").read_text()
 
 
@@ -22,9 +22,9 @@ def checkout(tmp_path, monkeypatch):
     (tmp_path / "demo/images.yaml").write_text((ROOT / "demo/images.yaml").read_text())
     (tmp_path / "dags/platform.yaml").write_text(PLATFORM)
     (tmp_path / "dags/experiments/images/deep.txt").write_text("einops==0.8.2\n")
-    file = ROOT / "dags/experiments/forest.py"
-    (tmp_path / "dags/experiments/forest.py").write_text(file.read_text())
-    (tmp_path / "dags/experiments/cells.yaml").write_text(f"image: deep\n{FOREST}")
+    file = ROOT / "dags/experiments/gradient_boosting.py"
+    (tmp_path / "dags/experiments/gradient_boosting.py").write_text(file.read_text())
+    (tmp_path / "dags/experiments/cells.yaml").write_text(f"image: deep\n{BOOSTING}")
     return tmp_path
 
 
