@@ -27,7 +27,7 @@ class Command:
 COMMANDS = {
     "export": Command("trainer.export", "labelled images or a table's rows -> a TFRecord dataset"),
     "folds": Command("trainer.folds", "a dataset -> those of a cross-validation's folds"),
-    "files": Command("trainer.files", "files of predictions -> can they be scored?"),
+    "check_files": Command("trainer.check_files", "files of predictions -> can they be scored?"),
     "train": Command("trainer.task", "a dataset -> one tuning trial or one full training"),
     "try": Command("trainer.try_model", "a model's own file -> does it build, learn and export?"),
     "weights": Command("trainer.weights", "a backbone's ImageNet weights -> a file for the bucket"),

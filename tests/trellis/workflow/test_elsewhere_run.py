@@ -99,10 +99,10 @@ def test_what_scikit_learn_has_learned_elsewhere_competes_with_the_score_that_it
     run = run_dag(dag)
     ended = states(run)
     assert run.state == "failed", ended
-    assert ended["files"] == "failed"
+    assert ended["check_files"] == "failed"
     assert {ended[task] for task in ("tune", "choose", "train", "compare")} == {"upstream_failed"}
-    (task,) = (ti for ti in run.get_task_instances() if ti.task_id == "files")
+    (task,) = (ti for ti in run.get_task_instances() if ti.task_id == "check_files")
     assert task.try_number == 1
-    whole = (succession.newest_run(google, platform, name) / "examples/files.txt").read_text()
+    whole = (succession.newest_run(google, platform, name) / "examples/check_files.txt").read_text()
     assert "baselines.files.lab, lab/predictions.parquet: " in whole
     assert f"1 missing: {predicted['key'][0]!r}" in whole

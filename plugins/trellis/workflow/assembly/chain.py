@@ -2,8 +2,8 @@
 
     plan -> export -> changes -> start -> tune -> choose -> train (each chosen trial) -> compare
     -> promote -> approve -> deploy -> result, without tune and choose if there is no search,
-    without start if no training goes on from the served model, with files after changes if there
-    are files of predictions, or folds if `train.folds` asks for them, without approve if
+    without start if no training goes on from the served model, with check_files after changes if
+    there are files of predictions, or folds if `train.folds` asks for them, without approve if
     `deploy.approve` names nobody, with outputs after train if the image is not ours, with repeat
     (each further seed) before compare if `train.seeds` is above 1, with ensemble if
     `train.ensemble` asks for it, and with ask_served if `deploy.allow` names a service. Each of
@@ -30,12 +30,12 @@ from trellis.workflow.stages import (
     bqml,
     changes,
     check,
+    check_files,
     choose,
     compare,
     costs,
     ensemble,
     export,
-    files,
     folds,
     outputs,
     plan,
@@ -72,8 +72,8 @@ CHAIN = (
     Link(snapshot.EXTRACT, ["check"]),
     Link(export.STAGE, ["extract"]),
     Link(changes.STAGE, ["export"]),
-    Link(files.STAGE, ["changes"]),
-    Link(folds.STAGE, ["files"]),
+    Link(check_files.STAGE, ["changes"]),
+    Link(folds.STAGE, ["check_files"]),
     Link(start.STAGE, ["folds"]),
     Link(tune.STAGE, ["start"]),
     Link(choose.STAGE, ["tune"]),

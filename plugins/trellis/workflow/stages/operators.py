@@ -101,7 +101,7 @@ class FoldsOperator(Priced, CustomJobOperator):
         return super().execute(context)
 
 
-class FilesOperator(Priced, CustomJobOperator):
+class CheckFilesOperator(Priced, CustomJobOperator):
     """Checks files of predictions. It writes nothing."""
 
 

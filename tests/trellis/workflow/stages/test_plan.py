@@ -287,7 +287,7 @@ def test_a_file_of_predictions_is_there_before_the_run_and_copied_to_it(bucket, 
     (bucket / "lab/one.parquet").write_bytes(b"first")
     made = plan_run(ours, group, "filed")
     assert made.baselines == ("file-lab_xgb",)
-    assert "files" in made.cost["stages"]
+    assert "check_files" in made.cost["stages"]
     (bucket / "lab/one.parquet").write_bytes(b"second")
     found = baselines.record(made, group, "file-lab_xgb", ti=None)
     assert (found.kind, found.status) == ("file", "succeeded")

@@ -51,5 +51,5 @@ def test_an_experiments_own_limit_comes_before_the_groups(digits, group):
     brief = group.model_copy(update={"machines": JobMachines(wait="2 hours")})
     found = waits(build(changed, brief))
     assert found.pop("train") == 12 * 3600
-    assert {"ensemble", "files"} <= found.keys()
+    assert {"ensemble", "check_files"} <= found.keys()
     assert set(found.values()) == {2 * 3600}

@@ -1,11 +1,11 @@
 """Checks the files of predictions of a run (`baselines.files`) before any training is paid.
 
-    python -m trainer.files --run gs://BUCKET/EXPERIMENT/runs/RUN/
+    python -m trainer.check_files --run gs://BUCKET/EXPERIMENT/runs/RUN/
 
 `plan` has copied them to RUN/baselines/file-NAME/raw/. Each is read as the comparison reads it:
 trainer.comparison.raw_predictions has the rules. Exit codes: 0 all can be scored on the dataset's
 test split; 1 at least one cannot, each named with what is wrong, its keys in
-RUN/examples/files.txt; 2 wrong flags.
+RUN/examples/check_files.txt; 2 wrong flags.
 """
 
 import argparse
@@ -30,7 +30,7 @@ class FilesError(RowsError, ValueError):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m trainer.files",
+        prog="python -m trainer.check_files",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         checked = check(flags.run)
     except (FilesError, DatasetError, HeldOutSplitError, RunError, StorageError) as error:
-        text = "\n".join(withheld.for_log(error, RunFolder(flags.run).examples_of("files")))
-        print(f"trainer.files: {text}", file=sys.stderr)
+        text = "\n".join(withheld.for_log(error, RunFolder(flags.run).examples_of("check_files")))
+        print(f"trainer.check_files: {text}", file=sys.stderr)
         return 1
     print(f"{', '.join(checked)}: a prediction for each key of the test split.")
     return 0

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from trainer import files
+from trainer import check_files
 
 LABELS = np.arange(40) % 2
 LAB, OTHER = "gs://lab/predictions.parquet", "lab/other.parquet"
@@ -33,7 +33,7 @@ def copy(run, name, table):
 
 
 def checked(run, capsys):
-    code = files.main([f"--run={run.uri}"])
+    code = check_files.main([f"--run={run.uri}"])
     return code, capsys.readouterr()
 
 
@@ -78,7 +78,7 @@ def test_a_file_with_wrong_rows_is_named_and_their_keys_are_in_the_bucket(given,
     assert OTHER not in said.err
     key = repr(table["key"][key].as_py())
     assert key not in said.err
-    whole = (run.path / "examples/files.txt").read_text()
+    whole = (run.path / "examples/check_files.txt").read_text()
     assert f"baselines.files.lab, {LAB}: " in whole
     assert key in whole
 

@@ -1,4 +1,4 @@
-"""files: checks the files of predictions (`baselines.files`) before any training is paid.
+"""check_files: checks the files of predictions (`baselines.files`) before any training is paid.
 
 A Vertex AI custom job on the comparison's machine, since the keys of the test split are in the
 dataset's files. What is wrong with a file is wrong at every attempt, so the task fails once.
@@ -14,21 +14,23 @@ from trellis.workflow.stages import compare, vertex_job
 from trellis.workflow.stages.planned import figure, planned
 from trellis.workflow.stages.stage import Building, Stage, Usd
 
+NAME = "check_files"
+
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The CustomJob that checks. It finds the files in the run's folder."""
-    return compare.job_of(plan, platform, "files", "files", [f"--run={plan.run.uri}"])
+    return compare.job_of(plan, platform, NAME, NAME, [f"--run={plan.run.uri}"])
 
 
 def _tasks(dag: Building) -> Any:
     from trellis.workflow.lookups import left
-    from trellis.workflow.stages.operators import FilesOperator
+    from trellis.workflow.stages.operators import CheckFilesOperator
 
     experiment, platform = dag.experiment, dag.platform
-    return FilesOperator(
-        task_id="files",
+    return CheckFilesOperator(
+        task_id=NAME,
         custom_job=planned(experiment, platform, job, needs=left.dataset),
-        at_most=planned(experiment, platform, figure("files")),
+        at_most=planned(experiment, platform, figure(NAME)),
         retries=0,
         # The export is skipped if its dataset exists.
         trigger_rule="none_failed",
@@ -37,22 +39,22 @@ def _tasks(dag: Building) -> Any:
 
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
-    return {"files": compare.per_hour(platform) * cost.hours(platform.compare.timeout)}
+    return {NAME: compare.per_hour(platform) * cost.hours(platform.compare.timeout)}
 
 
 STAGE = Stage(
-    name="files",
+    name=NAME,
     where="Vertex AI",
     when=lambda experiment: bool(experiment.baselines.files),
     tasks=_tasks,
-    page=lambda *_: [("files", "checks the files of predictions by the test split (Vertex AI)")],
-    dry_run=lambda *_: [("files", "each file of predictions, by the keys of the test split")],
+    page=lambda *_: [(NAME, "checks the files of predictions by the test split (Vertex AI)")],
+    dry_run=lambda *_: [(NAME, "each file of predictions, by the keys of the test split")],
     at_most=_at_most,
-    spent=lambda jobs: {"files": jobs.custom_hours("files") * compare.per_hour(jobs.platform)},
+    spent=lambda jobs: {NAME: jobs.custom_hours(NAME) * compare.per_hour(jobs.platform)},
     fleet=lambda experiment, platform: compare.fleet(platform),
     jobs=lambda plan: {"custom": 1},
     advice={
-        "files": "Nothing was spent on training. The message names each file and what is wrong. "
+        NAME: "Nothing was spent on training. The message names each file and what is wrong. "
         "Write it anew by the run's own test split (`trellis export-split`), or leave it out, and "
         "trigger a new run."
     },
