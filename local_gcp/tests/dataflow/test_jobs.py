@@ -6,12 +6,10 @@ import signal
 import grpc
 import pytest
 from google.cloud import dataflow_v1beta3 as api
-from google.protobuf.descriptor import FieldDescriptor
 
 from local_gcp.project import DEFAULT_PROJECT as PROJECT
 from local_gcp.wire import RpcError
 
-ENVIRONMENT = api.FlexTemplateRuntimeEnvironment.pb()
 WHERE = {"project_id": PROJECT, "location": "us-central1"}
 
 
@@ -118,6 +116,13 @@ def test_a_failed_job_tells_its_last_lines_and_is_not_tried_again(house):
     assert "status of 4" in error
     assert "row 7: no such image" in error
     assert len(messages(house, job)) == 3
+    page = api.ListJobMessagesRequest(job_id=job.id, page_size=2, **WHERE)
+    first = house.jobs.list_job_messages(page)
+    page.page_token = first.next_page_token
+    rest = house.jobs.list_job_messages(page)
+    both = [*first.job_messages, *rest.job_messages]
+    assert [len(first.job_messages), rest.next_page_token] == [2, ""]
+    assert [message.message_text for message in both] == messages(house, job)
     assert house.log(job.id).count("row 7") == 1
 
 
@@ -220,8 +225,8 @@ def test_unknown_jobs_and_projects(house):
     ("change", "words"),
     [
         ({"job_name": "Export_1"}, "'Export_1' is not a job name"),
-        ({"update": True}, "local_gcp does not emulate updates of running jobs"),
-        ({"launch_options": {"a": "b"}}, "does not emulate launch_parameter.launch_options"),
+        ({"update": True}, "local_gcp does not emulate the field launch_parameter.update"),
+        ({"launch_options": {"a": "b"}}, "the field launch_parameter.launch_options"),
         ({"container_spec_gcs_path": "export.json"}, "'export.json' is not gs://BUCKET/OBJECT"),
         ({"container_spec_gcs_path": "gs://a/b"}, "Unable to open template file: gs://a/b."),
         (
@@ -269,43 +274,6 @@ def test_the_view_that_airflow_asks_for_is_there_and_others_are_refused_by_name(
         with pytest.raises(RpcError) as refused:
             house.jobs.get_job(request)
         assert refused.value.code is grpc.StatusCode.UNIMPLEMENTED
-
-
-TAKEN = {
-    "additional_experiments": ["a=1"],
-    "additional_pipeline_options": ["--k=v"],
-    "additional_user_labels": {"team": "vision"},
-    "autoscaling_algorithm": 1,
-    "disk_size_gb": 30,
-    "flexrs_goal": 1,
-    "ip_configuration": 2,
-    "kms_key_name": "k",
-    "launcher_machine_type": "n1-standard-2",
-    "machine_type": "n1-standard-8",
-    "max_workers": 3,
-    "network": "n",
-    "num_workers": 2,
-    "service_account_email": "a@b",
-    "staging_location": "gs://data/s",
-    "subnetwork": "s",
-    "temp_location": "gs://data/t",
-    "worker_region": "us-central1",
-    "worker_zone": "us-central1-a",
-    "zone": "us-central1-a",
-}
-"""Fields of the environment that have their effect, or choose machines."""
-
-
-@pytest.mark.parametrize("field", [f.name for f in ENVIRONMENT.DESCRIPTOR.fields])
-def test_a_field_of_the_environment_is_refused_by_name_or_taken(house, field):
-    value = TAKEN.get(field)
-    if value is not None:
-        launch(house, validate_only=True, environment={field: value})
-        return
-    kind = ENVIRONMENT.DESCRIPTOR.fields_by_name[field].cpp_type
-    other = "other" if kind == FieldDescriptor.CPPTYPE_STRING else 1
-    with pytest.raises(RpcError, match=f"does not emulate .*environment.{field}"):
-        launch(house, validate_only=True, environment={field: other})
 
 
 def test_only_a_state_can_be_asked_of_a_job(house):

@@ -2,20 +2,16 @@
 an error, returned, or has the effect that another test shows.
 """
 
-import re
-
 import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
-from google.protobuf import json_format
-from google.protobuf.descriptor import FieldDescriptor
 
 from local_gcp.wire import snake_case
+from tests.proto_fields import named, paths, value_at, with_field
 from tests.vertex import cases
 
 PARENT = "projects/local-gcp/locations/us-central1"
 KEY = f"{PARENT}/keyRings/r/cryptoKeys/k"
-DEEPEST = 6
 VALID = {
     "kms_key_name": KEY,
     "network": "projects/1/global/networks/n",
@@ -28,91 +24,7 @@ VALID = {
     "boot_disk_size_gb": 200,
     "service_account": "a@local-gcp.iam.gserviceaccount.com",
 }
-"""Values that fit, by the field's name; other fields get one by their type."""
-WELL_KNOWN = {
-    "google.protobuf.Duration": "7s",
-    "google.protobuf.Timestamp": "2030-01-01T00:00:00Z",
-    "google.protobuf.FieldMask": "displayName",
-    "google.protobuf.Value": {"a": "b"},
-    "google.protobuf.Struct": {"a": "b"},
-    "google.protobuf.BoolValue": True,
-    "google.protobuf.Int32Value": 7,
-    "google.protobuf.ListValue": [1],
-}
-NUMBERS = {FieldDescriptor.CPPTYPE_BOOL: True, FieldDescriptor.CPPTYPE_STRING: "x"}
-
-
-def output_only(message):
-    """Names of the fields that its documentation calls output only."""
-    return set(re.findall(r"^ {8}(\w+) \([^)]*\):\n +Output only\.", message.__doc__ or "", re.M))
-
-
-def documented(descriptor):
-    """The client's class of a message."""
-    found = api
-    for part in descriptor.full_name.removeprefix("google.cloud.aiplatform.v1.").split("."):
-        found = getattr(found, part, None)
-    return found
-
-
-def value_of(field):
-    if field.name in VALID:
-        return VALID[field.name]
-    if field.enum_type:
-        return field.enum_type.values[-1].name
-    return NUMBERS.get(field.cpp_type, 1)
-
-
-def paths(descriptor, depth=0, above=()):
-    """((name, ...), value) of each field that a client may set."""
-    hidden = output_only(documented(descriptor))
-    for field in descriptor.fields:
-        if field.name in hidden or depth > DEEPEST or field.message_type in above:
-            continue
-        here = (field.name,)
-        kind = field.message_type
-        if kind is None:
-            yield here, [value_of(field)] if field.is_repeated else value_of(field)
-        elif kind.GetOptions().map_entry:
-            if kind.fields_by_name["value"].message_type is None:
-                entry = kind.fields_by_name["value"]
-                yield here, {"a-key": value_of(entry) if entry.message_type is None else {}}
-        elif kind.full_name in WELL_KNOWN:
-            value = WELL_KNOWN[kind.full_name]
-            yield here, [value] if field.is_repeated else value
-        else:
-            for below, value in paths(kind, depth + 1, (*above, descriptor)):
-                yield (*here, *below), value
-
-
-def with_field(message, path, value):
-    """A copy of the message with the field set, in the first item of a list."""
-    result = type(message)()
-    result.CopyFrom(message)
-    holder = result
-    for name in path[:-1]:
-        field = holder.DESCRIPTOR.fields_by_name[name]
-        item = getattr(holder, name)
-        if field.is_repeated:
-            holder = item[0] if item else item.add()
-        else:
-            item.SetInParent()
-            holder = item
-    json_format.ParseDict({path[-1]: value}, holder)
-    return result
-
-
-def value_at(message, path):
-    """The field as JSON; None if it is not set, or there is no such field."""
-    for name in path[:-1]:
-        if message is None or name not in message.DESCRIPTOR.fields_by_name:
-            return None
-        message = getattr(message, name)
-        if not hasattr(message, "DESCRIPTOR"):
-            message = message[0] if message else None
-    if message is None:
-        return None
-    return json_format.MessageToDict(message, preserving_proto_field_name=True).get(path[-1])
+"""Values that fit, by the field's name."""
 
 
 def expected(kind, path, value):
@@ -231,12 +143,6 @@ def bases(vertex, home):
     }
 
 
-def named(message, path, value, base):
-    """Return whether an error names its field, or the field's value."""
-    texts = [*path[path[0] in base :], *path[-1:], repr(value), f'"{value}"', f"/{value} "]
-    return any(text in message for text in texts)
-
-
 def holds(sent, shown):
     """Return whether an answer has what was sent; labels and aliases come with others."""
     if isinstance(sent, dict) and isinstance(shown, dict):
@@ -251,7 +157,7 @@ def ignored(method, kind, base):
     descriptor = kind.pb().DESCRIPTOR
     given = {"parent": PARENT, **base} if "parent" in descriptor.fields_by_name else base
     sent = kind.pb(kind(given))
-    for number, (path, value) in enumerate(paths(descriptor)):
+    for number, (path, value) in enumerate(paths(api, descriptor, VALID)):
         if path in {("parent",), ("name",)} or value_at(sent, path) == value:
             continue
         request = with_field(sent, path, value)

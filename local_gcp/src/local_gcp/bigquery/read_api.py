@@ -65,8 +65,10 @@ class _Read:
         options = wanted.read_options
         match = _TABLE.fullmatch(wanted.table)
         parent = _PARENT.fullmatch(request.parent)
-        if not match or not parent:
+        if not match:
             raise invalid_argument("read_session.table", f"{wanted.table!r} is not a table's name.")
+        if not parent:
+            raise invalid_argument("parent", f"{request.parent!r} is not projects/PROJECT.")
         formats = types.DataFormat
         if wanted.data_format == formats.AVRO:
             raise not_emulated("the data format AVRO", "Read ARROW, as to_dataframe does.")
@@ -76,6 +78,7 @@ class _Read:
         streams = min(request.preferred_min_stream_count or _DEFAULT_STREAMS, most)
         try:
             project = checked_project(match[1])
+            checked_project(parent[1])
             session = self._sessions.create(
                 TableRef(project, match[2], match[3]),
                 list(options.selected_fields),

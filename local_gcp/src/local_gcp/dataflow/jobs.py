@@ -153,8 +153,16 @@ class Jobs:
             and (not request.start_time or message.time >= request.start_time)
             and (not request.end_time or message.time < request.end_time)
         ]
-        # A job has only a few messages: one page, whatever page size is requested.
-        return api.ListJobMessagesResponse(job_messages=messages)
+        first, size = request.page_token or "0", request.page_size
+        if not first.isdecimal() or size < 0:
+            field = "page_size" if size < 0 else "page_token"
+            raise invalid_argument(field, f"{getattr(request, field)!r} is not valid.")
+        # Messages are only added, at the end: a page's token is its first one's index.
+        last = int(first) + (size or len(messages))
+        token = str(last) if last < len(messages) else ""
+        return api.ListJobMessagesResponse(
+            job_messages=messages[int(first) : last], next_page_token=token
+        )
 
     def describe(self) -> list[dict[str, Any]]:
         """The jobs' part of `local-gcp status --json`."""
@@ -182,10 +190,9 @@ class Jobs:
                 "launch_parameter.job_name",
                 f"{launch.job_name!r} is not a job name: it must match {_JOB_NAME.pattern}.",
             )
-        if launch.update or launch.transform_name_mappings:
-            raise not_emulated("updates of running jobs", "launch_parameter.update must be unset.")
-        if launch.launch_options:
-            raise not_emulated("launch_parameter.launch_options")
+        for field in ("update", "transform_name_mappings", "launch_options"):
+            if getattr(launch, field):
+                raise not_emulated(f"the field launch_parameter.{field}")
         if len(launch.environment.additional_user_labels) > _KEPT_LABELS:
             raise invalid_argument(
                 "launch_parameter.environment.additional_user_labels",

@@ -23,6 +23,12 @@ _RUNTIME = {
     "worker_machine_type",
 }
 """Options of every Beam pipeline on Dataflow, allowed even if a template does not list them."""
+_NOT_EMULATED = (
+    "image_repository_username_secret_id",
+    "image_repository_password_secret_id",
+    "image_repository_cert_path",
+)
+"""Fields of a template for a registry outside Google Cloud."""
 
 
 def read_spec(launch: api.LaunchFlexTemplateParameter, buckets: Path) -> api.ContainerSpec:
@@ -45,6 +51,9 @@ def read_spec(launch: api.LaunchFlexTemplateParameter, buckets: Path) -> api.Con
     if spec.sdk_info.language != api.SDKInfo.Language.PYTHON:
         language = api.SDKInfo.Language(spec.sdk_info.language).name
         raise not_emulated(f"flex templates in {language}", "sdkInfo.language must be PYTHON.")
+    for name in _NOT_EMULATED:
+        if getattr(spec, name):
+            raise not_emulated(f"the field {name} of a flex template")
     if spec.metadata.streaming:
         raise not_emulated("streaming templates", "metadata.streaming must be false.")
     return spec
