@@ -62,6 +62,17 @@ MODELS = (
         "fitting:compiled",
     ),
     Row(
+        "fit-measured",
+        "steps of residual on rows of 30 numbers, their speed measured, as always",
+        "without measuring",
+        "",
+        "examples/s",
+        True,
+        Aim("peer", 0.99),
+        "trainer",
+        "measured:steps",
+    ),
+    Row(
         "fit-devices",
         "train convolutional on PNG of 8 x 8 on two devices of one process",
         "two processes with one device each",
