@@ -19,6 +19,8 @@ class VertexTask(Traced, GoogleCloudBaseOperator):
 
     :param generation: raise it to create again what the task would otherwise adopt.
     :param poll_interval: seconds between two polls of what the task waits for.
+    :param wait: seconds that a job may wait for its machines, and an operation may take: then the
+        task fails, and a job is cancelled; None: it waits as long as Vertex AI lets it.
     """
 
     custom_operator_name: str
@@ -38,8 +40,16 @@ class VertexTask(Traced, GoogleCloudBaseOperator):
                     cls.operator_extra_links = (*links, ConsoleLink())
                 return
 
-    def __init__(self, *, generation: int | str = 1, poll_interval: float = 10, **kwargs: Any):
+    def __init__(
+        self,
+        *,
+        generation: int | str = 1,
+        poll_interval: float = 10,
+        wait: float | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
+        self.wait = wait
         self.generation = generation
         self.poll_interval: Any = poll_interval
 

@@ -60,9 +60,8 @@ class OneJobPerTask(VertexTask):
     templated: a message, or a dict in protobuf's JSON form; None skips the task. It raises
     JobFailed (retried) or JobFailedForGood (not): see `vertex.outcome`.
 
-    :param wait: seconds after which a job that has no machines yet is cancelled, and the task
-        fails; None: it waits as long as Vertex AI lets it. The trigger enforces it.
-    :param limit: as wait, from the time it has them; for kinds without a time limit of their own.
+    :param limit: seconds from the time that a job has its machines, as `wait` is before it; for
+        kinds without a time limit of their own. The trigger enforces both.
     :param at_most: US dollars that all attempts may cost together (templated); None: what one job
         may cost.
     :param usd_per_hour: price of an hour of a job whose message does not tell it; None: its
@@ -76,14 +75,12 @@ class OneJobPerTask(VertexTask):
     def __init__(
         self,
         *,
-        wait: float | None = None,
         limit: float | None = None,
         at_most: float | None = None,
         usd_per_hour: float | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        self.wait = wait
         self.limit = limit
         self.at_most = at_most
         self.usd_per_hour = usd_per_hour

@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
 from google.cloud.aiplatform_v1.types import Model
+from google.cloud.bigquery import QueryJobConfig
 
 from trellis.identity import EXPERIMENT_LABEL, KEY_LABEL, job_labels
 from trellis.verdict import JobFailed
@@ -101,7 +102,8 @@ class ServiceVersionOperator(ModelVersionOperator):
         model = self.origin["model"]
         statement = f"ALTER MODEL `{model}` SET OPTIONS (vertex_ai_model_id = '{self.model_id}')"
         self.log.info("In BigQuery: %s", statement)
-        self._bigquery().query(statement).result()
+        limit = QueryJobConfig(job_timeout_ms=self.wait and round(1000 * self.wait))
+        self._bigquery().query(statement, limit).result()
 
     def _described(self, context: Any, version: Any, labels: Mapping[str, str]) -> Any:
         """Give the version the labels, the description and the aliases of one that is uploaded."""

@@ -32,8 +32,8 @@ class StepwiseOperator(VertexTask):
     right moment. A subclass implements the steps in `_advance`.
 
     The task defers while it waits for an operation of Vertex AI (a deployment takes minutes).
-    Operations cannot be cancelled: if the task is killed its operation goes on, and the next
-    attempt, or the task that undoes its work, finds the operation and waits for it.
+    Operations cannot be cancelled: if the task is killed, or `wait` is over, its operation goes on,
+    and the next attempt, or the task that undoes its work, finds the operation and waits for it.
     """
 
     doing: ClassVar[str]
@@ -70,13 +70,22 @@ class StepwiseOperator(VertexTask):
         if operation.done:
             return self._ended(context, {**event_of(operation), "began": began})
         self.log.info("Waiting for %s", operation.name)
+        since = time.time()
         event = in_task(lambda: ended(self._client, operation.name))
         if event is not None:
             return self._ended(context, {**event, "began": began})
-        self._defer(OperationTrigger, "resume", name=operation.name, began=began)
+        until = None if self.wait is None else since + self.wait
+        self._defer(OperationTrigger, "resume", name=operation.name, began=began, until=until)
 
     def _ended(self, context: Any, event: dict[str, Any]) -> Any:
         began = event["began"]
+        if not event["done"]:
+            raise JobFailedForGood(
+                f"Vertex AI did not {began or self.doing} within {self.wait:.0f} s: the operation "
+                f"{event['name']} is not done. It cannot be cancelled, and goes on; what it "
+                "deploys is paid for. Clear this task to wait for it again, or let it wait "
+                "longer: `machines.wait` of platform.yaml."
+            )
         if event["code"] and began is None:
             # Another task's operation: `_advance` reads the state again in any case.
             self.log.warning("%s failed: %s", event["name"], event["message"])
@@ -196,6 +205,7 @@ def event_of(operation: Any) -> dict[str, Any]:
     """OperationTrigger's event for this operation, which has ended."""
     return {
         "name": operation.name,
+        "done": True,
         "code": operation.error.code,
         "message": operation.error.message,
     }

@@ -1,6 +1,7 @@
 """Wait for a Vertex AI job in the triggerer, where thousands of waits share one process."""
 
 import datetime
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
@@ -64,25 +65,28 @@ class _VertexTrigger(BaseTrigger):
 
 
 class OperationTrigger(_VertexTrigger):
-    """Fires when a long-running operation has ended: `{"name": ..., "code", "message", "began"}`.
+    """Fires when a long-running operation has ended, or its time is over: `{"name": ..., "done",
+    "code", "message", "began"}`.
 
-    code, message: google.rpc.Status of an operation that failed; 0 for one that succeeded;
-    NOT_FOUND for one deleted with its resource. When the task is killed, its operation goes on:
-    those of datasets are short and cost nothing, those of deployments cannot be cancelled.
+    done: whether it has ended. code, message: google.rpc.Status of an operation that failed; 0 for
+    one that succeeded; NOT_FOUND for one deleted with its resource. When the task is killed, its
+    operation goes on: those of datasets are short and cost nothing, those of deployments cannot be
+    cancelled.
 
     name: the operation's resource name, of any of Vertex AI's services. began: a value that the
-    waiting task gets back in the event.
+    waiting task gets back in the event. until: end of its time in Unix seconds; None: no end.
     """
 
     path = "trellis.vertex.triggers.OperationTrigger"
 
-    def __init__(self, *, began: str | None = None, **arguments: Any):
+    def __init__(self, *, began: str | None = None, until: float | None = None, **arguments: Any):
         super().__init__(**arguments)
         self.began = began
+        self.until = until
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         path, arguments = super().serialize()
-        return path, {"began": self.began, **arguments}
+        return path, {"began": self.began, "until": self.until, **arguments}
 
     async def _poll(self) -> dict[str, Any] | None:
         client = await self._client()
@@ -92,12 +96,13 @@ class OperationTrigger(_VertexTrigger):
             )
         except exceptions.NotFound as error:
             return self._event(code_pb2.NOT_FOUND, error.message)
-        if not operation.done:
-            return None
-        return self._event(operation.error.code, operation.error.message)
+        if operation.done or (self.until is not None and time.time() > self.until):
+            return self._event(operation.error.code, operation.error.message, operation.done)
+        return None
 
-    def _event(self, code: int, message: str) -> dict[str, Any]:
-        return {"name": self.name, "code": code, "message": message, "began": self.began}
+    def _event(self, code: int, message: str, done: bool = True) -> dict[str, Any]:
+        event = {"name": self.name, "done": done, "code": code, "message": message}
+        return {**event, "began": self.began}
 
 
 class VertexJobTrigger(_VertexTrigger):

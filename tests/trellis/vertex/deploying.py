@@ -94,7 +94,7 @@ def make_endpoint(name):
     return run(operator)["endpoint"]
 
 
-def deploy(endpoint, version, share=10):
+def deploy(endpoint, version, share=10, **arguments):
     """The id of the deployed model."""
     operator = DeployModelOperator(
         task_id="canary",
@@ -102,7 +102,7 @@ def deploy(endpoint, version, share=10):
         model=version,
         deployed_model=MACHINES,
         share=share,
-        **PLACE,
+        **{**PLACE, **arguments},
     )
     return run(operator)["deployed_model"]
 

@@ -16,6 +16,8 @@ from tests.trellis.vertex.deploying import (
     run,
     shift,
 )
+from tests.wording import says
+from trellis import waiting
 from trellis.verdict import JobFailed, JobFailedForGood
 from trellis.vertex import submission
 from trellis.vertex.endpoints import DeployModelOperator, EndpointOperator, raise_share
@@ -102,6 +104,21 @@ def test_an_attempt_that_does_not_see_the_one_before_deploys_nothing_twice(
     held.unlink()
     deploy(endpoint, slow, share=30)
     assert shares() == {"1": 70, "2": 30}
+
+
+def test_a_deployment_that_does_not_end_is_waited_for_no_longer_than_its_limit(
+    champion, name, endpoint, held, monkeypatch
+):
+    """Begun by this task, then by another one."""
+    monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 0)
+    monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0)
+    slow = register(name, sent=model(name, SICK=held))
+    for wait, what in ((1, slow), (2, "deploy")):
+        with pytest.raises(JobFailedForGood) as told:
+            deploy(endpoint, slow, wait=wait)
+        assert says(str(told.value), what, f"within {wait} s", "/operations/")
+    held.unlink()
+    deploy(endpoint, slow)
 
 
 def test_a_server_that_does_not_start_is_told_in_its_own_words(champion, name, endpoint, shares):

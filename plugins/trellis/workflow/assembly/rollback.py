@@ -14,6 +14,7 @@ from trellis.workflow.contracts.aliases import CHAMPION, PATTERN, PREVIOUS
 from trellis.workflow.lookups import requests_table
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import vertex_job
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.planned import returned
 from trellis.workflow.stages.rollback import resolve, result
@@ -33,12 +34,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
     experiment's own run that gives up in between sends them back to the champion of that moment.
     """
     owners = sorted({experiment.owner for experiment in experiments.values()})
-    common: dict[str, Any] = {
-        "project_id": platform.project,
-        "region": platform.region,
-        "gcp_conn_id": platform.connection,
-        "poll_interval": platform.poll_seconds,
-    }
+    common = vertex_job.place(platform)
 
     def endpoint_message(context: Any, jinja_env: Any) -> dict[str, Any]:
         return messages.endpoint(experiments[context["params"]["experiment"]], platform)

@@ -11,6 +11,7 @@ from airflow.sdk import DAG
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import vertex_job
 from trellis.workflow.stages.deploy.undeploy_previous import NAME, UndeployPreviousOperator
 
 PAGE = """\
@@ -45,9 +46,6 @@ def build(platform: Platform, owners: Iterable[str]) -> DAG:
             endpoint_id="{{ dag_run.conf['endpoint'] }}",
             model="{{ dag_run.conf['model'] }}",
             platform=platform,
-            project_id=platform.project,
-            region=platform.region,
-            gcp_conn_id=platform.connection,
-            poll_interval=platform.poll_seconds,
+            **vertex_job.place(platform),
         )
     return dag

@@ -63,7 +63,8 @@ class JobMachines(Section):
 
     wait: Duration = key(
         "time that a job waits for its machines, unless its experiment's `machines.wait` is "
-        "another; then it is cancelled, and its task fails",
+        "another, and that a deployment or an import may take; then its task fails, and a job is "
+        "cancelled",
         timedelta(days=3),
     )
 

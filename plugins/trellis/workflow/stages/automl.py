@@ -33,14 +33,13 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
 
     of_images = experiment.source.automl == "image"
     messages = automl_images if of_images else automl_tables
-    common: dict[str, Any] = {
+    in_bigquery: dict[str, Any] = {
         "project_id": platform.project,
         "gcp_conn_id": platform.connection,
         "generation": experiment.generation,
         "poll_interval": platform.poll_seconds,
+        "location": platform.location,
     }
-    in_bigquery = {**common, "location": platform.location}
-    in_vertex = {**common, "region": platform.region}
     job = vertex_job.arguments(experiment, platform, 1)
     field = functools.partial(planned, experiment, platform)
     with TaskGroup(NAME) as group:
@@ -56,7 +55,8 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
             task_id="dataset",
             dataset=field(messages.dataset, needs=left.automl_input),
             import_configs=field(automl_images.imports) if of_images else None,
-            **in_vertex,
+            generation=experiment.generation,
+            **vertex_job.place(platform),
         )
         train = (AutoMLImageOperator if of_images else AutoMLTabularOperator)(
             task_id="train",

@@ -1,4 +1,4 @@
-"""What every operator of a Vertex AI job is given: place, polling, slots, and limit of waiting."""
+"""What every operator of Vertex AI is given: place, polling, limit of waiting; a job's slots."""
 
 from typing import Any
 
@@ -6,6 +6,17 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.pools import slots
+
+
+def place(platform: Platform) -> dict[str, Any]:
+    """Return the arguments of every operator of Vertex AI."""
+    return {
+        "project_id": platform.project,
+        "region": platform.region,
+        "gcp_conn_id": platform.connection,
+        "poll_interval": platform.poll_seconds,
+        "wait": platform.machines.wait.total_seconds(),
+    }
 
 
 def arguments(
@@ -16,13 +27,11 @@ def arguments(
     machines: those that the experiment names for it, with a `wait` of their own; without, the
     group's `machines.wait` holds.
     """
-    own = machines.wait if machines is not None else None
-    return {
-        "project_id": platform.project,
-        "region": platform.region,
-        "gcp_conn_id": platform.connection,
+    given = {
+        **place(platform),
         "generation": experiment.generation,
-        "poll_interval": platform.poll_seconds,
-        "wait": (own or platform.machines.wait).total_seconds(),
         **slots(platform.pools.vertex, replicas),
     }
+    if machines is not None and machines.wait is not None:
+        given["wait"] = machines.wait.total_seconds()
+    return given

@@ -31,6 +31,7 @@ from trellis.vertex.service_models import ServiceVersionOperator
 from trellis.vertex.undeployment import UndeployIdleOperator
 from trellis.workflow.contracts.aliases import CHALLENGER, CHAMPION, PREVIOUS
 from trellis.workflow.lookups import left
+from trellis.workflow.stages import vertex_job
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.deploy.hold import HoldOperator
 from trellis.workflow.stages.deploy.hooks import DeploymentHooks
@@ -73,10 +74,7 @@ def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
     deploy = experiment.deployment
     hooks = DeploymentHooks(subject)
     common: dict[str, Any] = {
-        "project_id": platform.project,
-        "region": platform.region,
-        "gcp_conn_id": platform.connection,
-        "poll_interval": platform.poll_seconds,
+        **vertex_job.place(platform),
         "on_failure_callback": [hooks.failed, alert],
     }
     challenger = {**common, "endpoint_id": _ENDPOINT, "model": _MODEL}
