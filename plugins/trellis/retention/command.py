@@ -80,12 +80,15 @@ def erase_group(options: argparse.Namespace) -> int:
     for fingerprint, count in found.datasets.items():
         print(f"Dataset {fingerprint}: {count} rows")
     for run_ in found.runs:
-        print(f"Trained on them: {run_.uri}")
+        if training := found.began.get(run_.uri):
+            print(f"Began with weights that learned from them: {run_.uri}, of {training}")
+        else:
+            print(f"Trained on them: {run_.uri}")
     code = _each(erasure.removable(services, found), options.yes)
     for version in found.versions:
         print(
             f"To be retrained without these rows: {version.name}, by {version.run}. Once another "
-            "version serves, delete this one, and run the command again"
+            "version serves, delete this one, and that folder; later, `trellis clean` removes it"
         )
     for item in erasure.staying(services, found):
         print(

@@ -24,7 +24,10 @@ from trellis.retention.inventory import (
 from trellis.retention.named import named
 from trellis.retention.needs import ModelVersion
 from trellis.workflow import sql
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.record import RunRecord
+from trellis.workflow.pricing import queries
+from trellis_contracts.start import Start
 
 _SIMPLE = ("STRING", "INTEGER", "INT64")
 """Types that a key or a group has."""
@@ -34,8 +37,9 @@ _SIMPLE = ("STRING", "INTEGER", "INT64")
 class Found:
     """What has rows of a group. datasets: rows by fingerprint. predictions: rows by table. files:
     prefixes in the group's bucket (named.py). loaded: tables of a source's files, which expire,
-    that hold such rows. runs: those that trained on such
-    a dataset. versions: models that came from them.
+    that hold such rows. runs: those that learned from such a dataset. began: of these, by folder,
+    those that did so by the weights that a training began with, and the training that left these.
+    versions: models that came from the runs.
     """
 
     keys: frozenset[str]
@@ -44,6 +48,7 @@ class Found:
     files: tuple[str, ...]
     loaded: tuple[str, ...]
     runs: tuple[RunRecord, ...]
+    began: dict[str, str]
     versions: tuple[ModelVersion, ...]
 
     @property
@@ -95,11 +100,13 @@ def find(
         if (count := _count(services, str(table.reference), keys))
     }
     loaded = tuple(str(table.reference) for table in loads if _holds(services, table, keys))
-    trained = tuple(run for run in runs if run.dataset in datasets)
-    folders = {run.uri for run in trained}
+    trained = [run for run in runs if run.dataset in datasets]
+    began = _began(services, trained)
+    learned = tuple(run for run in runs if run in trained or run.uri in began)
+    folders = {run.uri for run in learned}
     made = tuple(version for version in versions if version.run in folders)
     files = tuple(named(services, keys))
-    return Found(frozenset(keys), datasets, predictions, files, loaded, trained, made)
+    return Found(frozenset(keys), datasets, predictions, files, loaded, learned, began, made)
 
 
 def removable(services: Services, found: Found) -> Iterator[Item]:
@@ -122,7 +129,7 @@ def removable(services: Services, found: Found) -> Iterator[Item]:
         yield from tables_of(services, fingerprint, why)
     for run in found.runs:
         if run.uri not in found.kept:
-            yield from of_run(services, run, "trained on rows of the group")
+            yield from of_run(services, run, "learned from rows of the group")
 
 
 def staying(services: Services, found: Found) -> Iterator[Item]:
@@ -130,6 +137,29 @@ def staying(services: Services, found: Found) -> Iterator[Item]:
     for run in found.runs:
         if run.uri in found.kept:
             yield from of_baselines(services, run, run.uri)
+
+
+def _began(services: Services, trained: Sequence[RunRecord]) -> dict[str, str]:
+    """Runs of which a training began with the weights of one of the runs `trained`, or with those
+    of such a run again, by folder: the training that left the weights.
+    """
+    bucket = services.group.bucket
+    starts: dict[str, str] = {}
+    for experiment in {run.experiment for run in trained}:
+        pattern = layout.Run(bucket, experiment, "*").start.removeprefix(f"gs://{bucket}/")
+        for blob in services.storage.list_blobs(bucket, match_glob=pattern):
+            start = Start.from_document(json.loads(blob.download_as_bytes()))
+            starts[f"gs://{bucket}/{blob.name.rpartition('/')[0]}/"] = start.training
+    learned = {run.uri for run in trained}
+    began: dict[str, str] = {}
+    while further := {
+        run: training
+        for run, training in starts.items()
+        if run not in learned and training.startswith(tuple(learned))
+    }:
+        began |= further
+        learned |= further.keys()
+    return began
 
 
 def _grouped(services: Services) -> Iterator[str]:
@@ -147,14 +177,13 @@ def _grouped(services: Services) -> Iterator[str]:
 def _keys(services: Services, table: str, condition: str, value: str) -> list[str]:
     statement = f"SELECT DISTINCT key FROM {sql.identifier(table)} WHERE {condition}"
     one = bigquery.ScalarQueryParameter("value", "STRING", value)
-    config = bigquery.QueryJobConfig(query_parameters=[one])
-    return [row["key"] for row in services.bigquery.query_and_wait(statement, job_config=config)]
+    return [row["key"] for row in _ask(services, table, statement, one)]
 
 
 def _count(services: Services, table: str, keys: Collection[str]) -> int:
     name = sql.identifier(table)
     statement = f"SELECT COUNT(*) AS found FROM {name} WHERE CAST(key AS STRING) IN UNNEST(@keys)"
-    (row,) = services.bigquery.query_and_wait(statement, job_config=_with(keys))
+    (row,) = _ask(services, table, statement, _several(keys))
     return int(row["found"])
 
 
@@ -171,15 +200,28 @@ def _holds(services: Services, table: Any, keys: Collection[str]) -> bool:
         )
     name = sql.identifier(str(table.reference))
     statement = f"SELECT COUNT(*) AS found FROM {name} WHERE {test or 'FALSE'}"
-    (row,) = services.bigquery.query_and_wait(statement, job_config=_with(keys))
+    (row,) = _ask(services, str(table.reference), statement, _several(keys))
     return bool(row["found"])
 
 
 def _deletion(services: Services, table: str, keys: Collection[str]) -> Any:
     statement = f"DELETE FROM {sql.identifier(table)} WHERE CAST(key AS STRING) IN UNNEST(@keys)"
-    return lambda: services.bigquery.query_and_wait(statement, job_config=_with(keys))
+    return lambda: _ask(services, table, statement, _several(keys), _DELETION)
 
 
-def _with(keys: Collection[str]) -> bigquery.QueryJobConfig:
-    several = bigquery.ArrayQueryParameter("keys", "STRING", sorted(keys))
-    return bigquery.QueryJobConfig(query_parameters=[several])
+_DELETION = 2
+"""Reads of a table by a DELETE: of the columns that it tests, and of all columns.
+https://cloud.google.com/bigquery/docs/reference/standard-sql/dml-syntax#on-demand_query_size_calculation"""
+
+
+def _ask(services: Services, table: str, statement: str, value: Any, reads: int = 1) -> Any:
+    """The rows of a query on one table, which may be billed for so many reads of it."""
+    size = services.bigquery.get_table(table).num_bytes or 0
+    limit = queries.limit(queries.planned(size, 1, 0), reads)
+    config = bigquery.QueryJobConfig.from_api_repr({"query": limit})
+    config.query_parameters = [value]
+    return services.bigquery.query_and_wait(statement, job_config=config)
+
+
+def _several(keys: Collection[str]) -> bigquery.ArrayQueryParameter:
+    return bigquery.ArrayQueryParameter("keys", "STRING", sorted(keys))

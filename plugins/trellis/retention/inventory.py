@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from google.api_core.exceptions import NotFound
 
+from trellis.bigquery.submission import JOB_TIMEOUT_MS
 from trellis.google_api import GoogleApi
 from trellis.identity import EXPERIMENT_LABEL, label_value
 from trellis.results.index import client_of, folders, load_index
@@ -64,7 +65,11 @@ class Services:
             "client_options": {"api_endpoint": f"{group.region}-aiplatform.googleapis.com"},
         }
         self.storage = client_of(group)
-        self.bigquery = bigquery.Client(project=group.project, location=group.location)
+        self.bigquery = bigquery.Client(
+            project=group.project,
+            location=group.location,
+            default_query_job_config=bigquery.QueryJobConfig(job_timeout_ms=JOB_TIMEOUT_MS),
+        )
         self.models = vertex.ModelServiceClient(**given)
         self.datasets = vertex.DatasetServiceClient(**given)
         self.pipelines = vertex.PipelineServiceClient(**given)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,8 +13,11 @@ from google.cloud import bigquery, storage
 from tests.airflow_side import ROOT
 from tests.trellis.results.made import a_board, a_plan_of, a_run, write_files
 from tests.wording import says
+from trellis.bigquery.submission import JOB_TIMEOUT_MS
 from trellis.retention import command
+from trellis.workflow.pricing.queries import LEAST
 from trellis.workflow.spec import bqml
+from trellis_contracts.start import Start
 
 REGION = "europe-west1"
 BUCKET = "erase-tests"
@@ -42,18 +46,23 @@ def tables(google):
     return client
 
 
+def add_runs(bucket, digits, folders, dataset):
+    """Runs of the experiment digits on a dataset, with their files and records."""
+    client = storage.Client(project="local-gcp")
+    for folder in folders:
+        plan = a_plan_of(digits, folder, bucket=BUCKET)
+        write_files(bucket.parent, plan, board=a_board())
+        record = a_run(digits, folder, board=a_board(), bucket=BUCKET)
+        record = record.model_copy(update={"dataset": dataset})
+        record.upload(client.bucket(BUCKET).blob(f"_index/digits/runs/{folder}.json"))
+
+
 @pytest.fixture
 def project(google, tables, digits):
     """Runs `served`, whose model is registered, and `tried`, both on that snapshot."""
     bucket = google.buckets / BUCKET
-    client = storage.Client(project="local-gcp")
     bucket.mkdir(exist_ok=True)
-    for folder in ("served", "tried"):
-        plan = a_plan_of(digits, folder, bucket=BUCKET)
-        write_files(google.buckets, plan, board=a_board())
-        record = a_run(digits, folder, board=a_board(), bucket=BUCKET)
-        record = record.model_copy(update={"dataset": "aaaa"})
-        record.upload(client.bucket(BUCKET).blob(f"_index/digits/runs/{folder}.json"))
+    add_runs(bucket, digits, ("served", "tried"), "aaaa")
     for fingerprint, split in (("aaaa", {"by": "patient"}), ("cccc", {})):
         source = bucket / "digits/datasets" / fingerprint / "source"
         source.mkdir(parents=True, exist_ok=True)
@@ -111,6 +120,39 @@ def test_all_that_holds_a_patients_rows_is_found_and_removed(erase, project, tab
     # Its model is in the registry: it must be retrained first.
     assert (project / "digits/runs/served/plan.json").exists()
     assert not (project / "digits/datasets/aaaa/source/columns.json").exists()
+
+
+def test_what_began_with_weights_that_learned_from_the_rows_is_named_and_removed(
+    erase, project, digits
+):
+    """Two runs on another dataset have: one by the other's weights."""
+    folders = ("continued", "again", "beside", "anew")
+    add_runs(project, digits, folders, "bbbb")
+    runs = f"gs://{BUCKET}/digits/runs"
+    before = {"continued": "served", "again": "continued", "beside": "anew"}
+    for folder, other in before.items():
+        start = Start(f"{folder}@1", f"{runs}/{other}/training/1/", "weights", "bbbb", {})
+        (project / f"digits/runs/{folder}/start.json").write_text(json.dumps(start.to_document()))
+
+    listed = erase("patient_3", yes=True)[1]
+    for folder in ("continued", "again"):
+        weights = f"{runs}/{before[folder]}/training/1/"
+        assert says(listed, f"Began with weights that learned from them: {runs}/{folder}/", weights)
+        assert f"Removed {runs}/{folder}/" in listed
+    left = {path.parent.name for path in project.glob("digits/runs/*/plan.json")}
+    assert left == {"served", "beside", "anew"}
+
+
+def test_every_query_has_a_limit_of_bytes_and_of_time(erase, tables):
+    tables.query_and_wait(f"CREATE TABLE {DATASET}.files_0 AS SELECT 'patient_3' AS p")
+    began = datetime.now(UTC)
+    assert erase("patient_3", yes=True)[0] == 0
+    jobs = [job for job in tables.list_jobs(min_creation_time=began) if job.job_type == "query"]
+    kinds = {job.query.partition(" ")[0] for job in jobs}
+    assert kinds == {"SELECT", "DELETE"}
+    for job in jobs:
+        assert job.maximum_bytes_billed == (2 if job.query.startswith("DELETE") else 1) * LEAST
+        assert job.to_api_repr()["configuration"]["jobTimeoutMs"] == str(JOB_TIMEOUT_MS)
 
 
 def test_models_of_bigquery_ml_are_named_or_removed(erase, tables):
