@@ -199,7 +199,7 @@ def test_only_running_spot_jobs_are_preempted(runner, shell, final, until):
 
 
 def test_a_running_job_fails_by_an_error_of_google(runner, shell, final, until):
-    """Its program is stopped; a job that is over, or waits, does not fail so."""
+    """The program is stopped; a job that is over, or waits, does not fail so."""
     runner.submit("1", shell("echo working; sleep 60"))
     until(lambda: "working" in log(runner, "1"))
     assert runner.fail("1")

@@ -131,11 +131,17 @@ def overstayed(
 ) -> Literal["wait", "limit"] | None:
     """Which of its limits a job has passed, if any.
 
-    wait: seconds from its creation until it has its machines. limit: from then until it ends.
+    wait: seconds from its creation until it has its machines; of a search, also from the end of a
+    trial until another one has some. limit: from then until it, or a trial, ends.
     """
-    passed: Literal["wait", "limit"] = "limit" if job.start_time else "wait"
-    since = job.start_time or job.create_time
-    seconds = limit if job.start_time else wait
+    # A search may be RUNNING, and so have a start, before a trial has machines. That of a trial is
+    # told when its machines are there: minutes after the trial before, in recorded searches.
+    parts = [part for part in getattr(job, "trials", [job]) if part.start_time]
+    running = [part.start_time for part in parts if not part.end_time or part is job]
+    ended = [part.end_time for part in parts if part.end_time and part is not job]
+    passed: Literal["wait", "limit"] = "limit" if running else "wait"
+    since = min(running) if running else max([job.create_time, *ended])
+    seconds = limit if running else wait
     return passed if seconds is not None and (now - since).total_seconds() > seconds else None
 
 

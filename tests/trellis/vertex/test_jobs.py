@@ -4,6 +4,7 @@ import pytest
 from google.cloud.aiplatform_v1.types import (
     BatchPredictionJob,
     CustomJob,
+    HyperparameterTuningJob,
     Scheduling,
     TrainingPipeline,
 )
@@ -68,6 +69,32 @@ def test_a_wait_ends_when_the_job_has_its_machines_and_a_limit_when_it_ends(
     start = None if started is None else created + timedelta(seconds=started)
     job = CustomJob(create_time=created, start_time=start)
     assert overstayed(job, created + timedelta(seconds=age), wait, limit) == passed
+
+
+@pytest.mark.parametrize(
+    ("trials", "passed"),
+    [
+        ([], "wait"),
+        ([(None, None)], "wait"),
+        ([(10, None)], None),
+        ([(10, 20)], "wait"),
+        ([(10, 50), (None, None)], None),
+        ([(10, 20), (None, None)], "wait"),
+        ([(10, 20), (30, None)], None),
+        # It was stopped: a trial that never had machines ends, too.
+        ([(10, 20), (None, 99)], "wait"),
+    ],
+)
+def test_a_search_waits_while_none_of_its_trials_has_machines(trials, passed):
+    """Whatever its own start: it is that of the first state RUNNING."""
+    created = datetime(2026, 3, 1, tzinfo=UTC)
+
+    def at(age):
+        return None if age is None else created + timedelta(seconds=age)
+
+    times = [{"start_time": at(start), "end_time": at(end)} for start, end in trials]
+    job = HyperparameterTuningJob(create_time=created, start_time=at(1), trials=times)
+    assert overstayed(job, at(100), 60, None) == passed
 
 
 def test_the_machines_of_a_job_in_words():
