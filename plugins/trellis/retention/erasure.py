@@ -217,9 +217,8 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/dml-syntax#on-dema
 def _ask(services: Services, table: str, statement: str, value: Any, reads: int = 1) -> Any:
     """The rows of a query on one table, which may be billed for so many reads of it."""
     size = services.bigquery.get_table(table).num_bytes or 0
-    limit = queries.limit(queries.planned(size, 1, 0), reads)
-    config = bigquery.QueryJobConfig.from_api_repr({"query": limit})
-    config.query_parameters = [value]
+    limit = queries.limit(queries.planned(size, 1, 0), reads)["maximumBytesBilled"]
+    config = bigquery.QueryJobConfig(query_parameters=[value], maximum_bytes_billed=int(limit))
     return services.bigquery.query_and_wait(statement, job_config=config)
 
 

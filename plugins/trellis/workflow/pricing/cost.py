@@ -125,11 +125,11 @@ def baseline_names(experiment: Experiment) -> list[str]:
 
 def baseline(experiment: Experiment, name: str, source_bytes: int, region: str | None) -> float:
     """The most that one baseline may cost in a region, in US dollars."""
-    automl = experiment.baselines.automl
+    automl, read = experiment.baselines.automl, scan(source_bytes, region)
     if automl is not None and name == "automl":
         training = automl.node_hours * automl_training(experiment)
-        return training + automl_prediction(experiment, hours(AUTOML_PREDICTION_LIMIT), region)
-    read = scan(source_bytes, region)
+        prediction = automl_prediction(experiment, hours(AUTOML_PREDICTION_LIMIT), region)
+        return training + prediction + queries.BASELINE * read
     if bqml.TYPES[name.removeprefix("bqml-")].external:
         machine = machines.table(region).usd(_MACHINE, "training")
         longest = hours(EXTERNAL_TRAINING_LIMIT)

@@ -12,7 +12,12 @@ CHECK = 3
 """Reads of the snapshot by the query of the task check, which reads keys and labels repeatedly."""
 
 BASELINE = 3
-"""Reads of the snapshot by a BigQuery ML baseline: to learn, to predict and to evaluate."""
+"""Reads of the snapshot by a baseline in BigQuery: by BigQuery ML to learn, to predict and to
+evaluate; by AutoML to learn and to predict, and by the export of what it predicts.
+
+AutoML reads views, by queries of its own. Google's page of prices names its hours alone, and not
+what such queries cost (https://cloud.google.com/vertex-ai/pricing#automl_models): so they count.
+"""
 
 # Bytes of a row that the snapshot has beside the source's columns: key, split and what decides it,
 # as text.

@@ -91,7 +91,8 @@ STAGE = Stage(
     at_most=lambda experiment, platform, bytes_: {
         NAME: cost.baseline(experiment, NAME, bytes_, platform.region)
     },
-    assumes="; AutoML trains for all its node hours and predicts for an hour, when it is stopped",
+    assumes="; AutoML trains for all its node hours and predicts for an hour, when it is stopped; "
+    "it reads its rows in BigQuery once for each",
     spent=lambda jobs: jobs.baselines("automl"),
     jobs=lambda plan: {"automl": 1, "batch": 1},
     advice={f"{NAME}.": FAILED_BASELINE},

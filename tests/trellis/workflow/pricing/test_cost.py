@@ -43,6 +43,9 @@ def test_prices_are_those_of_the_region(breast_cancer, monkeypatch, tmp_path):
     twice = 2 * cost.baseline(breast_cancer, name, 2**40, here)
     assert cost.baseline(breast_cancer, name, 2**40, there) == pytest.approx(twice)
     assert cost.automl_training(breast_cancer) == 21.252
+    # AutoML's own reads count as queries.
+    reads = [cost.baseline(breast_cancer, "automl", tib * 2**40, here) for tib in (1, 2)]
+    assert reads[1] - reads[0] == pytest.approx(3 * cost.scan(2**40, here))
     pool = [(Machine(type="n1-standard-4"), 1)]
     disk = 100 * raw["prices"]["us-central1"]["training_disk_gb"]
     assert cost.per_hour(pool, there) - cost.per_hour(pool, here) == pytest.approx(disk)
