@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -84,6 +85,13 @@ def test_it_is_small_enough_for_a_cold_start(run, target):
     )
     print(f"{target}: {size} MB")
     assert size <= MOST_MEGABYTES[target]
+
+
+@pytest.mark.parametrize("target", builder.TARGETS)
+def test_the_contracts_are_installed_as_a_package(run, target):
+    finds = "from importlib.metadata import version; print(version('trellis-contracts'))"
+    project = tomllib.loads((ROOT / "contracts/pyproject.toml").read_text())["project"]
+    assert run(target, "python", "-c", finds).strip() == project["version"]
 
 
 @pytest.mark.parametrize("target", builder.TARGETS)
