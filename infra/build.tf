@@ -26,7 +26,7 @@ resource "google_project_iam_custom_role" "release" {
 
 # What a scan has found in an image that was pushed.
 resource "google_project_iam_member" "build_reads_scans" {
-  project = local.images_project
+  project = var.images_project
   role    = "roles/containeranalysis.occurrences.viewer"
   member  = local.build
 }
@@ -46,8 +46,8 @@ resource "google_project_iam_member" "build" {
 
 resource "google_artifact_registry_repository_iam_member" "build_pushes" {
   for_each = {
-    documents = { project = local.images_project, name = google_artifact_registry_repository.documents.name }
-    images    = { project = local.images_project, name = google_artifact_registry_repository.images.name }
+    documents = { project = var.images_project, name = google_artifact_registry_repository.documents.name }
+    images    = { project = var.images_project, name = google_artifact_registry_repository.images.name }
     wheels    = { project = var.project, name = google_artifact_registry_repository.wheels.name }
   }
 

@@ -8,9 +8,9 @@ locals {
 
   # Dataflow encrypts its state itself, its workers' disks through Compute Engine. Composer 3 needs
   # its own agent and Cloud Storage's.
-  key_users = var.encryption ? merge(local.agents, local.images_elsewhere ? {
+  key_users = var.encryption ? merge(local.agents, {
     images = "service-${data.google_project.images.number}@gcp-sa-artifactregistry.iam.gserviceaccount.com"
-  } : {}) : {}
+  }) : {}
 }
 
 resource "google_kms_key_ring" "group" {

@@ -6,7 +6,7 @@ output "platform_yaml" {
     bucket          = local.bucket
     dataset         = var.dataset
     location        = local.location
-    registry        = "${var.region}-docker.pkg.dev/${local.images_project}/${google_artifact_registry_repository.images.repository_id}"
+    registry        = "${var.region}-docker.pkg.dev/${var.images_project}/${google_artifact_registry_repository.images.repository_id}"
     service_account = google_service_account.job.email
     serving_account = google_service_account.serve.email
     image_uris      = [for name in concat([local.bucket], sort(var.source_buckets)) : "gs://${name}/"]
@@ -28,6 +28,6 @@ output "release" {
     "gcloud builds submit --project=${var.project} --region=${var.region} --config=infra/cloudbuild.yaml",
     "--service-account=projects/${var.project}/serviceAccounts/${google_service_account.build.email}",
     "--gcs-source-staging-dir=gs://${local.bucket}/cloudbuild",
-    "--substitutions=_NAME=${var.name},_DAGS_BUCKET=${local.airflow_files},_PLATFORM=${var.platform_file},_IMAGES_PROJECT=${local.images_project}",
+    "--substitutions=_NAME=${var.name},_DAGS_BUCKET=${local.airflow_files},_PLATFORM=${var.platform_file},_IMAGES_PROJECT=${var.images_project}",
   ])
 }

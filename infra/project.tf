@@ -5,16 +5,13 @@ data "google_project" "this" {
 }
 
 data "google_project" "images" {
-  project_id = local.images_project
+  project_id = var.images_project
 }
 
 locals {
   number   = data.google_project.this.number
   bucket   = coalesce(var.bucket, "${var.project}-${var.name}")
   location = coalesce(var.location, var.region)
-
-  images_project   = coalesce(var.images_project, var.project)
-  images_elsewhere = local.images_project != var.project
 
   # Identities by which Google's services act in this project. `gcloud beta services identity
   # create` makes those that are not there yet (README.md).
@@ -39,8 +36,6 @@ locals {
       "cloudresourcemanager",
       "composer",
       "compute",
-      "containeranalysis",
-      "containerscanning", # scans each image that is pushed, at 0.26 USD
       "dataflow",
       "iam",
       "iamcredentials",
@@ -57,9 +52,13 @@ locals {
 }
 
 resource "google_project_service" "images" {
-  for_each = toset(local.images_elsewhere ? ["artifactregistry", "containeranalysis", "containerscanning"] : [])
+  for_each = toset([
+    "artifactregistry",
+    "containeranalysis",
+    "containerscanning", # scans each image that is pushed, at 0.26 USD
+  ])
 
-  project            = local.images_project
+  project            = var.images_project
   service            = "${each.value}.googleapis.com"
   disable_on_destroy = false
 }

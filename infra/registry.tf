@@ -1,7 +1,7 @@
 # Images of the jobs, and the Python package of Airflow's side.
 
 resource "google_artifact_registry_repository" "images" {
-  project       = local.images_project
+  project       = var.images_project
   location      = var.region
   repository_id = var.name
   description   = "Job images: trainer, export"
@@ -20,7 +20,7 @@ resource "google_artifact_registry_repository" "images" {
 
 # Of each image that a release built: what is in it, and what it was built of. A file there cannot be written over.
 resource "google_artifact_registry_repository" "documents" {
-  project       = local.images_project
+  project       = var.images_project
   location      = var.region
   repository_id = "${var.name}-documents"
   description   = "SBOM and provenance of the job images"
@@ -84,18 +84,16 @@ resource "google_artifact_registry_repository" "python" {
 
 # Dataflow pulls as the job account.
 resource "google_artifact_registry_repository_iam_member" "job_pulls" {
-  project    = local.images_project
+  project    = var.images_project
   location   = var.region
   repository = google_artifact_registry_repository.images.name
   role       = "roles/artifactregistry.reader"
   member     = local.job
 }
 
-# Vertex AI pulls as its own service agent, which may in its own project.
+# Vertex AI pulls as its own service agent.
 resource "google_artifact_registry_repository_iam_member" "vertex_pulls" {
-  count = local.images_elsewhere ? 1 : 0
-
-  project    = local.images_project
+  project    = var.images_project
   location   = var.region
   repository = google_artifact_registry_repository.images.name
   role       = "roles/artifactregistry.reader"
@@ -104,7 +102,7 @@ resource "google_artifact_registry_repository_iam_member" "vertex_pulls" {
 
 # The task plan asks for the images' digests, by which later runs know what they may reuse.
 resource "google_artifact_registry_repository_iam_member" "composer_looks_up" {
-  project    = local.images_project
+  project    = var.images_project
   location   = var.region
   repository = google_artifact_registry_repository.images.name
   role       = "roles/artifactregistry.reader"

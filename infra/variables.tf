@@ -9,13 +9,17 @@ variable "project" {
 }
 
 variable "images_project" {
-  description = "ID of a second project for the images and their documents, in which Airflow's account only reads: its role lets it delete images of its own project. null: project."
+  description = "ID of a second project with billing, for the images and their documents. Airflow's account only reads there; in its own project its role lets it delete images."
   type        = string
-  default     = null
 
   validation {
-    condition     = var.images_project == null || can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.images_project))
+    condition     = can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.images_project))
     error_message = "images_project is a project's ID: 6 to 30 lower-case letters, digits and dashes."
+  }
+
+  validation {
+    condition     = var.images_project != var.project
+    error_message = "images_project is another project than `project`, in which Airflow's account could delete and replace images: gcloud projects create ID, and link it to the billing account."
   }
 }
 

@@ -8,9 +8,10 @@ mock_provider "google" {
 }
 
 variables {
-  project      = "our-lab"
-  alert_emails = ["lab@example.com"]
-  labels       = { group = "lab" }
+  project        = "our-lab"
+  images_project = "our-images"
+  alert_emails   = ["lab@example.com"]
+  labels         = { group = "lab" }
 }
 
 run "defaults" {
@@ -279,13 +280,8 @@ run "sources" {
   }
 }
 
-run "images_elsewhere" {
+run "images" {
   command = plan
-
-  variables {
-    images_project = "our-images"
-    encryption     = true
-  }
 
   assert {
     condition = alltrue([
@@ -300,7 +296,7 @@ run "images_elsewhere" {
       for grant in [
         google_artifact_registry_repository_iam_member.job_pulls,
         google_artifact_registry_repository_iam_member.composer_looks_up,
-        google_artifact_registry_repository_iam_member.vertex_pulls[0],
+        google_artifact_registry_repository_iam_member.vertex_pulls,
       ] : grant.project == "our-images" && grant.role == "roles/artifactregistry.reader"
     ])
     error_message = "Who runs images reads them there, and writes none."

@@ -7,7 +7,16 @@ mock_provider "google" {
 }
 
 variables {
-  project = "our-lab"
+  project        = "our-lab"
+  images_project = "our-images"
+}
+
+run "images_that_airflow_may_delete" {
+  command = plan
+  variables {
+    images_project = "our-lab"
+  }
+  expect_failures = [var.images_project]
 }
 
 run "no_triggerer" {

@@ -8,7 +8,7 @@ import pytest
 
 from tests.infra import terraform
 
-RUNS = ["defaults", "encrypted", "private", "public", "budget", "sources", "images_elsewhere"]
+RUNS = ["defaults", "encrypted", "private", "public", "budget", "sources"]
 
 # Which of Google's identities encrypts, by API. https://docs.cloud.google.com/kms/docs/compatible-services;
 # for Composer 3 https://docs.cloud.google.com/composer/docs/composer-3/configure-cmek-encryption
@@ -97,7 +97,7 @@ def test_every_service_that_encrypts_may_use_the_key(plans, run):
         for member, role, address in grants(plan)
         if address.startswith("google_kms") and role.endswith("cryptoKeyEncrypterDecrypter")
     }
-    if run not in ("encrypted", "images_elsewhere"):
+    if run != "encrypted":
         assert users == set()
         return
     services = {
@@ -191,7 +191,7 @@ def test_the_platform_file_is_one_that_trellis_reads(plans, tmp_path, local_gcp_
         "service_account": "trellis-serve@our-lab.iam.gserviceaccount.com",
         "image_uris": [f"gs://{defaults['bucket']}/"],
     }
-    assert defaults["registry"] == "us-central1-docker.pkg.dev/our-lab/trellis"
+    assert defaults["registry"] == "us-central1-docker.pkg.dev/our-images/trellis"
     assert defaults["labels"] == {"group": "lab"}
     assert defaults["network"] == "projects/123456789012/global/networks/trellis"
     assert (platforms["public"]["network"], defaults["encryption_key"]) == (None, None)

@@ -63,9 +63,9 @@ CHANGES = {
     ),
     "images that Airflow may delete": (
         "registry.tf",
-        '"images" {\n  project       = local.images_project\n',
+        '"images" {\n  project       = var.images_project\n',
         '"images" {\n',
-        "images_elsewhere",
+        "images",
     ),
     "PyPI first": ("registry.tf", "priority   = 200", "priority   = 50", "defaults"),
     "key elsewhere": ("encryption.tf", "location   = var.region", 'location   = "us"', "encrypted"),
