@@ -40,20 +40,15 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace, now: datetime | None = None) -> int:
     """List the endpoints, undeploy idle ones if asked; return 1 if their use is not known."""
-    from google.cloud.aiplatform_v1 import EndpointServiceClient
-
     from trellis.workflow.endpoints.monitoring import LONGEST_DAYS
-    from trellis.workflow.endpoints.survey import survey
+    from trellis.workflow.endpoints.survey import client_of, survey
 
     if not 1 <= options.days <= LONGEST_DAYS:
         print(f"--days must be from 1 to {LONGEST_DAYS}: Google keeps no more", file=sys.stderr)
         return 2
     group = platform.load(options.folder)
     api = GoogleApi()
-    client = EndpointServiceClient(
-        credentials=api.credentials,
-        client_options={"api_endpoint": f"{group.region}-aiplatform.googleapis.com"},
-    )
+    client = client_of(group, api)
     found = survey(client, api, group, now or datetime.now(UTC), options.days)
     if options.json:
         print(json.dumps([each.to_json() for each in found.endpoints], indent=2))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis import command_line
+from trellis.google_api import GoogleApi
 from trellis.results import addition, comparison, curves, digest, index, notes
 from trellis.results.files import RunFiles, load_files, with_contender
 from trellis.results.scores import score
@@ -107,11 +108,15 @@ def run(options: argparse.Namespace) -> int:
     elif options.command in ("methods", "export"):
         lines = _write_up(client, group.bucket, options)
     elif options.command == "digest":
+        from trellis.workflow.endpoints.survey import client_of, survey_or_why
+
         end = datetime.now(UTC)
         known = index.load_index(client, group.bucket)
         start = end - timedelta(days=options.days)
         lines = digest.lines(known, start, end, group.limits)
-        lines += digest.around(client, group, start, end)
+        api = GoogleApi()
+        surveyed = survey_or_why(client_of(group, api), api, group, end, options.days)
+        lines += digest.around(client, group, start, end, surveyed)
     else:
         lines = _runs(client, group.bucket, options)
     print("\n".join(lines))

@@ -1,9 +1,11 @@
 """Summarizes the runs of the last days as text: `trellis digest`, and the DAG of that name."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trellis.results.history import served
 from trellis.results.index import Index
@@ -11,8 +13,12 @@ from trellis.results.scores import score
 from trellis.results.table import table
 from trellis.workflow.contracts.record import PredictionRecord, Result, RunRecord
 from trellis.workflow.pricing import services
+from trellis.workflow.pricing.service_catalog import HOURS_OF_A_MONTH
 from trellis.workflow.spec.platform import Limits, Platform
 from trellis.workflow.spec.quantities import USD, usd_text
+
+if TYPE_CHECKING:  # it imports Vertex AI's client, which a DAG file's import does without
+    from trellis.workflow.endpoints.survey import Survey
 
 
 def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -> list[str]:
@@ -60,24 +66,50 @@ def lines(index: Index, start: datetime, end: datetime, limits: Limits | None) -
     return found
 
 
-def around(client: Any, platform: Platform, start: datetime, end: datetime) -> list[str]:
+def around(
+    client: Any, platform: Platform, start: datetime, end: datetime, surveyed: Survey | str
+) -> list[str]:
     """Say what stands around the runs and is in no figure of theirs: the bucket, how it has grown
-    from `start` to before `end`, and what else is paid for. client: google.cloud.storage.Client.
+    from `start` to before `end`, deployed models, Composer, and what else is paid for.
+
+    client: google.cloud.storage.Client. surveyed: the group's endpoints, or why nobody knows them.
     """
     size = new = 0
     fields = "items(size,timeCreated),nextPageToken"
     for blob in client.list_blobs(platform.bucket, fields=fields):
         size += blob.size or 0
         new += (blob.size or 0) * (start <= blob.time_created < end)
-    usd = size / 1e9 * services.table(platform.region).storage_gb_month
+    prices = services.table(platform.region)
+    gb_month = prices.storage_gb_month
     kept = "" if platform.retention else "; no `retention` in platform.yaml says what may go"
     return [
         "",
         "Around the runs, in none of these figures",
-        f"  gs://{platform.bucket}: {size / 1e9:.2f} GB, {new / 1e9:.2f} of them new, "
-        f"{usd:.2f} USD a month{kept}",
-        "  Airflow's environment, deployed models (`trellis endpoints`), BigQuery's tables, logs",
+        f"  gs://{platform.bucket}: {size / 1e9:.2f} GB, {size / 1e9 * gb_month:.2f} USD a month; "
+        f"{new / 1e9:.2f} GB of them new, {new / 1e9 * gb_month:.2f} USD a month{kept}",
+        *_deployed(surveyed),
+        f"  Airflow's environment: {prices.composer_dcu * HOURS_OF_A_MONTH:.2f} USD a month for "
+        "each of its DCUs; Composer's bill says how many",
+        "  BigQuery's tables, logs",
     ]
+
+
+def _deployed(surveyed: Survey | str) -> Iterator[str]:
+    """Say what deployed models cost, and which nobody asks."""
+    if isinstance(surveyed, str):
+        yield f"  Deployed models: not known: {surveyed}"
+        return
+    paid = [endpoint for endpoint in surveyed.endpoints if endpoint.models]
+    known = [endpoint.usd_per_day for endpoint in paid]
+    usd = sum(cost for cost in known if cost is not None)
+    unpriced = f", {known.count(None)} without a price" if None in known else ""
+    yield f"  Deployed models: {usd:.2f} USD a day, of {_count(len(paid), 'endpoint')}{unpriced}"
+    for endpoint in surveyed.idle:
+        cost = endpoint.usd_per_day
+        a_day = "at an unknown price" if cost is None else f"{cost:.2f} USD a day"
+        yield f"    idle: {endpoint.experiment}, {a_day} (`trellis endpoints --undeploy`)"
+    if surveyed.refused is not None:
+        yield "    which of them are idle is not known: Cloud Monitoring did not answer"
 
 
 def _why(run: RunRecord) -> str | None:

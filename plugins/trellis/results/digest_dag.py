@@ -32,13 +32,27 @@ class DigestOperator(BaseOperator):
     def execute(self, context: Any) -> str:
         """See BaseOperator."""
         from airflow.providers.google.cloud.hooks.gcs import GCSHook
+        from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import (
+            EndpointServiceHook,
+        )
+
+        from trellis.google_api import GoogleApi
+        from trellis.workflow.endpoints.survey import survey_or_why
 
         client = GCSHook(gcp_conn_id=self.platform.connection).get_conn()
         end = datetime.now(UTC)
         index = load_index(client, self.platform.bucket)
         start = end - timedelta(days=self.days)
         found = digest.lines(index, start, end, self.platform.limits)
-        text = "\n".join([*found, *digest.around(client, self.platform, start, end)])
+        vertex = EndpointServiceHook(gcp_conn_id=self.platform.connection)
+        surveyed = survey_or_why(
+            vertex.get_endpoint_service_client(self.platform.region),
+            GoogleApi(vertex.get_credentials()),
+            self.platform,
+            end,
+            self.days,
+        )
+        text = "\n".join([*found, *digest.around(client, self.platform, start, end, surveyed)])
         self.log.info("%s", text)
         send(self.platform, context, text)
         return found[0]

@@ -15,9 +15,12 @@ from tests.trellis.results.made import (
     with_cost,
 )
 from tests.wording import says
+from trellis.google_api import RefusedError
 from trellis.results import Index, digest, digest_dag
 from trellis.results.digest import lines
 from trellis.workflow.contracts.record import Failure
+from trellis.workflow.endpoints.state import Endpoint, Model, State
+from trellis.workflow.endpoints.survey import Survey
 from trellis.workflow.spec.platform import Digest, Limits
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
@@ -103,15 +106,47 @@ def test_what_stands_around_the_runs(group, bucket, google):
     client = storage.Client(project="local-gcp")
     (google.buckets / bucket / "digest").mkdir(parents=True, exist_ok=True)
     held = sum(blob.size for blob in client.list_blobs(bucket))
-    (google.buckets / bucket / "digest/x").write_bytes(b"x" * 5_000_000)
+    with (google.buckets / bucket / "digest/x").open("wb") as file:
+        file.truncate(500_000_000)
     now = datetime.now(UTC)
     here = group.model_copy(update={"bucket": bucket, "retention": None})
-    text = digest.around(client, here, now - timedelta(days=1), now + timedelta(days=1))
-    size = (held + 5_000_000) / 1e9
-    assert text[2].startswith(f"  gs://{bucket}: {size:.2f} GB, {size:.2f} of them new, ")
-    assert f" {0.02 * size:.2f} USD a month; no `retention`" in text[2]
-    before = digest.around(client, here, now - timedelta(days=9), now - timedelta(days=8))
-    assert ", 0.00 of them new, " in before[2]
+    none = Survey((), None)
+    text = digest.around(client, here, now - timedelta(days=1), now + timedelta(days=1), none)
+    size = (held + 500_000_000) / 1e9
+    usd = f"{0.02 * size:.2f} USD a month"
+    assert says(text[2], f"gs://{bucket}", f"{size:.2f} GB", usd, f"{size:.2f} GB", usd)
+    assert "`retention`" in text[2]
+    before = digest.around(client, here, now - timedelta(days=9), now - timedelta(days=8), none)
+    assert says(before[2], usd, "0.00 GB", "0.00 USD a month")
+    # 0.06 USD an hour, 730 hours.
+    assert says(text[-2], "43.80 USD a month", "DCU")
+
+
+def test_what_deployed_models_cost(group, bucket):
+    """Those that nobody asks stand by name; a machine without a price is counted, not left out."""
+
+    def endpoint(name, usd, state):
+        models = (Model("1", "a@1", 100, "n1-standard-4", (1, 2), usd),) if usd != 0 else ()
+        return Endpoint(name, name, models, 0, None, state)
+
+    def told(surveyed):
+        client = storage.Client(project="local-gcp")
+        now = datetime.now(UTC)
+        here = group.model_copy(update={"bucket": bucket})
+        return digest.around(client, here, now, now, surveyed)[3:-2]
+
+    known = (
+        endpoint("digits", 5.25, State.IN_USE),
+        endpoint("forgotten", 12.5, State.IDLE),
+        endpoint("odd", None, State.IN_USE),
+        endpoint("empty", 0, State.EMPTY),
+    )
+    cost, idle = told(Survey(known, None))
+    assert says(cost, "17.75 USD a day", "3 endpoints", "1 without a price")
+    assert says(idle, "forgotten", "12.50 USD a day", "trellis endpoints")
+    refused = RefusedError(403, "monitoring.timeSeries.list denied")
+    assert "Cloud Monitoring" in told(Survey(known[:1], refused))[-1]
+    assert says(*told("403 Permission denied"), "not known", "403 Permission denied")
 
 
 def test_the_dag_logs_it_and_tells_everybody(digits, add, bucket, group, capsys):

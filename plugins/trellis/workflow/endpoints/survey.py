@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from google.api_core.exceptions import GoogleAPICallError
+from google.cloud.aiplatform_v1 import EndpointServiceClient
+
 from trellis.google_api import GoogleApi, RefusedError
 from trellis.identity import EXPERIMENT_LABEL
 from trellis.vertex.calls import CALL_TIMEOUT_SECONDS, REPEATABLE
 from trellis.vertex.stepwise import unfinished
-from trellis.workflow.endpoints.monitoring import counted
+from trellis.workflow.endpoints.monitoring import LONGEST_DAYS, counted
 from trellis.workflow.endpoints.state import Endpoint, State, describe, removal_order
 from trellis.workflow.spec.platform import Platform
 
@@ -24,6 +27,14 @@ class Survey:
     @property
     def idle(self) -> list[Endpoint]:
         return [endpoint for endpoint in self.endpoints if endpoint.state == State.IDLE]
+
+
+def client_of(platform: Platform, api: GoogleApi) -> EndpointServiceClient:
+    """A client of the group's region, with the credentials of `api`."""
+    return EndpointServiceClient(
+        credentials=api.credentials,
+        client_options={"api_endpoint": f"{platform.region}-aiplatform.googleapis.com"},
+    )
 
 
 def survey(client: Any, api: GoogleApi, platform: Platform, now: datetime, days: int) -> Survey:
@@ -52,6 +63,16 @@ def survey(client: Any, api: GoogleApi, platform: Platform, now: datetime, days:
         for each in client.list_endpoints(request=request, **REPEATABLE)
     ]
     return Survey(tuple(sorted(found, key=lambda each: (each.experiment, each.name))), refused)
+
+
+def survey_or_why(
+    client: Any, api: GoogleApi, platform: Platform, now: datetime, days: int
+) -> Survey | str:
+    """The survey, idle after `days` or what Cloud Monitoring keeps; Vertex AI's refusal as text."""
+    try:
+        return survey(client, api, platform, now, min(days, LONGEST_DAYS))
+    except GoogleAPICallError as error:
+        return " ".join(error.message.split())
 
 
 def undeploy(client: Any, endpoint: Endpoint) -> Iterator[str]:

@@ -22,8 +22,8 @@ from trellis.workflow.pricing.catalog import SERVICES
 NAMES = {"bigquery": "BigQuery", "dataflow": "Cloud Dataflow", "storage": "Cloud Storage"}
 """Display names in the catalog of the services that `catalog` does not read."""
 
-_HOURS_OF_A_MONTH = 730
-_BY_HOUR = {"GiBy.h": 1.0, "GBy.h": 1.0, "GiBy.mo": 1 / _HOURS_OF_A_MONTH}
+HOURS_OF_A_MONTH = 730
+_BY_HOUR = {"GiBy.h": 1.0, "GBy.h": 1.0, "GiBy.mo": 1 / HOURS_OF_A_MONTH}
 _DIGITS = 9
 _NANO = 1e-9
 _SKUS: Mapping[str, tuple[str, re.Pattern[str], Mapping[str, float]]] = {

@@ -1,7 +1,8 @@
 """Prices of what is no machine: BigQuery's queries, Dataflow's workers, disks, AutoML's node hours.
 
 prices.json is the one table, by region as machines.json; `trellis prices` renews both. AutoML has
-one price for all regions, and no prices of spot machines exist for any of these.
+one price for all regions, Composer is held at one, and no prices of spot machines exist for any of
+these.
 """
 
 import functools
@@ -21,7 +22,7 @@ class Services:
     query_tib: a TiB that a query reads. dataflow_*: an hour of a vCPU, of a GB of memory, of a GB
     of a worker's pd-standard. training_disk_gb: an hour of a GB of pd-ssd of a Vertex AI job.
     storage_gb_month: a month of a GB in Cloud Storage. automl: an hour of training and of
-    prediction, by the kind of data.
+    prediction, by the kind of data. composer_dcu: an hour of a DCU of Composer's environment.
     """
 
     region: str
@@ -29,6 +30,7 @@ class Services:
     date: str
     source: str
     automl: Mapping[str, Mapping[str, float]]
+    composer_dcu: float
     query_tib: float
     dataflow_vcpu: float
     dataflow_memory_gb: float
@@ -44,4 +46,5 @@ def table(region: str | None = None, path: Path = TABLE) -> Services:
     regions = tuple(raw["prices"])
     whose = region if region is not None and region in regions else regions[0]
     automl = {kind: raw["automl"][kind] for kind in ("image", "table")}
-    return Services(whose, regions, raw["date"], raw["source"], automl, **raw["prices"][whose])
+    everywhere = (automl, raw["composer"]["dcu"])
+    return Services(whose, regions, raw["date"], raw["source"], *everywhere, **raw["prices"][whose])
