@@ -85,7 +85,10 @@ WORK = {
             "aiplatform.datasets.delete",
         ],
     ),
-    "the limits of quotas, where a job got no machines": ("composer", ["serviceusage.quotas.get"]),
+    "limits and use of quotas, where a job got no machines": (
+        "composer",
+        ["serviceusage.quotas.get", "monitoring.timeSeries.list"],
+    ),
     "a sample of requests (`deploy.requests`)": (
         "agents.aiplatform",
         ["bigquery.tables.get", "bigquery.tables.updateData"],

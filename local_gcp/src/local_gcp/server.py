@@ -75,7 +75,7 @@ def services(context: Context) -> list[Service]:
     # BigQuery before Storage: they share the host www.googleapis.com, and its paths are fewer.
     storage = Storage(context)
     project = ProjectApis(context, bigquery.rest, storage.rest)
-    monitoring = Monitoring(context, vertex.usage)
+    monitoring = Monitoring(context, vertex.usage, vertex.quotas_in_use)
     return [project, Identity(context), bigquery, storage, vertex, dataflow, monitoring]
 
 

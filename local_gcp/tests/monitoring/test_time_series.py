@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from local_gcp.monitoring.app import monitoring_app
-from local_gcp.monitoring.query import PREDICTIONS, RESPONSES
+from local_gcp.monitoring.query import PREDICTIONS, QUOTA, RESOURCE, RESPONSES
 from local_gcp.state import State
 from local_gcp.vertex.endpoints.usage import RequestCounts, Usage
 
@@ -33,6 +33,10 @@ MINUTES = [
 ]
 
 
+CPUS = "aiplatform.googleapis.com/custom_model_training_cpus"
+IN_USE = {("us-central1", CPUS): 12, ("europe-west4", CPUS): 4}
+
+
 @pytest.fixture
 def facts(tmp_path):
     return tmp_path / "project.json"
@@ -43,7 +47,7 @@ def get(tmp_path, facts):
     """get(filter, **parameters): status and answer, for the day until noon."""
     usage = Usage(State(tmp_path / "state.db"))
     usage._minutes = {minute.name: minute for minute in MINUTES}
-    app = monitoring_app("local-gcp", facts, usage)
+    app = monitoring_app("local-gcp", facts, usage, lambda: IN_USE)
     client = TestClient(app, base_url="https://monitoring.googleapis.com")
 
     def ask(filter_, project="local-gcp", start=NOON - DAY, end=NOON, **parameters):
@@ -143,6 +147,17 @@ def test_nothing_was_asked(get):
     assert get(HERE, end=NOON - 20 * HOUR) == (200, {"unit": "1"})
 
 
+def test_what_is_in_use_of_a_quota_is_a_point_of_the_present(get):
+    here = f'metric.type="{QUOTA}" AND resource.type="consumer_quota"'
+    here += ' AND resource.labels.service="aiplatform.googleapis.com"'
+    now = datetime.now(UTC).timestamp()
+    _, answer = get(f'{here} AND resource.labels.location="us-central1"', end=now)
+    (series,) = answer["timeSeries"]
+    assert series["metric"]["labels"] == {"quota_metric": CPUS}
+    assert (series["metricKind"], series["points"][0]["value"]) == ("GAUGE", {"int64Value": "12"})
+    assert "timeSeries" not in get(here, end=now - 90)[1]
+
+
 @pytest.mark.parametrize(
     ("filter_", "more", "status", "words"),
     [
@@ -150,6 +165,13 @@ def test_nothing_was_asked(get):
         (f'{COUNT} AND resource.type="gce_instance"', {}, 501, "gce_instance"),
         (f'{COUNT} AND metric.labels.spot="True"', {}, 501, "metric.labels.spot"),
         (f'{COUNT} OR metric.type="a"', {}, 501, "OR metric.type"),
+        (f'metric.type="{QUOTA}" AND resource.type="{RESOURCE}"', {}, 501, RESOURCE),
+        (
+            f'metric.type="{QUOTA}"',
+            {"aggregation_perSeriesAligner": "ALIGN_SUM", "aggregation_alignmentPeriod": "60s"},
+            501,
+            QUOTA,
+        ),
         (COUNT, {"orderBy": "a"}, 501, "orderBy"),
         (COUNT, {"aggregation_perSeriesAligner": "ALIGN_MAX"}, 501, "ALIGN_MAX"),
         (COUNT, {"aggregation_perSeriesAligner": "ALIGN_SUM"}, 400, "alignmentPeriod"),

@@ -9,6 +9,7 @@ form, every field templated, in place of the parameters that describe a part of 
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -166,20 +167,33 @@ class OneJobPerTask(VertexTask):
             )
 
     def _quotas(self, job: Any) -> str:
-        """The limits of the quotas that a job's machines take from, as far as Google tells them."""
-        usage = f"What is in use: {console.quotas(self.project_id)} ."
+        """The limits of the quotas that a job's machines take from, and what is in use of them, as
+        far as Google tells it.
+        """
+        all_quotas = f"All quotas: {console.quotas(self.project_id)} ."
         metrics = quotas.metrics_of(self.kind, job)
         if not metrics:
-            return usage
+            return all_quotas
+        api = GoogleApi(self._hook(CustomJobHook).get_credentials())
+        place = (api, self.project_id, self.region)
         try:
-            api = GoogleApi(self._hook(CustomJobHook).get_credentials())
-            found = quotas.limits(api, self.project_id, self.region)
+            found = quotas.limits(*place)
         except RefusedError as error:
             return (
                 f"Its quotas are {', '.join(metrics)}; their limits cannot be read without "
-                f"{quotas.PERMISSION} ({error.message}). {usage}"
+                f"{quotas.PERMISSION} ({error.message}). {all_quotas}"
             )
-        return f"Limits of its quotas: {', '.join(quotas.texts(found, metrics))}. {usage}"
+        used: dict[str, int] = {}
+        refused = ""
+        try:
+            used = quotas.in_use(*place, datetime.now(UTC))
+        except RefusedError as error:
+            refused = (
+                f" What is in use cannot be read without {quotas.USAGE_PERMISSION} "
+                f"({error.message})."
+            )
+        texts = ", ".join(quotas.texts(found, metrics, used))
+        return f"Limits of its quotas: {texts}.{refused} {all_quotas}"
 
     @cached_property
     def _jobs(self) -> Jobs:

@@ -1,9 +1,10 @@
-"""Vertex AI's quotas of machines: their names, and a project's limits.
+"""Vertex AI's quotas of machines: their names, a project's limits, and what is in use.
 
 https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/quotas
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from google.cloud.aiplatform_v1.types import AcceleratorType, Scheduling
@@ -13,6 +14,7 @@ from trellis.vertex.jobs import BATCH, JobKind, machines_of
 
 UNLIMITED = -1
 PERMISSION = "serviceusage.quotas.get"
+USAGE_PERMISSION = "monitoring.timeSeries.list"
 
 ACCELERATORS = {
     "NVIDIA_A100_80GB": "a100_80gb",
@@ -34,6 +36,8 @@ _URL = (
     "https://serviceusage.googleapis.com/v1beta1/projects/{project}/services/"
     "aiplatform.googleapis.com/consumerQuotaMetrics"
 )
+_USAGE = "serviceruntime.googleapis.com/quota/allocation/usage"
+_USAGE_URL = "https://monitoring.googleapis.com/v3/projects/{project}/timeSeries"
 
 
 def cpus(use: str, preemptible: bool, machine_type: str) -> str:
@@ -72,12 +76,37 @@ def limits(api: GoogleApi, project: str, region: str) -> dict[str, int | None]:
     }
 
 
-def texts(found: Mapping[str, int | None], wanted: list[str]) -> Iterator[str]:
-    """Quotas in words, as in `custom_model_training_cpus: 42`."""
+def in_use(api: GoogleApi, project: str, region: str, now: datetime) -> dict[str, int]:
+    """What a project has in use in a region, by name of the quota, as Cloud Monitoring was told
+    last; without quotas of which nothing was used for a day. Raises RefusedError.
+
+    https://docs.cloud.google.com/monitoring/alerts/using-quota-metrics
+    """
+    asked = {
+        "filter": f'metric.type = "{_USAGE}" AND resource.type = "consumer_quota" AND '
+        'resource.labels.service = "aiplatform.googleapis.com" AND '
+        f'resource.labels.location = "{region}"',
+        "interval.startTime": (now - timedelta(days=1)).isoformat(),
+        "interval.endTime": now.isoformat(),
+    }
+    return {
+        # The newest point comes first.
+        series["metric"]["labels"]["quota_metric"].rpartition("/")[2]: int(
+            series["points"][0]["value"]["int64Value"]
+        )
+        for series in api.items(_USAGE_URL.format(project=project), "timeSeries", **asked)
+    }
+
+
+def texts(
+    found: Mapping[str, int | None], wanted: list[str], used: Mapping[str, int]
+) -> Iterator[str]:
+    """Quotas in words, as in `custom_model_training_cpus: 42, of which 40 are in use`."""
     for metric in wanted:
         limit = found.get(metric)
         said = "unlimited" if limit == UNLIMITED else "no known limit" if limit is None else limit
-        yield f"{metric}: {said}"
+        share = f", of which {used[metric]} are in use" if metric in used else ""
+        yield f"{metric}: {said}{share}"
 
 
 def _prefix(use: str, preemptible: bool) -> str:

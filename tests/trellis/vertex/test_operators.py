@@ -131,11 +131,12 @@ def test_a_program_that_fails_is_not_run_again_until_the_task_is_cleared(google,
 @pytest.fixture
 def busy(google):
     """A job of someone else that has all machines; others wait while it runs."""
-    workers = {**pool("sleep 60"), "replica_count": Machine.from_environment().cores}
+    hold = pool("sleep 600")
+    workers = {**hold, "replica_count": Machine.from_environment().cores}
     jobs = JobServiceClient(
         client_options={"api_endpoint": "us-central1-aiplatform.googleapis.com"}
     )
-    sent = {"display_name": "busy", "job_spec": {"worker_pool_specs": [pool("sleep 60"), workers]}}
+    sent = {"display_name": "busy", "job_spec": {"worker_pool_specs": [hold, workers]}}
     job = jobs.create_custom_job(parent="projects/local-gcp/locations/us-central1", custom_job=sent)
     while jobs.get_custom_job(name=job.name).state.name != "JOB_STATE_RUNNING":
         time.sleep(0.1)
@@ -170,7 +171,9 @@ def test_a_job_that_gets_no_machines_is_stopped_and_not_tried_again(
     assert ("Vertex AI says: " in said) == (state == "JOB_STATE_FAILED")
     preemptible = "_preemptible" if scheduling else ""
     limit = f"custom_model_training{preemptible}_cpus: 2200"
-    assert says(said, limit, "quota", "clear this task")
+    # The other job's machines, which have no quota of spot machines.
+    used = () if scheduling else str(4 * (1 + Machine.from_environment().cores))
+    assert says(said, limit, used, "quota", "clear this task")
     assert f"/{job['name'].rpartition('/')[2]}" in said
 
 
@@ -324,29 +327,38 @@ echo "{\\"trial\\": \\"$CLOUD_ML_TRIAL_ID\\", \\"global_step\\": 1, \\"score\\":
 """
 
 
-def test_a_tuning_job_returns_its_trials(google):
-    with DAG("a_tuning_dag", render_template_as_native_obj=True) as dag:
+SEARCH = {
+    "display_name": "a search",
+    "max_trial_count": "{{ 1 + 2 }}",
+    "parallel_trial_count": 1,
+    "study_spec": {
+        "metrics": [{"metric_id": "score", "goal": "MAXIMIZE"}],
+        "parameters": [{"parameter_id": "x", "discrete_value_spec": {"values": [1, 2, 3]}}],
+        "algorithm": "GRID_SEARCH",
+    },
+    "trial_job_spec": {"worker_pool_specs": [pool(TRIAL)], "scheduling": {"strategy": "SPOT"}},
+}
+
+
+def a_search(name, **arguments):
+    """A DAG with a search of three trials."""
+    with DAG(name, render_template_as_native_obj=True) as dag:
         HyperparameterTuningJobOperator(
-            task_id="tune",
-            hyperparameter_tuning_job={
-                "display_name": "a search",
-                "max_trial_count": "{{ 1 + 2 }}",
-                "parallel_trial_count": 1,
-                "study_spec": {
-                    "metrics": [{"metric_id": "score", "goal": "MAXIMIZE"}],
-                    "parameters": [
-                        {"parameter_id": "x", "discrete_value_spec": {"values": [1, 2, 3]}}
-                    ],
-                    "algorithm": "GRID_SEARCH",
-                },
-                "trial_job_spec": {
-                    "worker_pool_specs": [pool(TRIAL)],
-                    "scheduling": {"strategy": "SPOT"},
-                },
-            },
-            **PLACE,
+            task_id="tune", hyperparameter_tuning_job=SEARCH, **PLACE, **arguments
         )
-    run = run_dag(dag)
+    return dag
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_search_whose_trials_get_no_machines_is_stopped(monkeypatch, capsys):
+    monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 2)
+    monkeypatch.setattr(waiting, "FIRST_POLL_SECONDS", 0)
+    assert run_dag(a_search("a_search_without_machines", wait=1)).state == "failed"
+    assert says(capsys.readouterr().out, "within 1 s: ", "n1-standard-4", "preemptible_cpus: 2200")
+
+
+def test_a_tuning_job_returns_its_trials(google):
+    run = run_dag(a_search("a_tuning_dag"))
     assert run.state == "success"
     trials = task_instance(run).xcom_pull(task_ids="tune")["trials"]
     assert [t["id"] for t in trials] == ["1", "2", "3"]

@@ -22,8 +22,8 @@ def test_each_pool_of_a_job_takes_from_the_quotas_of_its_machines():
 
 def test_limits_in_words():
     found = {"a": 4, "b": quotas.UNLIMITED, "c": None}
-    assert list(quotas.texts(found, ["a", "b", "c", "d"])) == [
-        "a: 4",
+    assert list(quotas.texts(found, ["a", "b", "c", "d"], {"a": 3, "e": 1})) == [
+        "a: 4, of which 3 are in use",
         "b: unlimited",
         "c: no known limit",
         "d: no known limit",

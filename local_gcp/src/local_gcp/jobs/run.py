@@ -19,6 +19,8 @@ RunState = Literal["queued", "pending", "running", "cancelling", "succeeded", "f
 """Vertex AI's JobState without its prefix."""
 
 FINAL = ("succeeded", "failed", "cancelled")
+HAS_MACHINES = ("pending", "running", "cancelling")
+"""States of a run that has its cores."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cloud Monitoring: time series of what endpoints were asked.
+"""Cloud Monitoring: time series of what endpoints were asked, and of quotas in use.
 
 service.py  its host
   app.py    projects.timeSeries.list

@@ -5,6 +5,7 @@ https://cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -22,7 +23,11 @@ from local_gcp.vertex.endpoints.usage import Usage
 PERMISSION = "monitoring.timeSeries.list"
 
 
-def monitoring_app(project: str, file: Path, usage: Usage) -> Starlette:
+Quotas = Callable[[], Mapping[tuple[str, str], int]]
+"""Gives what is in use, by region and quota."""
+
+
+def monitoring_app(project: str, file: Path, usage: Usage, quotas: Quotas) -> Starlette:
     """The application. file: HOME/project.json, which may take the right to read away."""
 
     async def time_series(request: Request) -> Response:
@@ -33,7 +38,10 @@ def monitoring_app(project: str, file: Path, usage: Usage) -> Starlette:
             message = f"Permission {PERMISSION} denied (or the resource may not exist)."
             raise ApiError(403, message, "forbidden")
         requested = query.read(request.query_params)
-        found = series.of(requested, usage.between(requested.start, requested.end), project)
+        if requested.metric == query.QUOTA:
+            found = series.of_quotas(requested, quotas(), project)
+        else:
+            found = series.of(requested, usage.between(requested.start, requested.end), project)
         return JSONResponse(series.page(found, requested))
 
     async def refuse(request: Request) -> Response:

@@ -18,6 +18,10 @@ RESOURCE = "aiplatform.googleapis.com/Endpoint"
 _ONLINE = "aiplatform.googleapis.com/prediction/online/"
 PREDICTIONS = f"{_ONLINE}prediction_count"
 RESPONSES = f"{_ONLINE}response_count"
+QUOTA = "serviceruntime.googleapis.com/quota/allocation/usage"
+CONSUMER = "consumer_quota"
+RESOURCES = {PREDICTIONS: RESOURCE, RESPONSES: RESOURCE, QUOTA: CONSUMER}
+"""Resource types by metric."""
 
 _KNOWN = {
     "filter",
@@ -32,8 +36,8 @@ _KNOWN = {
     "prettyPrint",
 }
 _SELECTORS = re.compile(
-    r"resource\.labels?\.(?:endpoint_id|location|resource_container)"
-    r"|metric\.labels?\.(?:deployed_model_id|response_code|endpoint_display_name)"
+    r"resource\.labels?\.(?:endpoint_id|location|resource_container|service|project_id)"
+    r"|metric\.labels?\.(?:deployed_model_id|response_code|endpoint_display_name|quota_metric)"
 )
 _TERM = re.compile(r'([a-z_.]+)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _AND = re.compile(r"\s+AND\s+")
@@ -73,7 +77,10 @@ def read(parameters: QueryParams) -> Query:
         raise _invalid("interval", "the start time must be before the end time of a DELTA metric")
     most = _number(parameters, "pageSize") or _MOST_POINTS
     first = _number(parameters, "pageToken")
-    return Query(metric, labels, start, end, _period(parameters), first, min(most, _MOST_POINTS))
+    period = _period(parameters)
+    if period and metric == QUOTA:
+        raise not_emulated(f"aligned points of the metric {QUOTA}")
+    return Query(metric, labels, start, end, period, first, min(most, _MOST_POINTS))
 
 
 def _filter(text: str) -> tuple[str, Mapping[str, str]]:
@@ -89,12 +96,12 @@ def _filter(text: str) -> tuple[str, Mapping[str, str]]:
         if name not in ("metric.type", "resource.type") and not _SELECTORS.fullmatch(name):
             raise not_emulated(f"the filter by {name} of projects.timeSeries.list")
         found[name] = value
-    metric, resource = found.pop("metric.type", None), found.pop("resource.type", RESOURCE)
+    metric, resource = found.pop("metric.type", None), found.pop("resource.type", None)
     if metric is None:
         raise _invalid("filter", "it must specify a metric type")
-    if metric not in (PREDICTIONS, RESPONSES):
+    if metric not in RESOURCES:
         raise not_emulated(f"the metric {metric}")
-    if resource != RESOURCE:
+    if resource not in (None, RESOURCES[metric]):
         raise not_emulated(f"the resource type {resource} of the metric {metric}")
     return metric, {re.sub(r"\.labels?\.", ".", name): value for name, value in found.items()}
 

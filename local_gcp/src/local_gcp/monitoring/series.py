@@ -6,12 +6,13 @@ https://cloud.google.com/monitoring/api/ref_v3/rest/v3/TimeSeries
 from __future__ import annotations
 
 import math
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from local_gcp.monitoring.query import PREDICTIONS, RESOURCE, Query
+from local_gcp.monitoring.query import PREDICTIONS, QUOTA, RESOURCES, Query
 from local_gcp.vertex.endpoints.usage import MINUTE, RequestCounts
 
 Labels = tuple[tuple[str, str], ...]
@@ -28,10 +29,22 @@ def of(query: Query, minutes: Iterable[RequestCounts], project: str) -> Series:
     for counted in minutes:
         span = _span(query, counted.minute)
         for metric, resource, count in _counts(query.metric, counted, project):
-            labels = {f"metric.{name}": value for name, value in metric.items()}
-            labels |= {f"resource.{name}": value for name, value in resource.items()}
-            if all(labels.get(name) == value for name, value in query.labels.items()):
+            if _matches(query, metric, resource):
                 found[tuple(metric.items()), tuple(resource.items())][span] += count
+    return found
+
+
+def of_quotas(query: Query, used: Mapping[tuple[str, str], int], project: str) -> Series:
+    """What is in use of quotas, by region and quota, as one point of the present: there is no
+    history. None for an interval that ended over a minute ago.
+    """
+    at = min(time.time(), query.end)
+    found: dict[tuple[Labels, Labels], dict[Span, int]] = {}
+    for (region, quota), amount in used.items():
+        metric = {"quota_metric": quota}
+        resource = {"project_id": project, "service": quota.partition("/")[0], "location": region}
+        if _matches(query, metric, resource) and time.time() - at < MINUTE and query.start <= at:
+            found[tuple(metric.items()), tuple(resource.items())] = {(at, at): amount}
     return found
 
 
@@ -53,6 +66,12 @@ def page(series: Series, query: Query) -> dict[str, Any]:
     if shown:
         answer["timeSeries"] = [_message(query.metric, *each) for each in shown.items()]
     return {**answer, "nextPageToken": str(last)} if last < len(points) else answer
+
+
+def _matches(query: Query, metric: Mapping[str, str], resource: Mapping[str, str]) -> bool:
+    labels = {f"metric.{name}": value for name, value in metric.items()}
+    labels |= {f"resource.{name}": value for name, value in resource.items()}
+    return all(labels.get(name) == value for name, value in query.labels.items())
 
 
 def _counts(
@@ -89,8 +108,8 @@ def _message(
 ) -> dict[str, Any]:
     return {
         "metric": {"type": metric, "labels": dict(labels[0])},
-        "resource": {"type": RESOURCE, "labels": dict(labels[1])},
-        "metricKind": "DELTA",
+        "resource": {"type": RESOURCES[metric], "labels": dict(labels[1])},
+        "metricKind": "GAUGE" if metric == QUOTA else "DELTA",
         "valueType": "INT64",
         "points": points,
     }

@@ -7,6 +7,7 @@ in one transaction before the client gets its response.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -14,7 +15,7 @@ from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
 
 from local_gcp import names
-from local_gcp.jobs.run import Run, Spec
+from local_gcp.jobs.run import HAS_MACHINES, Run, Spec
 from local_gcp.jobs.runner import Runner
 from local_gcp.state import State
 from local_gcp.vertex import validation
@@ -87,6 +88,12 @@ class CustomJobs:
     def preempt(self, job_id: str) -> bool:
         """Preempt the machine of the job (resource name or id); False if there is no such job."""
         return self.runner.preempt(names.last(job_id))
+
+    def machines(self) -> Iterator[tuple[str, api.CustomJobSpec]]:
+        """(region, spec) of each job that has its machines."""
+        for job, run in self._with_runs(""):
+            if run.state in HAS_MACHINES:
+                yield job.name.split("/")[3], job.job_spec
 
     def status(self) -> list[dict[str, Any]]:
         """The CustomJobs in the JSON of `local-gcp status`, oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 from local_gcp import names
@@ -12,6 +13,7 @@ from local_gcp.operations import Operations
 from local_gcp.service import Context, Service
 from local_gcp.state import State
 from local_gcp.variants import Variants
+from local_gcp.vertex import quota_usage
 from local_gcp.vertex.automl.task import IMAGE_TASK, TABULAR_TASK, ImageTask, TabularTask
 from local_gcp.vertex.background import Background
 from local_gcp.vertex.batch_prediction.batch_jobs import BatchPredictionJobs
@@ -139,6 +141,15 @@ class Vertex(Service):
         )
         jobs = [job for part in parts for job in part.status()]
         return sorted(jobs, key=lambda job: job["create_time"])
+
+    def quotas_in_use(self) -> dict[tuple[str, str], int]:
+        """vCPUs and GPUs that trainings have, by region and quota."""
+        found: Counter[tuple[str, str]] = Counter()
+        for jobs in (self.custom_jobs, self.tuning_jobs):
+            for region, spec in jobs.machines():
+                for metric, amount in quota_usage.of(spec).items():
+                    found[region, metric] += amount
+        return found
 
     def preempt(self, job: str) -> bool:
         return self.custom_jobs.preempt(job) or self.tuning_jobs.preempt(job)

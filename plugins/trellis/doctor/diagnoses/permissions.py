@@ -33,7 +33,9 @@ _ON_PROJECT: Mapping[str, Mapping[str, str]] = {
         "bigquery.jobs.create": "runs queries",
         "bigquery.jobs.list": "finds the queries that it has run",
     },
-    "roles/monitoring.viewer": {"monitoring.timeSeries.list": "sees which endpoints are idle"},
+    "roles/monitoring.viewer": {
+        "monitoring.timeSeries.list": "sees which endpoints are idle, and what is in use of quotas"
+    },
 }
 
 _ON_BUCKET: Mapping[str, str] = {

@@ -7,6 +7,7 @@ one record for each trial, so that a new measurement rewrites only that trial.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
@@ -49,7 +50,7 @@ class Store:
         job.trials = [trial_message(trial, metric) for trial in self.trials(job.name)]
         return job
 
-    def trials(self, name: str) -> list[Trial]:
+    def trials(self, name: str) -> Sequence[Trial]:
         """The trials, in the order in which they were suggested."""
         return [_from_record(record) for _, record in self._trials.list(prefix=f"{name}/")]
 

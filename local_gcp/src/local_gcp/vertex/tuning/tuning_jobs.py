@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from google.cloud import aiplatform_v1 as api
 from google.protobuf import empty_pb2
 
 from local_gcp import names
-from local_gcp.jobs.run import Spec
+from local_gcp.jobs.run import HAS_MACHINES, Spec
 from local_gcp.jobs.runner import Runner
 from local_gcp.state import State
 from local_gcp.vertex import validation
@@ -97,6 +98,14 @@ class TuningJobs:
     def fail(self, job: str) -> bool:
         """Fail the job (resource name or id) by an error of Google's; False: it does not run."""
         return any(self._controller.fail(name) for name in self._names(job))
+
+    def machines(self) -> Iterator[tuple[str, api.CustomJobSpec]]:
+        """(region, spec) of each trial that has its machines."""
+        for job in self._store.list():
+            for trial in self._store.trials(job.name):
+                run = None if trial.done else self._runner.get(run_id(job.name, trial.id))
+                if run and run.state in HAS_MACHINES:
+                    yield job.name.split("/")[3], job.trial_job_spec
 
     def status(self) -> list[dict[str, Any]]:
         """The tuning jobs in the JSON of `local-gcp status`, oldest first."""
