@@ -1,4 +1,4 @@
-"""Chooses the interval of each metric; its name is in leaderboard.json.
+"""Chooses the interval of each metric; the name of its method is in leaderboard.json.
 
 The percentile bootstrap is used where its coverage is right, and a better method elsewhere;
 `proportions`, `pseudo_error`, `auc`, `precision`, `calibration` and `studentized` give the
@@ -24,9 +24,6 @@ Interval = tuple[float, float]
 def _bootstrap(
     metric: Metric, outcome: Any, value: float, samples: Samples, level: float
 ) -> Interval:
-    if metric.terms is not None and outcome.groups is not None:
-        # Groups are few, and a group of large errors is to a mean what a single one is elsewhere.
-        return _studentized(metric, outcome, value, samples, level)
     return bootstrap.interval(samples.plain, level)
 
 
@@ -46,12 +43,10 @@ def _pseudo_error(
     return pseudo_error.interval(samples.plain, samples.with_pseudo_errors[0], level)
 
 
-def _newcombe_or_pseudo_error(
+def _newcombe(
     metric: Metric, outcome: Outcome, value: float, samples: Samples, level: float
 ) -> Interval:
-    if outcome.class_count == 2:
-        return newcombe_interval(value, outcome, level)
-    return _pseudo_error(metric, outcome, value, samples, level)
+    return newcombe_interval(value, outcome, level)
 
 
 def _logit_and_pseudo_error(
@@ -90,11 +85,24 @@ METHODS: dict[str, Callable[[Metric, Any, float, Samples, float], Interval]] = {
     "bootstrap": _bootstrap,
     "clopper-pearson": _clopper_pearson,
     "pseudo-error bootstrap": _pseudo_error,
-    "newcombe or pseudo-error bootstrap": _newcombe_or_pseudo_error,
+    "newcombe": _newcombe,
     "logit and pseudo-error bootstrap": _logit_and_pseudo_error,
     "calibration bootstrap": _calibration,
     "studentized bootstrap": _studentized,
 }
+
+
+def method(metric: Metric, outcome: Any) -> str:
+    """The method of a metric's interval on these examples: a key of METHODS.
+
+    Newcombe's is of two classes. Groups are few, and a group of large errors is to a mean what a
+    single one is elsewhere: means of groups have the studentized bootstrap.
+    """
+    if metric.interval == "newcombe" and outcome.class_count > 2:
+        return "pseudo-error bootstrap"
+    if metric.interval == "bootstrap" and metric.terms is not None and outcome.groups is not None:
+        return "studentized bootstrap"
+    return metric.interval
 
 
 def _paired_bootstrap(

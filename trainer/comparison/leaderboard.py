@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any
 
 from trainer.comparison import bootstrap, learned, provenance
-from trainer.comparison.intervals import LEVEL
+from trainer.comparison.intervals import LEVEL, method
 from trainer.comparison.notes import (
     notes,
     of_data,
@@ -89,7 +89,8 @@ def of(
         _contender(contenders[name], status="failed", reason=reason, metrics={})
         for name, reason in failures.items()
     ]
-    groups = next(iter(outcomes.values())).groups
+    scored = next(iter(outcomes.values()))
+    groups = scored.groups
     remarks = [run.served.remark] if run.served and run.served.remark else []
     remarks += [*started(contenders, scores), *reused(plan.reuse.steps)]
     remarks += of_held_out(ranked)
@@ -133,7 +134,7 @@ def of(
                 average=metric.average,
                 goal=metric.goal,
                 description=metric.description,
-                interval=metric.interval,
+                interval=method(metric, scored),
                 difference_interval=metric.difference_interval,
                 decimals=scores.decimals(metric),
                 chance=scores.chance(metric),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.comparison import fold_intervals, samples
-from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS
+from trainer.comparison.intervals import DIFFERENCE_METHODS, LEVEL, METHODS, method
 from trainer.comparison.samples import Samples
 from trainer.families import FAMILIES
 from trainer.metrics.metric import Metric
@@ -204,9 +204,9 @@ class Scoreboard:
     def _difference(self, name: str, other: str, metric: Metric) -> Estimate:
         """A contender's score minus another's."""
         this, that = self._outcomes[name], self._outcomes[other]
-        method = DIFFERENCE_METHODS[metric.difference_interval]
+        of = DIFFERENCE_METHODS[metric.difference_interval]
         resampled = self._samples[name][metric.name], self._samples[other][metric.name]
-        interval = method(metric, this, that, *resampled, self.difference_level)
+        interval = of(metric, this, that, *resampled, self.difference_level)
         # Computed from the rounded values, so that the table adds up.
         scores = self._scores[name][metric.name], self._scores[other][metric.name]
         value = scores[0].value - scores[1].value
@@ -239,8 +239,8 @@ def estimates(
     for metric in metrics:
         value = metric.point(outcome)
         if not math.isnan(value):
-            method = METHODS[metric.interval]
-            interval = method(metric, outcome, value, drawn[metric.name], LEVEL)
+            of = METHODS[method(metric, outcome)]
+            interval = of(metric, outcome, value, drawn[metric.name], LEVEL)
             if widening > 1:
                 wide = fold_intervals.widened(value, interval, widening)
                 interval = fold_intervals.within(metric, wide)

@@ -26,7 +26,7 @@ from scipy import stats
 from trainer.comparison import raw_examples, samples
 from trainer.comparison.fold_intervals import widened
 from trainer.comparison.held_out_split import HeldOutSplit
-from trainer.comparison.intervals import LEVEL, METHODS, Interval
+from trainer.comparison.intervals import LEVEL, METHODS, Interval, method
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Run
 from trainer.comparison.scoreboard import Scoreboard, estimate, estimates
@@ -181,7 +181,7 @@ def _with_interval(outcome: AnyOutcome, metric: Metric, level: float) -> tuple[f
     drawn = samples.draw({"": outcome}, [metric])[""][metric.name]
     value = metric.point(outcome)
     if metric.terms is None:
-        return value, METHODS[metric.interval](metric, outcome, value, drawn, level)
+        return value, METHODS[method(metric, outcome)](metric, outcome, value, drawn, level)
     # Slices are small, and percentiles of a mean of few skewed errors are too narrow; of a few
     # examples the studentized ones, too: wider by Student's t.
     low, high = METHODS["studentized bootstrap"](metric, outcome, value, drawn, level)

@@ -125,7 +125,7 @@ CLASSIFICATION_METRICS: dict[str, Metric] = {
             macro_auc,
             macro_auc_resampled,
             chance=chance.half,
-            interval="newcombe or pseudo-error bootstrap",
+            interval="newcombe",
             difference_interval="paired pseudo-error bootstrap",
         ),
         Metric(

@@ -26,7 +26,8 @@ class Metric:
     goal: "maximize" or "minimize".
     point: outcome -> value, NaN if undefined.
     resampled: (outcome, weights (n, b)) -> (b,) values, NaN where undefined in a resample.
-    interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`.
+    interval, difference_interval: methods, keys of `intervals.METHODS` and `DIFFERENCE_METHODS`;
+    `intervals.method` has that of an outcome.
     chance: outcome -> the score of an answer that does not look at the example, from the labels
     alone: trainer.metrics.chance; None if there is no such score.
     share: outcome -> two (n,) bool, hits and the examples among which the value is their share;

@@ -30,6 +30,7 @@ from trainer.report.forests import (
 )
 from trainer.report.hyperparameters import hyperparameter_section
 from trainer.report.learning import learning_curves
+from trainer.report.methods import methods_text
 from trainer.report.numbers import MINUS, text
 from trainer.report.predictions import Predicted
 from trainer.report.speeds import training_speeds
@@ -114,6 +115,7 @@ def render(
             searches=searches,
             **predicted.sections,
             predicted=predicted,
+            methods=methods_text(board),
             decisions=decisions,
             features=feature_section(run.dataset),
             importances=importance_section(run.contenders),

@@ -26,8 +26,8 @@ class Predicted:
 @dataclass(frozen=True)
 class Part:
     """The part of a family. sections: by the name that its templates know. templates: in order.
-    links: anchor and title of each. intervals: how they are computed, as the page's end says it;
-    None: as of classes. chance: what predicts by chance.
+    links: anchor and title of each. intervals: what the page's end says of them beside their
+    methods. chance: what predicts by chance.
     """
 
     sections: Mapping[str, object]

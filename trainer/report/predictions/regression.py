@@ -14,6 +14,4 @@ def part(at: Predicted) -> Part:
         {"residuals": residuals},
         ["residuals"],
         [("predictions", "Predictions")],
-        "RMSE and MAE: studentized bootstrap of their logarithm. Other metrics: percentile "
-        "bootstrap",
     )

@@ -15,5 +15,4 @@ def part(at: Predicted) -> Part:
         {"segmentation": segmentation_section(outcomes, *how)},
         ["segmentation"],
         [("masks", "Masks")],
-        "Percentile bootstrap",
     )

@@ -13,8 +13,7 @@ def part(at: Predicted) -> Part:
         {"survival": survival_section(outcomes, at.ranked, at.run.dataset)},
         ["survival"],
         [("survival", "Survival")],
-        "Integrated Brier score: studentized bootstrap of its logarithm, with the weights of the "
-        "censoring as they are. Concordance and AUC: percentile bootstrap of the sums of pairs, to "
-        "first order. Other metrics: percentile bootstrap",
+        "The weights of the censoring are not drawn anew; concordance and AUC are resampled as "
+        "sums of pairs, to first order.",
         "an order at random, or Kaplan and Meier\u2019s curve for every example",
     )
