@@ -80,10 +80,8 @@ def is_listed(user: Any, approver: str) -> bool:
     if approver.startswith(ROLE):
         role = approver.removeprefix(ROLE).casefold()
         return role in (name.casefold() for name in _roles(user))
-    return approver in {user.get_name(), *(getattr(user, name, None) for name in _NAMES)}
-
-
-_NAMES = ("username", "email")
+    address = getattr(user, "email", None) or ""
+    return approver == user.get_name() or approver.casefold() == address.casefold()
 
 
 def _roles(user: Any) -> Iterator[str]:

@@ -9,10 +9,10 @@ from tests.airflow_side import ROOT
 from tests.contracts.datasets import categorical, dataset, numeric
 from tests.trellis.results.a_run import KEYS, TABLE, TRAINED, TRIALS, epochs, metrics, predictions
 from tests.trellis.results.made import a_board, a_contender, a_plan_of, roc
-from tests.trellis.workflow.conftest import breast_cancer, digits, group
+from tests.trellis.workflow.conftest import breast_cancer, digits
 from trellis.workflow.spec import platform
 
-__all__ = ["breast_cancer", "digits", "group"]
+__all__ = ["breast_cancer", "digits"]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import pytest
 
 from tests.airflow_side import ROOT, airflow_database, google, run_logs
 from tests.conformance import calls
-from trellis.workflow.spec import platform
 from trellis.workflow.validation.file import load
 
 __all__ = ["airflow_database", "google"]
@@ -49,9 +48,3 @@ def upload_digits(google):
 def breast_cancer():
     """The demo's experiment on a table, as committed."""
     return load(ROOT / "dags/experiments/breast-cancer.yaml")
-
-
-@pytest.fixture(scope="session")
-def group():
-    """The group's platform, as committed."""
-    return platform.load(ROOT / "dags")

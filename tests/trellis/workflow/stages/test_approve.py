@@ -2,27 +2,20 @@
 Airflow's API.
 """
 
-import json
 from datetime import timedelta
 
 import pytest
-from airflow.sdk import DAG
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from tests.airflow_side import clear_and_go_on, run_dag
-from tests.trellis.answering import People, api, sweep
+from tests.trellis.answering import People, api, ask, sweep
 from tests.trellis.results.made import a_leaderboard, an_approval
 from tests.trellis.vertex import deploying
 from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import documents
-from trellis.workflow.stages import approve, approve_operator
+from trellis.workflow.stages import approve_operator
 from trellis.workflow.stages.deploy.subject import Subject
-from trellis.workflow.stages.stage import Building
-from trellis.workflow.validation.file import with_changes
 from trellis_contracts.approval import Approval, digest
-
-BUCKET = "approve-tests"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,54 +38,12 @@ def browser(google):
         yield made
 
 
-class Asking:
-    """A run that promotes a training, asks, and would deploy it; what it leaves."""
-
-    def __init__(self, google, experiment, platform):
-        self.experiment, self.platform = experiment, platform
-        self.folder = None
-        self.sent = []
-
-        def tell(context, text):
-            self.sent.append(text)
-
-        with DAG(experiment.name, default_args={"retries": 1, "retry_delay": 0.1}) as self.dag:
-
-            @airflow_task(task_id="promote")
-            def promote(run_id):
-                run = layout.Run.of(experiment, platform, run_id)
-                self.folder = google.buckets / run.uri.removeprefix("gs://")
-                documents.write_file(platform, run.leaderboard, a_leaderboard())
-
-            @airflow_task(task_id="deploy")
-            def deploy():
-                pass
-
-            question = approve.STAGE.tasks(Building(experiment, platform, (), print, tell))
-            promote() >> question >> deploy()
-
-    @property
-    def record(self):
-        return json.loads((self.folder / "approval.json").read_text())
-
-    def states(self, run):
-        assert run.state == "success"
-        return {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
-
-
 @pytest.fixture
 def asking(google, digits, group, request):
     """A run of the test's own experiment that asks these people."""
-
-    def make(*people, within="1 hour"):
-        (google.buckets / BUCKET).mkdir(exist_ok=True)
-        deploy = {"gate": {"require": {"accuracy": 0.5}}, "approve": [*people], "within": within}
-        changed = with_changes(digits, {("deploy",): deploy})
-        name = request.node.name.replace("_", "-")[5:45].strip("-")
-        platform = group.model_copy(update={"bucket": BUCKET})
-        return Asking(google, changed.model_copy(update={"name": name}), platform)
-
-    return make
+    return lambda *people, **within: ask(
+        google, digits, group, request.node.name, *people, **within
+    )
 
 
 def test_an_approval_lets_the_deployment_begin_and_is_not_asked_for_twice(asking, browser):
