@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from google.api_core.exceptions import NotFound
 from google.cloud.bigquery import (
     EncryptionConfiguration,
     SchemaField,
@@ -12,7 +13,7 @@ from google.cloud.bigquery import (
 from trellis.workflow.contracts.prediction_layout import requests_table
 from trellis.workflow.lookups import own_dataset
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.platform import Platform, PlatformError
 
 SCHEMA = (
     SchemaField("endpoint", "STRING"),
@@ -26,11 +27,26 @@ SCHEMA = (
 https://cloud.google.com/vertex-ai/docs/predictions/online-prediction-logging"""
 
 
+def require(experiment: Experiment, platform: Platform) -> None:
+    """Raises PlatformError if the table is there, without a key though the group has one: BigQuery
+    exchanges a table's key, but gives it none later.
+    """
+    if experiment.deployment.requests is None or platform.encryption_key is None:
+        return
+    name = requests_table(experiment, platform)
+    try:
+        found = own_dataset.client(platform).get_table(name)
+    except NotFound:
+        return
+    _encrypted(found, platform)
+
+
 def create(experiment: Experiment, platform: Platform) -> None:
     """Make the table before Vertex AI does, which would keep requests for ever: each day's rows are
-    deleted after `keep`, and it has the group's key. Of one that is there, the time is set.
+    deleted after `keep`, and it has the group's key. Of one that is there, both are set.
 
-    Nothing if the experiment keeps no requests. Raises PlatformError as own_dataset.create.
+    Nothing if the experiment keeps no requests. Raises PlatformError as own_dataset.create and
+    `require`.
     """
     requests = experiment.deployment.requests
     if requests is None:
@@ -44,6 +60,27 @@ def create(experiment: Experiment, platform: Platform) -> None:
     if platform.encryption_key:
         table.encryption_configuration = EncryptionConfiguration(platform.encryption_key)
     made = client.create_table(table, exists_ok=True)
+    changed = []
     if made.time_partitioning and made.time_partitioning.expiration_ms != milliseconds:
-        made.time_partitioning = table.time_partitioning
-        client.update_table(made, ["time_partitioning"])
+        changed.append("time_partitioning")
+    if platform.encryption_key and _encrypted(made, platform) != platform.encryption_key:
+        changed.append("encryption_configuration")
+    for field in changed:
+        setattr(made, field, getattr(table, field))
+    if changed:
+        client.update_table(made, changed)
+
+
+def _encrypted(table: Table, platform: Platform) -> str:
+    """The table's key. Raises PlatformError if it has none."""
+    found = table.encryption_configuration
+    if found is not None and found.kms_key_name:
+        return str(found.kms_key_name)
+    name = f"{table.project}.{table.dataset_id}.{table.table_id}"
+    place = name.replace(".", ":", 1)
+    raise PlatformError(
+        f"{name}, which keeps a sample of the endpoint's requests, was made without a key, and the "
+        "group has one (platform.yaml: encryption_key), which BigQuery does not add to a table. "
+        f"Delete it, or copy it onto itself with the key: `bq cp -f --destination_kms_key "
+        f"{platform.encryption_key} {place} {place}`"
+    )

@@ -111,7 +111,7 @@ def decide(
     """
     from trellis.workflow.contracts import run_params
     from trellis.workflow.lookups import images as registry
-    from trellis.workflow.lookups import records, storage
+    from trellis.workflow.lookups import records, requests_table, storage
     from trellis.workflow.stages import reuse
 
     experiment = run_params.apply(experiment, values)
@@ -124,6 +124,7 @@ def decide(
     images = registry.require(experiment.name, platform, addresses, own)
     pretrained.require(experiment, platform)
     _require_predictions(experiment, platform)
+    requests_table.require(experiment, platform)
     days = (values.get(run_params.DAYS[0]), values.get(run_params.DAYS[1]))
     found = _inspect(experiment, platform, interval, days)
     experiment = found.experiment

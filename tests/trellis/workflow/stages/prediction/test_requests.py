@@ -20,6 +20,7 @@ from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import requests_table
 from trellis.workflow.lookups import requests_table as table_of
 from trellis.workflow.pricing import queries
+from trellis.workflow.spec.platform import PlatformError
 from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.prediction import answers, requests
@@ -225,6 +226,29 @@ def test_the_table_forgets_after_the_time_that_the_file_says(made):
     longer = with_changes(made.experiment, {("deploy", "requests", "keep"): "20 days"})
     table_of.create(longer, made.platform)
     assert kept() == datetime.timedelta(days=20)
+
+
+def test_the_table_has_the_groups_key_or_is_refused(made):
+    client = bigquery.Client(project="local-gcp")
+    keys = [f"projects/p/locations/us/keyRings/r/cryptoKeys/{name}" for name in "ab"]
+    first, second = (made.platform.model_copy(update={"encryption_key": key}) for key in keys)
+    keyed = made.experiment.model_copy(update={"name": "keyed"})
+    table_of.require(keyed, first)  # nothing is there yet
+    for platform in (first, second, second):
+        table_of.create(keyed, platform)
+        table_of.require(keyed, platform)
+        found = client.get_table(requests_table(keyed, platform))
+        assert found.encryption_configuration.kms_key_name == platform.encryption_key
+        assert found.time_partitioning.expiration_ms == 7 * 24 * 3600 * 1000
+
+    # That of the others was made before the group had a key.
+    for refused in (table_of.require, table_of.create):
+        with pytest.raises(PlatformError) as error:
+            refused(made.experiment, first)
+        name = requests_table(made.experiment, first)
+        assert says(
+            str(error.value), name, "encryption_key", f"bq cp -f --destination_kms_key {keys[0]}"
+        )
 
 
 def test_an_endpoint_that_is_there_follows_the_file(made):
