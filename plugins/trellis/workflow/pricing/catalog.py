@@ -7,6 +7,7 @@ A SKU says what it is in its description alone, for example:
     N1 Predefined Instance Ram running in Americas                  of Compute Engine
     Spot Preemptible N1 Predefined Instance Ram running in Americas
     Nvidia Tesla T4 GPU attached to Spot Preemptible VMs running in Americas
+    A4 Nvidia B200 (1 gpu slice) running in Americas                with its cores and memory
 
 Vertex AI bills on-demand machines by SKUs of its own, and spot machines by Compute Engine's and a
 management fee. https://docs.cloud.google.com/billing/v1/how-tos/catalog-api
@@ -37,15 +38,22 @@ _MACHINE = re.compile(
     r"|(?P<c2>Compute optimized)|(?P<m1>Memory-optimized Instance)) (?P<part>Core|Ram)",
     re.IGNORECASE,
 )
-_GPU = re.compile(r"Nvidia (?:Tesla )?(?P<model>.+?)(?: GPU)?", re.IGNORECASE)
+_GPU = re.compile(r"(?:Nvidia )?(?:Tesla )?(?P<model>.+?)(?: GPU)?", re.IGNORECASE)
+_SLICE = re.compile(r"A4 Nvidia (?P<model>B200) \(1 gpu slice\)", re.IGNORECASE)
 
 _GPUS = {
     "a100": "NVIDIA_TESLA_A100",
     "a100 80gb": "NVIDIA_A100_80GB",
+    "b200": "NVIDIA_B200",
     "h100 80gb": "NVIDIA_H100_80GB",
+    # It has either name, by the region.
+    "h100 80gb mega": "NVIDIA_H100_MEGA_80GB",
+    "h100 80gb plus": "NVIDIA_H100_MEGA_80GB",
+    "h200 141gb": "NVIDIA_H200_141GB",
     "l4": "NVIDIA_L4",
     "p100": "NVIDIA_TESLA_P100",
     "p4": "NVIDIA_TESLA_P4",
+    "rtx 6000 96gb": "NVIDIA_RTX_PRO_6000",
     "rtx pro 6000": "NVIDIA_RTX_PRO_6000",
     "t4": "NVIDIA_TESLA_T4",
     "v100": "NVIDIA_TESLA_V100",
@@ -58,7 +66,8 @@ _NANO = 1e-9
 class Rates:
     """US dollars an hour by (whose, name, part).
 
-    name: a series ("n1") with the parts core and ram, or an accelerator with the part gpu.
+    name: a series ("n1") with the parts core and ram, or an accelerator with the part gpu, or slice
+    where it is sold with its share of the machine.
     ambiguous: descriptions of SKUs that mean the same and differ in price; none of them counts.
     """
 
@@ -73,6 +82,10 @@ class Rates:
     def gpu(self, whose: Whose, name: str) -> float | None:
         """One accelerator."""
         return self.usd.get((whose, name, "gpu"))
+
+    def gpu_slice(self, whose: Whose, name: str) -> float | None:
+        """One accelerator with its share of the machine's cores and memory."""
+        return self.usd.get((whose, name, "slice"))
 
 
 _Found = dict[tuple[Whose, str, str], dict[float, str]]
@@ -116,6 +129,8 @@ def meaning(description: str) -> tuple[Whose, str, str] | None:
     if machine := _MACHINE.fullmatch(found["what"]):
         series = machine["series"] or ("c2" if machine["c2"] else "m1")
         return whose, series.lower(), machine["part"].lower()
+    if part := _SLICE.fullmatch(found["what"]):
+        return whose, _GPUS[part["model"].lower()], "slice"
     if (gpu := _GPU.fullmatch(found["what"])) and gpu["model"].lower() in _GPUS:
         return whose, _GPUS[gpu["model"].lower()], "gpu"
     return None

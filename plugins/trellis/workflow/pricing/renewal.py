@@ -119,6 +119,8 @@ def _prices(name: str, entry: Mapping[str, Any], rates: Rates, own_disks: bool) 
 
 
 def _with_gpus(name: str, entry: Mapping[str, Any], rates: Rates, whose: Whose) -> float | None:
+    if (share := rates.gpu_slice(whose, entry["gpu"])) is not None:
+        return entry["gpus"] * share
     machine = rates.machine(whose, name.split("-")[0], entry["vcpus"], entry["memory_gb"])
     gpu = rates.gpu(whose, entry["gpu"])
     return None if machine is None or gpu is None else machine + entry["gpus"] * gpu

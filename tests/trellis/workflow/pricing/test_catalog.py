@@ -21,6 +21,21 @@ from trellis.workflow.pricing.catalog import meaning, rates
         ("Memory-optimized Instance Ram running in Americas", ("compute", "m1", "ram")),
         ("Nvidia Tesla A100 80GB GPU running in Iowa", ("compute", "NVIDIA_A100_80GB", "gpu")),
         ("Nvidia L4 GPU running in Americas", ("compute", "NVIDIA_L4", "gpu")),
+        (
+            "Nvidia H100 80GB Mega GPU running in Frankfurt",
+            ("compute", "NVIDIA_H100_MEGA_80GB", "gpu"),
+        ),
+        (
+            "Nvidia H100 80GB Plus GPU running in Americas",
+            ("compute", "NVIDIA_H100_MEGA_80GB", "gpu"),
+        ),
+        ("H200 141GB GPU running in Americas", ("compute", "NVIDIA_H200_141GB", "gpu")),
+        (
+            "H200 141GB GPU attached to Spot Preemptible VMs running in Americas",
+            ("spot", "NVIDIA_H200_141GB", "gpu"),
+        ),
+        ("RTX 6000 96GB running in Oregon", ("compute", "NVIDIA_RTX_PRO_6000", "gpu")),
+        ("A4 Nvidia B200 (1 gpu slice) running in Americas", ("compute", "NVIDIA_B200", "slice")),
         (f"{TRAINING} on A3 Instance RAM in Iowa", ("training", "a3", "ram")),
         (f"{TRAINING} on NVIDIA H100 80GB in Iowa", ("training", "NVIDIA_H100_80GB", "gpu")),
         (f"{SERVING} A3 Predefined Instance Core running in Iowa", ("serving", "a3", "core")),

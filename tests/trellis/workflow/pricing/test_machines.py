@@ -21,7 +21,7 @@ def test_an_accelerator_that_is_part_of_the_machine_costs_nothing_extra():
     [
         ("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 93.400712807),
         ("a3-ultragpu-8g", "NVIDIA_H200_141GB", 84.806908493),
-        ("a4-highgpu-8g", "NVIDIA_B200", 90.22),
+        ("a4-highgpu-8g", "NVIDIA_B200", 128.88),
     ],
 )
 def test_the_machines_of_h200_and_b200_are_priced(type_, gpu, usd):

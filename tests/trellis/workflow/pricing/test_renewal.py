@@ -72,6 +72,15 @@ def test_a_machine_that_comes_to_a_region_is_listed_there(renew):
     assert change.split() == ["NVIDIA_TESLA_T4", "usd", "none", "->", "0.400000"]
 
 
+def test_an_accelerator_that_is_sold_with_its_share_of_the_machine(renew):
+    """Eight shares are the whole machine: its cores and memory have no price of their own."""
+    share = Rates(
+        {("compute", "NVIDIA_B200", "slice"): 17.0, ("spot", "NVIDIA_B200", "slice"): 5.0}
+    )
+    table, _ = renewed(OLD, {NETHERLANDS: share}, TODAY)
+    assert table["prices"][NETHERLANDS]["a4-highgpu-8g"] == {"usd": 136.0, "spot_usd": 40.0}
+
+
 def test_the_written_file_is_read_again(renew, tmp_path):
     file = tmp_path / "machines.json"
     file.write_text(text(renew(IOWA, NETHERLANDS)[0]))
