@@ -44,6 +44,9 @@ def test_impersonation(get):
     assert set(answer.json()) == {"accessToken", "expireTime"}
     answer = get("POST", f"{ACCOUNT}:generateAccessToken", json={"lifetime": "ten"})
     assert (answer.status_code, "lifetime" in answer.text) == (400, True)
+    for field, code in {"scope": 200, "delegates": 501, "nonsense": 400}.items():
+        answer = get("POST", f"{ACCOUNT}:generateAccessToken", json={field: ["a"]})
+        assert (answer.status_code, code == 200 or field in answer.text) == (code, True)
     assert get("GET", f"{ACCOUNT}/allowedLocations").json()["encodedLocations"] == "0x0"
 
 

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from local_gcp import rights
 from local_gcp.certificates import TOKEN_HOST
 from local_gcp.project import PROJECT_NUMBER
-from local_gcp.rest import HANDLERS, ApiError, json_object, not_emulated
+from local_gcp.rest import HANDLERS, ApiError, json_object, not_emulated, unknown_field
 from local_gcp.service import Context, Service
 
 TOKEN_SECONDS = 3600
@@ -107,7 +107,13 @@ async def _token(request: Request) -> JSONResponse:
 
 
 async def _generate_access_token(request: Request) -> JSONResponse:
-    lifetime = json_object(await request.body()).get("lifetime", f"{TOKEN_SECONDS}s")
+    body = json_object(await request.body())
+    # Every token may do everything here, whatever its scope; nobody is asked for another's.
+    for name in body.keys() - {"delegates", "lifetime", "scope"}:
+        raise unknown_field(name)
+    if body.get("delegates"):
+        raise not_emulated("the field delegates of generateAccessToken")
+    lifetime = body.get("lifetime", f"{TOKEN_SECONDS}s")
     if not isinstance(lifetime, str) or not re.fullmatch(r"[1-9]\d{0,4}s", lifetime):
         raise ApiError(400, f"lifetime: expected a duration such as '3600s', got {lifetime!r}.")
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=int(lifetime[:-1]))

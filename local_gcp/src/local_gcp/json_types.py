@@ -18,7 +18,7 @@ from importlib import resources
 from typing import Any
 
 from local_gcp.emulated_fields import MESSAGES
-from local_gcp.rest import ApiError, not_emulated
+from local_gcp.rest import ApiError, not_emulated, unknown_field
 
 _RANGES = {"integer": (-(2**31), 2**32 - 1), "int64": (-(2**63), 2**64 - 1)}
 _LENIENT = {("QueryParameterValue", "value"), ("TableDataInsertAllRequest.rows", "insertId")}
@@ -58,9 +58,7 @@ def _message(value: Mapping[str, Any], message: str, api: str, path: str) -> dic
     for name, given in value.items():
         where = f"{path}.{name}" if path else name
         if types and name not in types:
-            at = f" at '{path}'" if path else ""
-            text = f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.'
-            raise ApiError(400, text, "badRequest")
+            raise unknown_field(name, path)
         ignored = emulated is not None and name in emulated.output.split()
         if path and (given is None or ignored):
             # Of a value that is stored as a whole: Google's clients send all fields of it.

@@ -80,6 +80,13 @@ def json_object(body: bytes) -> dict[str, Any]:
     return value
 
 
+def unknown_field(name: str, path: str = "") -> ApiError:
+    """Google's error for a field that a message at `path` of the body does not have."""
+    at = f" at '{path}'" if path else ""
+    text = f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.'
+    return ApiError(400, text, "badRequest")
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number in JSON")
 

@@ -70,6 +70,12 @@ def test_permissions(ask, differs, resource):
     assert ask("POST", f"{resource}:testIamPermissions", json=body) == (200, {})
 
 
+def test_a_field_that_google_does_not_know_is_refused(ask):
+    body = {"permissions": ["a.b.get"], "resource": "x"}
+    status, answer = ask("POST", f"{MANAGER}/v3/{PROJECT}:testIamPermissions", json=body)
+    assert (status, '"resource"' in answer["error"]["message"]) == (400, True)
+
+
 def test_permissions_on_a_bucket(ask):
     api = "https://storage.googleapis.com/storage/v1/b"
     ask("POST", f"{api}?project=local-gcp", json={"name": "tested"})

@@ -19,7 +19,7 @@ from local_gcp.emulated_parameters import taking
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.project_apis import facts, usage
 from local_gcp.project_apis.resources import Resources
-from local_gcp.rest import HANDLERS, ApiError, EncodedPath, json_object, not_emulated
+from local_gcp.rest import HANDLERS, ApiError, EncodedPath, json_object, not_emulated, unknown_field
 
 _MOST_SKUS = 5000
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -259,6 +259,8 @@ async def _refuse(request: Request) -> Response:
 
 
 def _requested_permissions(body: Mapping[str, Any]) -> list[str]:
+    for name in body.keys() - {"permissions"}:
+        raise unknown_field(name)
     permissions = body.get("permissions", [])
     if isinstance(permissions, list) and all(isinstance(each, list) for each in permissions):
         # Google's parser takes lists in a list for their items.
