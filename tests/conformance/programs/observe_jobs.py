@@ -143,7 +143,11 @@ _, answers = ended(pipelines.get_training_pipeline, pipeline(CUSTOM, {"worker_po
 found["CustomPythonPackageTrainingJob: states until its end"] = states(answers)[:-1]
 
 DEFINITIONS = "gs://google-cloud-aiplatform/schema/trainingjob/definition"
-for name in ("automl_text_classification", "automl_tables"):
+for name in (
+    *("automl_image_object_detection", "automl_tables", "automl_text_classification"),
+    *("automl_text_extraction", "automl_text_sentiment", "automl_video_classification"),
+    "automl_video_object_tracking",
+):
     found[f"CreateTrainingPipeline: {name}"] = accepted(
         lambda name=name: pipeline(f"{DEFINITIONS}/{name}_1.0.0.yaml", {})
     )

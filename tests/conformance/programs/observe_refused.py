@@ -12,7 +12,17 @@ features = client(api.FeaturestoreServiceClient)
 tensorboards = client(api.TensorboardServiceClient)
 metadata = client(api.MetadataServiceClient)
 pipelines = client(api.PipelineServiceClient)
-text = "gs://google-cloud-aiplatform/schema/dataset/metadata/text_1.0.0.yaml"
+SCHEMAS = "gs://google-cloud-aiplatform/schema"
+LABELING = f"{SCHEMAS}/datalabelingjob/inputs/image_classification_1.0.0.yaml"
+
+
+def create_dataset(kind: str) -> Any:
+    schema = f"{SCHEMAS}/dataset/metadata/{kind}_1.0.0.yaml"
+    return client(DATASETS).create_dataset(
+        parent=PARENT, dataset={"display_name": "observed", "metadata_schema_uri": schema}
+    )
+
+
 CALLS: dict[str, Any] = {
     "CreateFeaturestore": lambda: features.create_featurestore(
         parent=PARENT, featurestore={}, featurestore_id="store"
@@ -42,15 +52,22 @@ CALLS: dict[str, Any] = {
     "DeleteArtifact": lambda: metadata.delete_artifact(name=f"{STORE}/artifacts/a"),
     "DeleteContext": lambda: metadata.delete_context(name=f"{STORE}/contexts/a"),
     "DeletePipelineJob": lambda: pipelines.delete_pipeline_job(name=f"{PARENT}/pipelineJobs/1"),
-    "CreateDataset of text": lambda: client(DATASETS).create_dataset(
-        parent=PARENT, dataset={"display_name": "observed", "metadata_schema_uri": text}
-    ),
-    "CreateDataset of tables_1.0.0": lambda: client(DATASETS).create_dataset(
+    "CreateDataset of text": lambda: create_dataset("text"),
+    "CreateDataset of video": lambda: create_dataset("video"),
+    "CreateDataset of tables_1.0.0": lambda: create_dataset("tables"),
+    "CreateDataLabelingJob": lambda: client(api.JobServiceClient).create_data_labeling_job(
         parent=PARENT,
-        dataset={
+        data_labeling_job={
             "display_name": "observed",
-            "metadata_schema_uri": text.replace("text_1", "tables_1"),
+            "datasets": [f"{PARENT}/datasets/1"],
+            "labeler_count": 1,
+            "instruction_uri": "gs://observed/instruction.txt",
+            "inputs_schema_uri": LABELING,
+            "inputs": {"annotationSpecs": ["rose"]},
         },
+    ),
+    "CreateSpecialistPool": lambda: client(api.SpecialistPoolServiceClient).create_specialist_pool(
+        parent=PARENT, specialist_pool={"name": f"{PARENT}/specialistPools/1", "display_name": "a"}
     ),
 }
 show({name: accepted(call) for name, call in CALLS.items()})
