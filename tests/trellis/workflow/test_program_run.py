@@ -16,6 +16,7 @@ from tests.trellis.workflow.succession import read
 from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import prediction, training
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.prediction import lines
 from trellis.workflow.validation.file import load, with_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -145,42 +146,63 @@ deploy:
   gate: {require: {accuracy: 0.9}}
   canary: [100]
   machines: {type: n1-standard-2}
+predict: {images: digits/images}
 """
 
 
 def test_a_program_reads_images_of_the_tfrecords_and_another_image_serves_it(
     google, platform, upload_digits, tmp_path
 ):
-    """Neither has to import TensorFlow."""
+    """Neither has to import TensorFlow. In bulk the server answers as the run has predicted."""
     shutil.rmtree(google.buckets / platform.bucket)
     upload_digits(platform.bucket)
     declared = (ROOT / "dags/experiments/neighbours.py").read_text()
     (tmp_path / "pictures.py").write_text(declared.replace('"table"', '"image"'))
     (tmp_path / "pictures.yaml").write_text(PICTURES)
-    run = run_dag(training.build(load(tmp_path / "pictures.yaml"), platform))
+    experiment = load(tmp_path / "pictures.yaml")
+    run = run_dag(training.build(experiment, platform))
     assert run.state == "success", states(run)
     folder = succession.newest_run(google, platform, "pictures")
     (ours,) = read(folder / "leaderboard/leaderboard.json")["contenders"]
     assert ours["metrics"]["accuracy"]["value"] > 0.95
     served = succession.check_served(platform, "pictures", "1", folder)
     assert served.container_spec.image_uri == "example.com/programs/pictures-server:2"
+    found = in_bulk(google, platform, experiment, "champion", 1797)
+    output = google.buckets / found["output"].removeprefix("gs://")
+    written = [line for file in output.rglob("prediction.results-*") for line in file.open()]
+    answers = {address: answer for address, _, answer in map(lines.of_file, written)}
+    for example in succession.challenger_of(folder).examples:
+        assert_answered(answers[example.key], example)
 
 
 def check_bulk(google, platform, experiment, folder, version):
     """A batch prediction by the version is what its run has predicted of its test split."""
-    predicted = run_dag(prediction.build(experiment, platform), model=version)
-    assert predicted.state == "success", states(predicted)
-    runs = google.buckets / platform.bucket / experiment.name / "predictions"
-    (record,) = runs.glob("*/predictions.json")
-    found = read(record)
-    assert (found["instances"], found["predicted"], found["failed"]) == (500, 500, 0)
+    found = in_bulk(google, platform, experiment, version, 500)
     rows = bigquery.Client(project="local-gcp").query_and_wait(f"SELECT * FROM `{found['output']}`")
     answers = {row["key"]: row for row in rows}
     for example in succession.challenger_of(folder).examples:
         answer = answers[example.key]
         assert answer["label"] == example.prediction["label"]
-        probabilities = json.loads(answer["prediction"])["probabilities"]
-        assert probabilities == pytest.approx(example.prediction["probabilities"], abs=1e-6)
+        assert_answered(json.loads(answer["prediction"]), example)
+
+
+def in_bulk(google, platform, experiment, version, instances):
+    """The record of a batch prediction by the version, which answers every instance."""
+    predicted = run_dag(prediction.build(experiment, platform), model=version)
+    assert predicted.state == "success", states(predicted)
+    runs = google.buckets / platform.bucket / experiment.name / "predictions"
+    (record,) = runs.glob("*/predictions.json")
+    found = read(record)
+    counts = found["instances"], found["predicted"], found["failed"]
+    assert counts == (instances, instances, 0)
+    return found
+
+
+def assert_answered(answer, example):
+    """The answer is what the run has predicted of its test split's example."""
+    assert answer["label"] == example.prediction["label"]
+    expected = example.prediction["probabilities"]
+    assert answer["probabilities"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.fixture
