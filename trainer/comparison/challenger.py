@@ -2,6 +2,7 @@
 
 Of a service's model (AutoML, BigQuery ML) an instance has the columns that the service learned
 from, under their names in the dataset; a whole number is text, since JSON's numbers are doubles.
+Of AutoML's model of images it has the file as its `content`.
 
 The predictions come from predictions.parquet, and so from the dataset's records; the instances are
 what callers send: the raw rows, and the original image files, that the dataset was exported from.
@@ -87,10 +88,10 @@ def _examples(run: Run, contender: Contender, count: int, largest: int) -> list[
     count = min(count, len(order))
     drawn = np.random.default_rng(_SEED).choice(len(order), count, replace=False)
     places = {predicted.keys[place]: place for place in order[np.sort(drawn)]}
-    if contender.baseline is not None:
+    if contender.baseline is not None and run.dataset.inputs != {IMAGE}:
         instances = _of_service(run, contender.baseline, places.keys())
     else:
-        instances = _instances(run, places.keys(), largest)
+        instances = _instances(run, places.keys(), largest, contender.baseline is not None)
     family, event = families.of(predicted), run.dataset.label.event
 
     def answer(key: str, place: int) -> Mapping[str, Any]:
@@ -114,7 +115,9 @@ def _image_fields(dataset: DatasetDescription) -> tuple[str, ...]:
     return tuple(feature.name for feature in dataset.features if feature.kind == IMAGE)
 
 
-def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, Any]:
+def _instances(
+    run: Run, keys: Collection[str], largest: int, of_service: bool
+) -> Mapping[str, Any]:
     """Instances by key; without those of more than `largest` bytes, and those of which an image's
     file is gone, or the server would refuse it.
     """
@@ -129,6 +132,9 @@ def _instances(run: Run, keys: Collection[str], largest: int) -> Mapping[str, An
     lacking = []
     for number, key in enumerate(sorted(keys)):
         try:
+            if of_service:
+                instances[key] = carrier.content(images[key])
+                continue
             by_address = number % _ADDRESSED == 1
             instances[key] = carrier.instance(rows.get(key, {}), images.get(key, {}), by_address)
         except _LackingError as error:
@@ -215,6 +221,15 @@ class _Carrier:
         if (size := len(json.dumps(made))) > self._largest:
             raise _LackingError(f"{size / 1e6:.1f} MB are too many for a request")
         return made
+
+    def content(self, images: Mapping[str, HeldOutImage]) -> dict[str, Any]:
+        """The file of the only image, as AutoML's model takes it. Raises _LackingError."""
+        (image,) = images.values()
+        content = base64.b64encode(_original(image)).decode()
+        if len(content) > self._largest or self._carried + len(content) > _CARRIED_BYTES:
+            raise _LackingError(f"{image.uri}: too many bytes for a request, or all of them")
+        self._carried += len(content)
+        return {"content": content}
 
 
 def _original(image: HeldOutImage) -> bytes:

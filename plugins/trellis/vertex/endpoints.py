@@ -8,7 +8,7 @@ from airflow.providers.google.cloud.hooks.vertex_ai.endpoint_service import Endp
 from airflow.providers.google.cloud.hooks.vertex_ai.model_service import ModelServiceHook
 from airflow.providers.google.cloud.operators.vertex_ai import endpoint_service as provider
 from google.api_core import exceptions
-from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint
+from google.cloud.aiplatform_v1.types import DeployedModel, Endpoint, Model
 from google.rpc import code_pb2
 
 from trellis.identity import EXPERIMENT_LABEL, job_labels
@@ -202,11 +202,9 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
         return self._deploy(context, endpoint, version)
 
     def _deploy(self, context: Any, endpoint: Any, version: VersionName) -> Any:
-        message = parse_message(DeployedModel, self.deployed_model, "deployed model")
+        message = self._message()
         message.model = version.name
-        if message.service_account and self._is_of_service(version):
-            # Google's own server reads no bucket of the project.
-            message.service_account = ""
+        self._as_its_service_takes_it(message, version)
         message.id = deployment_id(version, job_labels(context["ti"], self.generation))
         request = {"endpoint": self.endpoint_id, "deployed_model": message}
         if not endpoint.deployed_models:
@@ -226,19 +224,30 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
                 "It was deleted after this run registered it. Clear the task that registers the "
                 "model, and those after it."
             ) from error
-        machines = _machines(self.deployed_model)
+        machines = _machines(message)
         self.log.info("Deploying %s on %s, which takes minutes", version.name, machines)
         return self._wait(context, operation.operation, f"deploy {version.name}")
 
-    def _is_of_service(self, version: VersionName) -> bool:
+    def _as_its_service_takes_it(self, message: Any, version: VersionName) -> None:
+        """Change the DeployedModel of a model that a service of Google's has trained."""
         client = self._hook(ModelServiceHook).get_model_service_client(self.region)
         model = find_version(client, version)
-        return model is not None and service_of(model) is not None
+        if model is None or service_of(model) is None:
+            return
+        # Google's own server reads no bucket of the project.
+        message.service_account = ""
+        if list(model.supported_deployment_resources_types) == [_AUTOMATIC]:
+            resources = message.dedicated_resources
+            least, most = resources.min_replica_count, resources.max_replica_count
+            message.automatic_resources = {"min_replica_count": least, "max_replica_count": most}
+
+    def _message(self) -> Any:
+        return parse_message(DeployedModel, self.deployed_model, "deployed model")
 
     def _advice(self, code: int) -> str:
         if code == code_pb2.RESOURCE_EXHAUSTED:
             return (
-                f"Requested: {_machines(self.deployed_model)} in {self.region}. If this persists, "
+                f"Requested: {_machines(self._message())} in {self.region}. If this persists, "
                 "use other or fewer machines, or have the quota raised."
             )
         return ""
@@ -303,10 +312,16 @@ def traffic_of(endpoint: Any) -> dict[str, int]:
     }
 
 
-def _machines(deployed_model: Any) -> str:
+_AUTOMATIC = Model.DeploymentResourcesType.AUTOMATIC_RESOURCES
+"""That of a model whose machines Google chooses: AutoML's of images."""
+
+
+def _machines(message: Any) -> str:
     """`1 to 3 n1-standard-2 with 1 NVIDIA_TESLA_T4 each`."""
-    resources = parse_message(DeployedModel, deployed_model, "deployed model").dedicated_resources
-    machine = resources.machine_spec
+    resources = message.automatic_resources or message.dedicated_resources
     least, most = resources.min_replica_count, resources.max_replica_count
     count = f"{least} to {most}" if most > least else str(least)
+    if message.automatic_resources:
+        return f"{count} machines that Google chooses"
+    machine = resources.machine_spec
     return f"{count} {machine_text(machine)}{' each' if machine.accelerator_count else ''}"

@@ -280,3 +280,18 @@ def test_an_instance_of_a_service_has_the_columns_that_it_learned_from(trained):
         numbers = [example.instance[f.column] for f in learned if f.kind == "numeric"]
         assert all(value is None or str(int(value)) == value for value in numbers)
     assert challenger.of(run, contender, 5).service is None
+
+
+def test_an_instance_of_automls_model_of_images_is_the_file(of_images):
+    files = [gray(i) for i in range(6)]
+    run, keys = of_images(files)
+    (contender,) = run.contenders
+    baseline = Baseline("automl", "automl", "succeeded", model="projects/p/locations/l/models/7")
+    theirs = dataclasses.replace(contender, kind="automl", baseline=baseline)
+    found = challenger.of(run, theirs, 6)
+    sent = {example.key: example.instance for example in found.examples}
+    expected = dict(zip(keys, files, strict=True))
+    assert sent == {
+        key: {"content": base64.b64encode(file).decode()} for key, file in expected.items()
+    }
+    assert found.images == ()

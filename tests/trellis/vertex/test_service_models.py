@@ -1,14 +1,22 @@
-"""Models of Google's services in the registry and at an endpoint, with a real BigQuery ML model."""
+"""Models of Google's services in the registry and at an endpoint: of BigQuery ML, of AutoML."""
 
+import base64
+import json
+import time
+
+import numpy as np
 import pytest
 from google.cloud import aiplatform_v1 as api
 from google.cloud import bigquery
+from PIL import Image
 
 from tests.trellis.vertex.deploying import PARENT, PLACE, deploy, model, register, run
 from trellis.verdict import JobFailedForGood
 from trellis.vertex.registry import service_of
 from trellis.vertex.service_models import ServiceVersionOperator
 from trellis.workflow.stages.deploy import smoke_requests
+from trellis.workflow.stages.deploy.answers import ALL_CLASSES
+from trellis.workflow.stages.prediction import images, lines
 from trellis_contracts.challenger import Example
 
 ROWS = "SELECT MOD(n, 10) AS size, IF(MOD(n, 10) > 4, 'large', 'small') AS label"
@@ -38,6 +46,92 @@ def learned(serving):
         )
         for row in rows
     ]
+
+
+SCHEMA = "gs://google-cloud-aiplatform/schema"
+USES = ("training", "training", "training", "validation", "test")
+REGION = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
+
+
+@pytest.fixture(scope="module")
+def shades(google, serving):
+    """(AutoML's model of images, examples with what it answers of them in bulk)."""
+    folder = google.buckets / "shades"
+    folder.mkdir()
+    random = np.random.default_rng(1)
+    manifest = []
+    for n in range(60):
+        label = ("dark", "gray", "light")[n % 3]
+        pixels = random.integers(0, 80, (8, 8)) + 85 * (n % 3)
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{n}.png")
+        manifest.append(f"{USES[n % 5]},gs://shades/{n}.png,{label}")
+    (folder / "manifest.csv").write_text("\n".join(manifest))
+    asked = [f"gs://shades/{n}.png" for n in range(4, 60, 5)]
+    sent = (json.dumps(images.of_automl(address)) for address in asked)
+    (folder / "instances.jsonl").write_text("\n".join(sent))
+
+    datasets = api.DatasetServiceClient(client_options=REGION)
+    kind = f"{SCHEMA}/dataset/metadata/image_1.0.0.yaml"
+    empty = {"display_name": "shades", "metadata_schema_uri": kind}
+    dataset = datasets.create_dataset(parent=PARENT, dataset=empty).result(timeout=60).name
+    form = f"{SCHEMA}/dataset/ioformat/image_classification_single_label_io_format_1.0.0.yaml"
+    source = {"uris": ["gs://shades/manifest.csv"]}
+    config = {"gcs_source": source, "import_schema_uri": form}
+    datasets.import_data(name=dataset, import_configs=[config]).result(timeout=120)
+    pipelines = api.PipelineServiceClient(client_options=REGION)
+    task = f"{SCHEMA}/trainingjob/definition/automl_image_classification_1.0.0.yaml"
+    use = "labels.aiplatform.googleapis.com/ml_use"
+    started = pipelines.create_training_pipeline(
+        parent=PARENT,
+        training_pipeline={
+            "display_name": "shades",
+            "training_task_definition": task,
+            "training_task_inputs": {"modelType": "CLOUD", "budgetMilliNodeHours": 8000},
+            "input_data_config": {
+                "dataset_id": dataset.rpartition("/")[2],
+                "filter_split": {
+                    f"{split}_filter": f"{use}={split}" for split in dict.fromkeys(USES)
+                },
+            },
+            "model_to_upload": {"display_name": "shades"},
+        },
+    )
+    ended = until_over(lambda: pipelines.get_training_pipeline(name=started.name))
+    jobs = api.JobServiceClient(client_options=REGION)
+    place = {"gcs_destination": {"output_uri_prefix": "gs://shades/out"}}
+    job = jobs.create_batch_prediction_job(
+        parent=PARENT,
+        batch_prediction_job={
+            "display_name": "shades",
+            "model": ended.model_to_upload.name,
+            "model_parameters": ALL_CLASSES,
+            "input_config": {
+                "instances_format": "jsonl",
+                "gcs_source": {"uris": ["gs://shades/instances.jsonl"]},
+            },
+            "output_config": {"predictions_format": "jsonl", **place},
+        },
+    )
+    until_over(lambda: jobs.get_batch_prediction_job(name=job.name))
+    told = [line for file in folder.glob("out/*/predictions*") for line in file.open()]
+    answers = {address: answer for address, _, answer in map(lines.of_file, told)}
+    examples = []
+    for address in asked:
+        file = (google.buckets / address.removeprefix("gs://")).read_bytes()
+        instance = {"content": base64.b64encode(file).decode()}
+        examples.append(Example(address, instance, answers[address]))
+    return ended.model_to_upload.name, examples
+
+
+def until_over(get):
+    """A pipeline or job, once it has succeeded."""
+    for _ in range(600):
+        found = get()
+        if found.end_time:
+            assert found.state.name.endswith("SUCCEEDED"), found.error
+            return found
+        time.sleep(0.2)
+    raise TimeoutError(found)
 
 
 def adopt(name, run_id="run", service="bqml", source=MODEL):
@@ -78,9 +172,7 @@ def test_a_bigquery_model_is_a_version_that_answers_as_ml_predict(serving, name,
     assert (found.labels["trellis-run"], list(found.version_aliases)) == ("run", ["challenger"])
     assert found.version_description == '{"run": "gs://b/r/"}'
     deployed = deploy(endpoint, version, share=50)
-    client = api.PredictionServiceClient(
-        client_options={"api_endpoint": "us-central1-aiplatform.googleapis.com"}
-    )
+    client = api.PredictionServiceClient(client_options=REGION)
     # The program of the first version answers anything.
     told = smoke_requests.ask(client, endpoint, deployed, 50, learned, 60_000, service="bqml")
     assert (told.examples, told.largest_difference < 1e-9) == (2, True)
@@ -116,3 +208,20 @@ def test_a_model_that_is_someone_elses_gets_no_version(serving, name, copied):
     serving.models.upload_model(request=request).result(timeout=10)
     with pytest.raises(JobFailedForGood, match="trellis-experiment is not set"):
         adopt(name, service="automl", source=copied)
+
+
+def test_automls_model_of_images_is_served_on_machines_that_google_chooses(
+    serving, name, shades, endpoint
+):
+    """It answers as it did in bulk: with the probabilities of all classes."""
+    theirs, examples = shades
+    version = adopt(name, service="automl", source=theirs)
+    deployed = deploy(endpoint, version)
+    (found,) = serving.endpoints.get_endpoint(name=endpoint).deployed_models
+    assert found.automatic_resources.min_replica_count == 1
+    assert not found.dedicated_resources
+    client = api.PredictionServiceClient(client_options=REGION)
+    asked = smoke_requests.ask(client, endpoint, deployed, 100, examples, 60_000, service="automl")
+    assert asked.examples == len(examples) == 12
+    assert {len(example.prediction["probabilities"]) for example in examples} == {3}
+    assert asked.largest_difference < 1e-6

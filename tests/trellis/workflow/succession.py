@@ -1,16 +1,21 @@
-"""Whole runs in which a served model is followed by another one, put back, and followed again."""
+"""Whole runs in which a served model is followed by another one, put back, and followed again, and
+predicts in bulk.
+"""
 
 import json
 
+import pytest
 from google.cloud import aiplatform_v1 as api
+from google.cloud import bigquery
 from google.protobuf import json_format, struct_pb2
 
 from tests.airflow_side import run_dag
 from tests.trellis.workflow.whole_runs import states
-from trellis.workflow.assembly import rollback, training
+from trellis.workflow.assembly import prediction, rollback, training
 from trellis.workflow.contracts import layout
 from trellis.workflow.lookups import endpoint
 from trellis.workflow.stages.deploy import smoke_requests
+from trellis.workflow.stages.prediction import lines
 from trellis_contracts.challenger import Challenger
 
 
@@ -64,6 +69,49 @@ def check_served(platform, name, number, folder):
     )
     assert asked.examples == 5
     return api.ModelServiceClient(client_options=options).get_model(name=version.name)
+
+
+def check_bulk(google, platform, experiment, folder, version, rows):
+    """A batch prediction by the version is what its run has predicted of its test split."""
+    found = in_bulk(google, platform, experiment, version, rows)
+    client = bigquery.Client(project="local-gcp")
+    written = client.query_and_wait(f"SELECT * FROM `{found['output']}`")
+    answers = {row["key"]: row for row in written}
+    for example in challenger_of(folder).examples:
+        answer = answers[example.key]
+        assert answer["label"] == example.prediction["label"]
+        assert_answered(json.loads(answer["prediction"]), example)
+
+
+def in_bulk(google, platform, experiment, version, instances):
+    """The record of a batch prediction by the version, which answers every instance."""
+    predicted = run_dag(prediction.build(experiment, platform), model=version)
+    assert predicted.state == "success", states(predicted)
+    runs = google.buckets / platform.bucket / experiment.name / "predictions"
+    (record,) = runs.glob("*/predictions.json")
+    found = read(record)
+    counts = found["instances"], found["predicted"], found["failed"]
+    assert counts == (instances, instances, 0)
+    return found
+
+
+def assert_answered(answer, example):
+    """The answer is what the run has predicted of its test split's example."""
+    assert answer["label"] == example.prediction["label"]
+    expected = example.prediction["probabilities"]
+    assert answer["probabilities"] == pytest.approx(expected, abs=1e-6)
+
+
+def check_bulk_images(google, platform, experiment, folder):
+    """A batch prediction by the champion is what its run has predicted of its test split."""
+    found = in_bulk(google, platform, experiment, "champion", 1797)
+    output = google.buckets / found["output"].removeprefix("gs://")
+    written = [line for file in output.glob("prediction*") for line in file.open()]
+    told = map(lines.of_file, written)
+    # The key of an image is its place in the bucket.
+    answers = {file.removeprefix(f"gs://{platform.bucket}/"): answer for file, _, answer in told}
+    for example in challenger_of(folder).examples:
+        assert_answered(answers[example.key], example)
 
 
 def explained(platform, name, instance):

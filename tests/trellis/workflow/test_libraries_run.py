@@ -8,11 +8,9 @@ import subprocess
 
 import pytest
 
-from tests.airflow_side import ROOT, run_dag
+from tests.airflow_side import ROOT
 from tests.trellis.workflow import succession
 from tests.trellis.workflow.succession import read
-from tests.trellis.workflow.whole_runs import states
-from trellis.workflow.assembly import prediction
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.validation.file import load, with_changes
@@ -124,15 +122,5 @@ def test_it_follows_a_network_is_rolled_back_to_it_and_forward_again(google, pla
     example = succession.challenger_of(theirs).examples[0]
     answer = succession.explained(platform, library.name, example.instance)
     assert answer["explanation"]["attributions"].keys() == example.instance.keys()
-    check_bulk(google, platform, library)
-
-
-def check_bulk(google, platform, experiment):
-    """The champion predicts all rows, or some images."""
-    predicted = run_dag(prediction.build(experiment, platform))
-    assert predicted.state == "success", states(predicted)
-    runs = google.buckets / platform.bucket / experiment.name / "predictions"
-    (record,) = runs.glob("*/predictions.json")
-    found = read(record)
-    expected = 20 if isinstance(experiment.prediction, ImagePredict) else 400
-    assert (found["predicted"], found["failed"]) == (expected, 0)
+    instances = 20 if isinstance(library.prediction, ImagePredict) else 400
+    succession.in_bulk(google, platform, library, "champion", instances)

@@ -2,21 +2,18 @@
 models of BigQuery ML and AutoML. With the real trainer, BigQuery, registry and servers.
 """
 
-import json
 import re
 import shutil
 import subprocess
 
 import pytest
-from google.cloud import bigquery
 
 from tests.airflow_side import ROOT, run_dag
 from tests.trellis.workflow import succession
 from tests.trellis.workflow.succession import read
 from tests.trellis.workflow.whole_runs import states
-from trellis.workflow.assembly import prediction, training
+from trellis.workflow.assembly import training
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.prediction import lines
 from trellis.workflow.validation.file import load, with_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -78,7 +75,7 @@ def test_a_program_is_tuned_and_compared_followed_by_a_network_and_put_back(goog
     (chosen,) = read(theirs / "trials.json")["chosen"]
     assert metrics["hyperparameters"] == chosen["parameters"]
     assert read(ours / "training/1/metrics.json")["model"] == "dense"
-    check_bulk(google, platform, first, theirs, "1")
+    succession.check_bulk(google, platform, first, theirs, "1", 500)
 
 
 def test_a_program_learns_in_every_fold_beside_bigquery_ml(google, platform):
@@ -167,42 +164,7 @@ def test_a_program_reads_images_of_the_tfrecords_and_another_image_serves_it(
     assert ours["metrics"]["accuracy"]["value"] > 0.95
     served = succession.check_served(platform, "pictures", "1", folder)
     assert served.container_spec.image_uri == "example.com/programs/pictures-server:2"
-    found = in_bulk(google, platform, experiment, "champion", 1797)
-    output = google.buckets / found["output"].removeprefix("gs://")
-    written = [line for file in output.rglob("prediction.results-*") for line in file.open()]
-    answers = {address: answer for address, _, answer in map(lines.of_file, written)}
-    for example in succession.challenger_of(folder).examples:
-        assert_answered(answers[example.key], example)
-
-
-def check_bulk(google, platform, experiment, folder, version):
-    """A batch prediction by the version is what its run has predicted of its test split."""
-    found = in_bulk(google, platform, experiment, version, 500)
-    rows = bigquery.Client(project="local-gcp").query_and_wait(f"SELECT * FROM `{found['output']}`")
-    answers = {row["key"]: row for row in rows}
-    for example in succession.challenger_of(folder).examples:
-        answer = answers[example.key]
-        assert answer["label"] == example.prediction["label"]
-        assert_answered(json.loads(answer["prediction"]), example)
-
-
-def in_bulk(google, platform, experiment, version, instances):
-    """The record of a batch prediction by the version, which answers every instance."""
-    predicted = run_dag(prediction.build(experiment, platform), model=version)
-    assert predicted.state == "success", states(predicted)
-    runs = google.buckets / platform.bucket / experiment.name / "predictions"
-    (record,) = runs.glob("*/predictions.json")
-    found = read(record)
-    counts = found["instances"], found["predicted"], found["failed"]
-    assert counts == (instances, instances, 0)
-    return found
-
-
-def assert_answered(answer, example):
-    """The answer is what the run has predicted of its test split's example."""
-    assert answer["label"] == example.prediction["label"]
-    expected = example.prediction["probabilities"]
-    assert answer["probabilities"] == pytest.approx(expected, abs=1e-6)
+    succession.check_bulk_images(google, platform, experiment, folder)
 
 
 @pytest.fixture
@@ -290,4 +252,4 @@ def test_a_services_model_is_served_followed_by_a_network_and_put_back(google, p
     assert {c["name"]: c["status"] for c in board["contenders"]}["served"] == "ok"
     if service == "bqml":
         assert board["winner"] == "training/1"
-        check_bulk(google, platform, an_experiment(name), theirs, "2")
+        succession.check_bulk(google, platform, an_experiment(name), theirs, "2", 500)

@@ -89,7 +89,7 @@ CHAIN = (
         ["train", "outputs", "repeat", "ensemble", "baselines", "served", "ask_served"],
     ),
     Link(served.STAGE, ["plan"]),
-    Link(ask_served.STAGE, ["served", "check"]),
+    Link(ask_served.STAGE, ["served", baselines.waits_for]),
     Link(promote.STAGE, ["compare"]),
     Link(approve.STAGE, ["promote"]),
     Link(deploy.STAGE, ["approve"]),

@@ -25,7 +25,7 @@ class Rows:
     answer: column of the predictions that has the model's answer: label, value, or risk.
     images: number of a row's images. abstained: whether the model hands examples back. conformal:
     what its answers have for `coverage`, "set" or "interval"; None: nothing. bqml:
-    PROJECT.DATASET.MODEL of a model of BigQuery ML's, which answers a query; None: a server does.
+    PROJECT.DATASET.MODEL of a model of BigQuery ML's, which answers a query; None: a job predicts.
     """
 
     statement: str
@@ -42,7 +42,8 @@ class PredictionPlan:
     """A prediction's plan.json, from which the stages make their jobs.
 
     run: paths of its files; run.experiment has this run's Params applied. model: resource name of
-    the version, so that a retry, or an alias that moves meanwhile, changes nothing. model_run: the
+    the version, so that a retry, or an alias that moves meanwhile, changes nothing. service: automl
+    or bqml, if a service of Google's has trained it. model_run: the
     folder of the run that trained it; dataset: that of its dataset. rows: None for images.
     instances: how many, None if only reading would tell. left_out: columns that the model does not
     use; for images, the number of other objects. cost: the limit that was checked against the
@@ -52,6 +53,7 @@ class PredictionPlan:
     run: Prediction
     data_interval: Mapping[str, str | None]
     model: str
+    service: str | None
     model_run: str
     dataset: str
     source: str
@@ -75,6 +77,7 @@ class PredictionPlan:
             "run_id": self.run.run_id,
             "data_interval": self.data_interval,
             "model": self.model,
+            "service": self.service,
             "model_run": self.model_run,
             "dataset": self.dataset,
             "configuration": self.experiment.configuration(),
@@ -121,8 +124,8 @@ def from_json(content: dict[str, Any], platform: Platform) -> PredictionPlan:
         **{
             name: content[name]
             for name in (
-                *("data_interval", "model", "model_run", "dataset", "source", "partition"),
-                *("instances", "left_out", "output", "cost"),
+                *("data_interval", "model", "service", "model_run", "dataset", "source"),
+                *("partition", "instances", "left_out", "output", "cost"),
             )
         },
     )

@@ -51,16 +51,25 @@ class Serving:
 
     Not part of a run's budget: it accrues with or without runs, until the model is undeployed.
     While one model replaces another, both cost.
+
+    automl: the same of AutoML's model of images, whose machines Google chooses; None: none may be
+    deployed. Models of rows of AutoML's and BigQuery ML's are served on the same machines as ours.
     """
 
     least: float
     most: float
+    automl: tuple[float, float] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of plan.json."""
         return {
             "at_most_usd_per_day": round(self.most, 2),
             "at_least_usd_per_day": round(self.least, 2),
+            **(
+                {"automl_usd_per_day": [round(usd, 2) for usd in self.automl]}
+                if self.automl
+                else {}
+            ),
             "assumptions": machines.table().sources["serving"],
         }
 
@@ -68,6 +77,10 @@ class Serving:
         span = f"at most {self.most:.2f} USD a day"
         if self.least < self.most:
             span += f", at least {self.least:.2f}"
+        if self.automl:
+            least, most = self.automl
+            nodes = f"{least:.2f} to {most:.2f}" if least < most else f"{most:.2f}"
+            span += f"; of a model of AutoML's, on machines that Google chooses, {nodes}"
         return f"{span} (unverified prices), twice that while one model replaces another"
 
 
@@ -192,8 +205,12 @@ def serving(experiment: Experiment, region: str | None) -> Serving | None:
         return None
     serving_machines = experiment.deploy.machines
     replica = machines.table(region).usd(serving_machines, "serving")
-    least, most = (24 * n * replica for n in serving_machines.replicas)
-    return Serving(least, most)
+    least, most = serving_machines.replicas
+    automl = None
+    if "automl" in experiment.deploy.services and experiment.source.automl == "image":
+        node = services.table().automl["image"]["deployment"]
+        automl = 24 * least * node, 24 * most * node
+    return Serving(24 * least * replica, 24 * most * replica, automl)
 
 
 def scan(source_bytes: int, region: str | None) -> float:

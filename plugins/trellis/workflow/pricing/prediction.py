@@ -1,7 +1,14 @@
 """Limit of a prediction's cost: machines times the time after which it is stopped."""
 
 from trellis.workflow.pricing import machines, queries
-from trellis.workflow.pricing.cost import Cost, check_budget, hours, per_hour, scan
+from trellis.workflow.pricing.cost import (
+    Cost,
+    automl_prediction,
+    check_budget,
+    hours,
+    per_hour,
+    scan,
+)
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis.workflow.spec.platform import Platform
@@ -19,16 +26,28 @@ _TRUTH_READS = 2
 
 
 def at_most(
-    experiment: Experiment, platform: Platform, source_bytes: int = 0, truth_bytes: int = 0
+    experiment: Experiment,
+    platform: Platform,
+    source_bytes: int = 0,
+    truth_bytes: int = 0,
+    automl: bool | None = None,
 ) -> Cost:
     """The most that one run of the experiment's prediction may cost.
+
+    automl: whether a model of AutoML's predicts, on machines that Google chooses; None: it may, if
+    `deploy.allow` names it.
 
     source_bytes: what the table or query reads; truth_bytes: what a query on later labels and
     predictions does. Until they are known, the limit does not include them.
     """
     predict, region = experiment.prediction, platform.region
     replica = machines.table(region).usd(predict.machines, "serving")
-    stages = {"predict": predict.machines.replicas * replica * hours(predict.timeout)}
+    usd = predict.machines.replicas * replica * hours(predict.timeout)
+    if automl is None:
+        automl = experiment.deploy is not None and "automl" in experiment.deploy.services
+    if automl:
+        usd = max(usd, automl_prediction(experiment, hours(predict.timeout), region))
+    stages = {"predict": usd}
     if not isinstance(predict, ImagePredict):
         stages = {"snapshot": _READS * scan(source_bytes, region), **stages}
         if predict.truth:

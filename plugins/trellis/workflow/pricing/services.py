@@ -21,8 +21,9 @@ class Services:
 
     query_tib: a TiB that a query reads. dataflow_*: an hour of a vCPU, of a GB of memory, of a GB
     of a worker's pd-standard. training_disk_gb: an hour of a GB of pd-ssd of a Vertex AI job.
-    storage_gb_month: a month of a GB in Cloud Storage. automl: an hour of training and of
-    prediction, by the kind of data. composer_dcu: an hour of a DCU of Composer's environment.
+    storage_gb_month: a month of a GB in Cloud Storage. automl: an hour of training, of a
+    deployed node and of batch prediction, by the kind of data; one that is not there is an hour of
+    the machines. composer_dcu: an hour of a DCU of Composer's environment.
     """
 
     region: str

@@ -33,6 +33,11 @@ FROM (
   {% include "predict_bqml.sql" %}
 
 )
+{% elif automl %}
+FROM (
+  {% include "predict_automl.sql" %}
+
+)
 {% else %}
 FROM {{ predictions | identifier }}
 {% endif %}
@@ -54,6 +59,6 @@ SELECT
   CAST(NULL AS FLOAT64) AS interval_high,
 {% endif %}
   CAST(NULL AS STRING) AS prediction,
-  prediction_error AS error
+  {{ "errors_label.message" if automl else "prediction_error" }} AS error
 FROM {{ errors | identifier }}
 {% endif %}

@@ -12,7 +12,7 @@ instances AS (
 SELECT
   key,
 {% for feature in features %}
-{% if feature.kind == "timestamp" and not by_query %}
+{% if feature.kind == "timestamp" and not by_service %}
   FORMAT_TIMESTAMP('%Y-%m-%dT%H:%M:%E6SZ', {{ feature.column | identifier }}) AS {{ feature.column | identifier }}{{ "," if not loop.last }}
 {% else %}
   {{ feature.clean }} AS {{ feature.column | identifier }}{{ "," if not loop.last }}

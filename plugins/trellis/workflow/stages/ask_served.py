@@ -65,12 +65,19 @@ def rows(plan: Plan, platform: Platform) -> dict[str, Any] | None:
     return None if found is None else automl_tables.test_rows(plan, platform)
 
 
+def _asks_automl(plan: Plan, platform: Platform) -> bool:
+    return _asked(plan, platform, "automl") is not None
+
+
 def prediction(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The BatchPredictionJob of the served AutoML model."""
     from trellis.workflow.lookups import documents
+    from trellis.workflow.stages import automl_images
 
-    found = documents.read_file(platform, Served, plan.run.served)
-    return automl_tables.prediction(plan, platform, str(found.model))
+    model = str(documents.read_file(platform, Served, plan.run.served).model)
+    if plan.experiment.source.automl == "image":
+        return automl_images.prediction(plan, platform, model, plan.run.contender("served"))
+    return automl_tables.prediction(plan, platform, model)
 
 
 def export(plan: Plan, platform: Platform, predicted: str) -> dict[str, Any]:
@@ -84,6 +91,7 @@ def _tasks(dag: Building) -> Tasks:
 
     from trellis.bigquery.operators import BigQueryJobOperator
     from trellis.vertex.operators import BatchPredictionJobOperator
+    from trellis.workflow.stages import automl_images
 
     experiment, platform = dag.experiment, dag.platform
     services = experiment.deployment.services
@@ -101,7 +109,12 @@ def _tasks(dag: Building) -> Tasks:
             asked = BigQueryJobOperator(task_id="bqml", configuration=field(query), **in_bigquery)
             first.append(asked)
         if "automl" in services:
-            ready = BigQueryJobOperator(task_id="rows", configuration=field(rows), **in_bigquery)
+            of_images = experiment.source.automl == "image"
+            ready = (
+                automl_images.served(experiment, platform, _asks_automl)
+                if of_images
+                else BigQueryJobOperator(task_id="rows", configuration=field(rows), **in_bigquery)
+            )
             predict = BatchPredictionJobOperator(
                 task_id="predict",
                 batch_prediction_job=field(prediction),
@@ -110,11 +123,12 @@ def _tasks(dag: Building) -> Tasks:
                 **vertex_job.arguments(experiment, platform, 1),
             )
             ready >> predict
-            predict >> BigQueryJobOperator(
-                task_id="export",
-                configuration=field(export, returned(f"{GROUP}.predict", "output")),
-                **in_bigquery,
-            )
+            if not of_images:
+                predict >> BigQueryJobOperator(
+                    task_id="export",
+                    configuration=field(export, returned(f"{GROUP}.predict", "output")),
+                    **in_bigquery,
+                )
             first.append(ready)
     # Whatever came of it, the comparison goes on.
     ended = EmptyOperator(task_id="asked", trigger_rule="all_done")

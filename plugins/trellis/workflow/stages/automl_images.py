@@ -7,7 +7,6 @@ baselines/automl/test.jsonl    {"content": "gs://image", "mimeType": "image/png"
 
 import csv
 import json
-import mimetypes
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -22,6 +21,8 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.automl_tables import common, display_name, milli_node_hours
+from trellis.workflow.stages.deploy.answers import ALL_CLASSES
+from trellis.workflow.stages.prediction.images import of_automl
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema"
 _ML_USES = {"train": "training"}
@@ -37,15 +38,36 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         plan = plans.load(experiment, platform, run_id)
         if plan.experiment.baselines.automl is None:
             raise AirflowSkipException("This run does not need it.")
-        rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
-        lines = rejected.download_as_text().splitlines() if rejected.exists() else []
-        snapshot = job_messages.snapshot(plan, platform)
-        found = bigquery_source.images_of(platform, snapshot, plan.table)
-        usable = without(found, unusable(map(json.loads, lines)))
-        count = write(usable, plan.run.baseline("automl"), partial(storage.blob, platform))
+        blob = partial(storage.blob, platform)
+        count = write(_usable(plan, platform), plan.run.baseline("automl"), blob)
         print(f"{count} images for AutoML in {plan.run.baseline('automl')}import.csv")
 
     return images()
+
+
+def served(experiment: Experiment, platform: Platform, asked: Callable[..., bool]) -> Any:
+    """The Airflow task that writes the test images for the model that is served. asked: whether a
+    plan's run asks it; takes the plan and the platform.
+    """
+
+    @airflow_task(task_id="rows", trigger_rule="none_failed")
+    def rows(run_id=None):
+        plan = plans.load(experiment, platform, run_id)
+        if not asked(plan, platform):
+            raise AirflowSkipException("This run does not need it.")
+        blob = partial(storage.blob, platform)
+        count = write(_usable(plan, platform), plan.run.contender("served"), blob)
+        print(f"{count} images, of which the served model predicts the test split")
+
+    return rows()
+
+
+def _usable(plan: Plan, platform: Platform) -> Iterator[tuple[str, str, str]]:
+    """(split, address, label) of the images that the export took."""
+    rejected = storage.blob(platform, f"{plan.dataset.uri}rejected.jsonl")
+    lines = rejected.download_as_text().splitlines() if rejected.exists() else []
+    found = bigquery_source.images_of(platform, job_messages.snapshot(plan, platform), plan.table)
+    return without(found, unusable(map(json.loads, lines)))
 
 
 def unusable(rejected: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -73,8 +95,7 @@ def write(images: Iterable[tuple[str, str, str]], folder: str, blob: Callable[[s
         for split, uri, label in images:
             lines.writerow([_ML_USES.get(split, split), uri, label])
             if split == "test":
-                kind = mimetypes.guess_type(uri)[0] or "image/jpeg"
-                test.write(json.dumps({"content": uri, "mimeType": kind}) + "\n")
+                test.write(json.dumps(of_automl(uri)) + "\n")
             count += 1
     return count
 
@@ -124,9 +145,13 @@ def pipeline(plan: Plan, platform: Platform, dataset: str) -> dict[str, Any]:
     }
 
 
-def prediction(plan: Plan, platform: Platform, model: str) -> dict[str, Any]:
-    """The BatchPredictionJob of the test images. model: resource name of what `pipeline` made."""
-    folder = plan.run.baseline("automl")
+def prediction(
+    plan: Plan, platform: Platform, model: str, folder: str | None = None
+) -> dict[str, Any]:
+    """The BatchPredictionJob of the test images. model: resource name of what `pipeline` made.
+    folder: of the contender, with test.jsonl; None: of the run's own baseline.
+    """
+    folder = folder or plan.run.baseline("automl")
     return {
         "display_name": display_name(plan.experiment),
         "model": model,
@@ -138,7 +163,6 @@ def prediction(plan: Plan, platform: Platform, model: str) -> dict[str, Any]:
             "predictions_format": "jsonl",
             "gcs_destination": {"output_uri_prefix": f"{folder}raw"},
         },
-        # The probabilities of all classes, not only of the most likely one.
-        "model_parameters": {"confidenceThreshold": 0.0, "maxPredictions": 1000},
+        "model_parameters": ALL_CLASSES,
         **common(plan, platform),
     }

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 from trellis.workflow.spec.deployment import Deploy, Gate
 from trellis.workflow.spec.experiment import Experiment
+from trellis.workflow.spec.prediction import ImagePredict
+from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.quantities import duration_text
 from trellis.workflow.spec.schedule import by_time, shortest_interval
@@ -51,15 +53,12 @@ def _allowed(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
             yield Problem(where, message)
             continue
         if service == "automl" and experiment.source.automl == "image":
-            yield Problem(where, "AutoML's models of tables can be deployed, not those of images")
+            yield from _automl_of_images(experiment, deploy, where)
         if experiment.folds:
             message = (
                 f"with `train.folds` {service} has a model for each fold, and none of all rows"
             )
             yield Problem(where, f"{message}: leave it out")
-        if service == "automl" and experiment.predict is not None:
-            message = "`predict` is by our own server or BigQuery ML: leave it out, or automl here"
-            yield Problem(where, message)
         for key, what in _OURS.items():
             if getattr(experiment, key) is not None:
                 message = f"only our own server {what}: leave out `{key}`, or {service} here"
@@ -67,6 +66,19 @@ def _allowed(experiment: Experiment, deploy: Deploy) -> Iterator[Problem]:
         if deploy.machines.gpu is not None:
             message = f"a model of {service} is served without GPUs: leave out one of the two"
             yield Problem(("deploy", "machines", "gpu"), message)
+
+
+def _automl_of_images(experiment: Experiment, deploy: Deploy, where: Where) -> Iterator[Problem]:
+    """What AutoML's model of images cannot do."""
+    if deploy.private:
+        message = "a private endpoint takes no model of images of AutoML's: leave out one of them"
+        yield Problem(where, message)
+    if experiment.predict is not None and not isinstance(experiment.predict, ImagePredict):
+        message = (
+            "AutoML's model of images predicts a folder of them, and `predict` reads rows: write "
+            "`predict: {images: FOLDER}`, or leave automl out"
+        )
+        yield Problem(where, message)
 
 
 _SHORTEST_KEEP = timedelta(days=1)

@@ -13,7 +13,7 @@ from trellis.workflow.assembly.training import build
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.lookups import left, own_dataset, plans
-from trellis.workflow.pricing import cost, machines
+from trellis.workflow.pricing import cost, machines, prediction, services
 from trellis.workflow.stages import bqml, costs
 from trellis.workflow.validation.file import with_changes
 
@@ -114,6 +114,32 @@ def test_serving_is_paid_by_the_day_and_is_no_part_of_a_run(digits, group):
     amounts = f"at most {3 * a_day:.2f} USD a day, at least {a_day:.2f}"
     assert str(serving).startswith(f"{amounts} (unverified prices), tw")
     assert cost.serving(with_changes(digits, {("deploy",): None}), group.region) is None
+
+
+def test_google_chooses_the_machines_of_automls_model_of_images(digits, group):
+    changes = {
+        ("baselines",): {"automl": {"node_hours": 8}},
+        ("deploy", "gate", "beat"): None,
+        ("deploy", "allow"): ["trainings", "automl"],
+        ("deploy", "machines", "replicas"): [1, 2],
+    }
+    serving = cost.serving(with_changes(digits, changes), group.region)
+    node = services.table().automl["image"]["deployment"]
+    assert serving.automl == (24 * node, 48 * node)
+    assert f"{24 * node:.2f} to {48 * node:.2f}" in str(serving)
+    assert serving.to_json()["automl_usd_per_day"] == [round(24 * node, 2), round(48 * node, 2)]
+
+
+def test_a_prediction_by_automl_is_on_many_machines(breast_cancer, group):
+    """Those of Google's choice, whatever `predict.machines` has."""
+    ours = with_changes(breast_cancer, {("predict",): {"bigquery": "lab.rows"}})
+    by_server, by_automl = (
+        prediction.at_most(ours, group, automl=which).stages["predict"] for which in (False, True)
+    )
+    hours = cost.hours(ours.prediction.timeout)
+    assert by_automl == cost.automl_prediction(ours, hours, group.region) > by_server
+    allowed = {("deploy", "allow"): ["trainings", "automl"], ("deploy", "gate", "beat"): None}
+    assert prediction.at_most(with_changes(ours, allowed), group).stages["predict"] == by_automl
 
 
 def test_the_limit_says_whose_prices_it_has(digits, group, monkeypatch):

@@ -43,7 +43,6 @@ def test_what_may_be_deployed_is_no_hurdle(allowed, breast_cancer):
         (["bqml"], {"calibrate": "temperature"}, "deploy.allow"),
         (["bqml"], {"abstain": 0.1}, "deploy.allow"),
         (["bqml"], {"coverage": 0.9}, "deploy.allow"),
-        (["automl"], {"predict": {"bigquery": "lab.rows"}}, "deploy.allow"),
         (
             ["bqml"],
             {"deploy__machines": {"type": "n1-standard-4", "gpu": "NVIDIA_TESLA_T4"}},
@@ -57,8 +56,20 @@ def test_what_a_service_cannot_do_is_refused(allowed, allow, changes, place):
     assert place in str(refused.value)
 
 
-def test_a_model_of_bigquery_ml_predicts_in_bulk(allowed):
-    assert allowed(["bqml"], predict={"bigquery": "lab.rows"}).predict is not None
+@pytest.mark.parametrize("service", ["automl", "bqml"])
+def test_a_services_model_predicts_in_bulk(allowed, service):
+    assert allowed([service], predict={"bigquery": "lab.rows"}).predict is not None
+
+
+def test_automls_model_of_images_is_served_but_at_no_private_endpoint_and_for_no_rows(digits):
+    services = {("baselines",): {"automl": {"node_hours": 8}}, ("deploy", "gate", "beat"): None}
+    public = with_changes(digits, {**services, ALLOW: ["automl"]})
+    assert public.deployment.services == ("automl",)
+    with pytest.raises(FileError, match=r"deploy\.allow"):
+        with_changes(public, {("deploy", "private"): True})
+    assert with_changes(public, {("predict",): {"images": "new"}}).predict is not None
+    with pytest.raises(FileError, match=r"deploy\.allow"):
+        with_changes(public, {("predict",): {"bigquery": "lab.rows"}})
 
 
 def test_a_service_that_a_run_switches_off_does_not_compete(allowed):

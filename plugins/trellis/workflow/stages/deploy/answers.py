@@ -2,6 +2,7 @@
 
     automl  {"classes": ["0", "1"], "scores": [0.1, 0.9]}
             {"value": 152.1, "lower_bound": 90.3, "upper_bound": 210.7}
+            of images {"ids": ["7", "4"], "displayNames": ["1", "0"], "confidences": [0.9, 0.1]}
     bqml    {"label_values": ["1", "0"], "label_probs": [0.9, 0.1], "predicted_label": ["1"]}
             {"predicted_label": [152.1]}
     ours    {"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}
@@ -15,6 +16,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _LABEL = "label"
+
+ALL_CLASSES = {"confidenceThreshold": 0.0, "maxPredictions": 1000}
+"""Parameters of AutoML's models of images: else they answer with the ten likeliest classes."""
 
 
 def plain(service: str | None, answer: Any) -> Any:
@@ -30,9 +34,17 @@ def plain(service: str | None, answer: Any) -> Any:
         return dict(answer)
 
 
+def parameters(service: str | None, instance: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with which a model answers with the probabilities of all classes."""
+    of_images = service == "automl" and "content" in instance
+    return ALL_CLASSES if of_images else {}
+
+
 def _automl(answer: Mapping[str, Any]) -> dict[str, Any]:
     if "value" in answer:
         return {"value": answer["value"]}
+    if "displayNames" in answer:
+        return _classes(answer["displayNames"], answer["confidences"])
     return _classes(answer["classes"], answer["scores"])
 
 

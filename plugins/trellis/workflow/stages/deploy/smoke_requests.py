@@ -6,7 +6,7 @@ request has one example, as most callers send them, so that the latency is repre
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,7 @@ def ask(
     latencies: list[float] = []
     requests = 0
     for number, example in enumerate(examples):
-        instance = json_format.ParseDict(dict(example.instance), struct_pb2.Value())
+        sent = _request(example.instance, service)
         refused: RefusedError | None = None
         for _ in range(limit):
             if time.monotonic() > deadline:
@@ -110,7 +110,7 @@ def ask(
             predict = _predict_with_retries if not latencies else _predict
             requests += 1
             try:
-                answer, seconds = predict(client, endpoint, instance, example.key)
+                answer, seconds = predict(client, endpoint, sent, example.key)
             except RefusedError as error:
                 if not mixed:
                     raise
@@ -141,11 +141,21 @@ def ask(
     return Findings(len(examples), requests, worst, median)
 
 
-def _predict(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
+def _request(instance: Mapping[str, Any], service: str | None) -> dict[str, Any]:
+    """Fields of a PredictRequest with one instance."""
+    sent: dict[str, Any] = {
+        "instances": [json_format.ParseDict(dict(instance), struct_pb2.Value())]
+    }
+    if parameters := answers.parameters(service, instance):
+        sent["parameters"] = json_format.ParseDict(parameters, struct_pb2.Value())
+    return sent
+
+
+def _predict(client: Any, endpoint: str, sent: Any, key: str) -> tuple[Any, float]:
     """(PredictResponse, seconds). Raises SmokeTestError for an error answer."""
     for pause in (*(0.5 * 2**n for n in range(TRIES - 1)), None):
         try:
-            return _timed(client, endpoint, instance)
+            return _timed(client, endpoint, sent)
         except (exceptions.ServiceUnavailable, exceptions.TooManyRequests) as error:
             if pause is None:
                 raise _refused(key, error) from error
@@ -155,7 +165,7 @@ def _predict(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, 
     raise AssertionError("unreachable")
 
 
-def _predict_with_retries(client: Any, endpoint: str, instance: Any, key: str) -> tuple[Any, float]:
+def _predict_with_retries(client: Any, endpoint: str, sent: Any, key: str) -> tuple[Any, float]:
     """Predict like `_timed`, but retry errors; used before the challenger's first answer."""
     retrying = retry.Retry(
         predicate=retry.if_exception_type(*_AT_THE_START),
@@ -164,16 +174,16 @@ def _predict_with_retries(client: Any, endpoint: str, instance: Any, key: str) -
         timeout=START_SECONDS,
     )
     try:
-        return retrying(_timed)(client, endpoint, instance)
+        return retrying(_timed)(client, endpoint, sent)
     except exceptions.RetryError as error:
         raise _refused(key, error.cause) from error
     except exceptions.GoogleAPICallError as error:
         raise _refused(key, error) from error
 
 
-def _timed(client: Any, endpoint: str, instance: Any) -> tuple[Any, float]:
+def _timed(client: Any, endpoint: str, sent: Any) -> tuple[Any, float]:
     began = time.perf_counter()
-    answer = client.predict(endpoint=endpoint, instances=[instance], timeout=CALL_TIMEOUT_SECONDS)
+    answer = client.predict(endpoint=endpoint, **sent, timeout=CALL_TIMEOUT_SECONDS)
     return answer, time.perf_counter() - began
 
 

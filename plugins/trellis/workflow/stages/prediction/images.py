@@ -1,7 +1,8 @@
 """The images below a folder, as instances of a batch prediction. Called by tasks only."""
 
 import json
-from collections.abc import Iterable, Iterator
+import mimetypes
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -34,18 +35,33 @@ def folder(platform: Platform, images: str, interval_start: datetime | None, day
     return f"{platform.uri(images).rstrip('/')}/"
 
 
+Form = Callable[[str], Mapping[str, Any]]
+"""The address of an image -> the instance that a model takes."""
+
+
+def of_ours(column: str) -> Form:
+    """The instances of our server, or a program's. column: of the images."""
+    return lambda address: {column: address}
+
+
+def of_automl(address: str) -> dict[str, Any]:
+    """The instance of AutoML's model of images."""
+    kind = mimetypes.guess_type(address)[0] or "image/jpeg"
+    return {"content": address, "mimeType": kind}
+
+
 def write_instances(
-    platform: Platform, address: str, target: str, column: str, daily: bool
+    platform: Platform, address: str, target: str, form: Form, daily: bool
 ) -> tuple[int, int]:
     """Write a line for each image below a folder; returns the numbers of images and other objects.
 
-    Streams both the listing and the file; the file appears only when complete. column: of the
-    images, in the instances. daily: whether another day's folder may have images: without images it
-    raises NoRowsError, else SourceError. Raises SourceError if the folder cannot be read.
+    Streams both the listing and the file; the file appears only when complete. daily: whether
+    another day's folder may have images: without images it raises NoRowsError, else SourceError.
+    Raises SourceError if the folder cannot be read.
     """
     counts = {"images": 0, "others": 0}
     try:
-        found = _lines(storage.each_blob(platform, address), column, counts)
+        found = _lines(storage.each_blob(platform, address), form, counts)
         first = next(found, None)
         if first is None:
             others = f", only {counts['others']:,} other objects" if counts["others"] else ""
@@ -63,10 +79,10 @@ def write_instances(
     return counts["images"], counts["others"]
 
 
-def _lines(blobs: Iterable[Any], column: str, counts: dict[str, int]) -> Iterator[str]:
+def _lines(blobs: Iterable[Any], form: Form, counts: dict[str, int]) -> Iterator[str]:
     for blob in blobs:
         if blob.name.lower().endswith(SUFFIXES):
             counts["images"] += 1
-            yield json.dumps({column: f"gs://{blob.bucket.name}/{blob.name}"}) + "\n"
+            yield json.dumps(form(f"gs://{blob.bucket.name}/{blob.name}")) + "\n"
         elif not blob.name.endswith("/"):
             counts["others"] += 1

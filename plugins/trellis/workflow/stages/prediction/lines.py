@@ -4,15 +4,26 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from trellis.vertex.registry import AUTOML
+from trellis.workflow.stages.deploy import answers
+
 Answer = tuple[str, str | None, Mapping[str, Any]]
 """(instance, why it failed or None, the prediction)."""
 
 
 def of_file(line: str) -> Answer:
-    """The answer in a line of prediction.results-*. Its instance is the image's address."""
+    """The answer in a line of a job's results. Its instance is the image's address.
+
+    AutoML has files of its own, predictions_* and errors_*, with answers of another form.
+    """
     try:
         content = json.loads(line)
-        instance, prediction = content["instance"], content["prediction"]
+        instance = content["instance"]
+        if "error" in content:
+            return instance["content"], content["error"]["message"], {}
+        prediction = content["prediction"]
+        if "displayNames" in prediction:
+            prediction = answers.plain(AUTOML, prediction)
     except (ValueError, KeyError, TypeError):
         return "?", f"unreadable line of results: {line}", {}
     name = next(iter(instance.values()), "?") if isinstance(instance, dict) else instance

@@ -117,7 +117,7 @@ def _of_tables(platform: Platform, predicted: str) -> Iterator[Answer]:
     """The answers in the job's table, and the errors in the one beside it."""
     client = own_dataset.client(platform)
     columns = {"predictions": "prediction", "errors": "prediction_error"}
-    for kind, name in written(platform, predicted).items():
+    for kind, name in written(platform, predicted, service=None).items():
         if name is None:
             continue
         column = columns[kind]

@@ -9,7 +9,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from google.cloud.exceptions import NotFound
 
-from trellis.vertex.registry import BQML
+from trellis.vertex.registry import AUTOML, BQML
 from trellis.workflow.contracts import prediction_params
 from trellis.workflow.contracts.aliases import CHAMPION
 from trellis.workflow.contracts.errors import NoRowsError, SourceError
@@ -45,11 +45,12 @@ class NoModelError(ValueError):
 
 @dataclass(frozen=True)
 class Champion:
-    """The version that predicts. table: its training columns. dataset: folder of its dataset.
-    configuration: of the run that trained it. bqml: as of `Rows`.
+    """The version that predicts. service: as of the plan. table: its training columns. dataset:
+    folder of its dataset. configuration: of the run that trained it. bqml: as of `Rows`.
     """
 
     name: str
+    service: str | None
     run: str
     table: Table
     dataset: str
@@ -116,17 +117,19 @@ def make(
     storage.check_bucket(platform)
     champion = _champion(run, values["model"])
     if isinstance(experiment.prediction, ImagePredict):
-        found = _images(run, champion.table, interval, values.get("from"))
+        found = _images(run, champion, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
     labels = truth.planned_bytes(experiment, platform) if experiment.prediction.truth else 0
-    limit = prediction.at_most(experiment, platform, found.bytes, labels)
+    automl = champion.service == AUTOML
+    limit = prediction.at_most(experiment, platform, found.bytes, labels, automl=automl)
     prediction.within_budget(experiment, limit)
     start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = PredictionPlan(
         run=run,
         data_interval={"start": start, "end": end},
         model=champion.name,
+        service=champion.service,
         model_run=champion.run,
         dataset=champion.dataset,
         source=found.source,
@@ -167,11 +170,6 @@ def _champion(run: Prediction, wanted: str) -> Champion:
         )
     if version is None:
         raise NoModelError(versions.missing(known, number))
-    if version.service not in (None, BQML):
-        raise NoModelError(
-            f"{version.name} is a model of {version.service}, which predicts no rows in bulk here: "
-            "choose the version of a training (Model in the trigger form)."
-        )
     if not version.run:
         raise NoModelError(
             f"The description of {version.name} names no run, so its training data is unknown: "
@@ -194,8 +192,21 @@ def _champion(run: Prediction, wanted: str) -> Champion:
             f"{version.name} learned from {learned}, and `predict` is of another kind: choose "
             "another version, or let a run promote one of today's file."
         )
+    if version.service == AUTOML and not of_images and experiment.source.automl == "image":
+        raise NoModelError(
+            f"{version.name} is AutoML's model of images, which reads no rows of a table: choose "
+            "the version of a training (Model in the trigger form)."
+        )
     bqml = _in_bigquery(platform, version) if version.service == BQML else None
-    return Champion(version.name, version.run, table, file.dataset.uri, file.configuration, bqml)
+    return Champion(
+        version.name,
+        version.service,
+        version.run,
+        table,
+        file.dataset.uri,
+        file.configuration,
+        bqml,
+    )
 
 
 def _in_bigquery(platform: Platform, version: versions.RegisteredVersion) -> str:
@@ -219,8 +230,8 @@ def _in_bigquery(platform: Platform, version: versions.RegisteredVersion) -> str
 def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, values: Any) -> Found:
     days = (values.get("from"), values.get("to"))
     model = champion.name.rpartition("/")[2]
-    of_query = champion.bqml is not None
-    found = rows.inspect(run.experiment, run.platform, model, learned, interval, days, of_query)
+    ours = champion.service is None
+    found = rows.inspect(run.experiment, run.platform, model, learned, interval, days, not ours)
     return Found(
         source=found.name,
         partition=found.partition.to_json() if found.partition else None,
@@ -230,8 +241,8 @@ def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, va
             learned.answer,
             len(learned.images),
             # The configuration is that of the run's trainings.
-            abstained=not of_query and champion.configuration.get("abstain") is not None,
-            conformal=None if of_query else _conformal(champion),
+            abstained=ours and champion.configuration.get("abstain") is not None,
+            conformal=_conformal(champion) if ours else None,
             bqml=champion.bqml,
         ),
         instances=found.rows,
@@ -247,12 +258,13 @@ def _conformal(champion: Champion) -> str | None:
     return "interval" if champion.table.regression else "set"
 
 
-def _images(run: Prediction, learned: Table, interval: Any, day: Any) -> Found:
+def _images(run: Prediction, champion: Champion, interval: Any, day: Any) -> Found:
     given = run.experiment.image_prediction.images
     address = images.folder(run.platform, given, interval[0], day)
     daily = DATE in given
-    (image,) = learned.features
-    written = images.write_instances(run.platform, address, run.instances, image.name, daily)
+    (image,) = champion.table.features
+    form = images.of_automl if champion.service == AUTOML else images.of_ours(image.name)
+    written = images.write_instances(run.platform, address, run.instances, form, daily)
     count, others = written
     return Found(
         source=address,

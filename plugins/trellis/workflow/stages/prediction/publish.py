@@ -1,6 +1,8 @@
 """publish: the run's table of predictions, made from the batch prediction's tables, or of a model
 of BigQuery ML's by ML.PREDICT.
 
+AutoML's tables have columns of another form: its answers become JSON text of ours.
+
 Vertex AI names its tables by time, and writes rows with and without a prediction to two tables,
 predictions as JSON text. Without any failed row, or any other, one of the two may be missing. An
 answer of our server may also be an error. The run's table has a row for each instance: key, label
@@ -15,6 +17,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.bigquery.operators import BigQueryJobOperator
+from trellis.vertex.registry import AUTOML
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.contracts.table import FOREGROUND
@@ -56,7 +59,7 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
     elif predicted is None:
         raise left.NothingLeftError("predict", "predictions")
     else:
-        tables = written(platform, predicted)
+        tables = written(platform, predicted, plan.service)
     statement = sql.render(
         "predict_publish",
         output=plan.output,
@@ -64,6 +67,7 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
         abstained=rows.abstained,
         conformal=rows.conformal,
         bqml=rows.bqml,
+        automl=plan.service == AUTOML,
         snapshot=plan.run.snapshot,
         **tables,
         **table_options(plan, platform, "Predictions"),
@@ -76,12 +80,13 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
     return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
-def written(platform: Platform, predicted: str) -> dict[str, str | None]:
+def written(platform: Platform, predicted: str, service: str | None) -> dict[str, str | None]:
     """The tables of a batch prediction: of its "predictions" and its "errors", None if not there.
 
-    predicted: that of its predictions. Raises AirflowFailException if neither is there.
+    predicted: that of its predictions. service: as of the plan. Raises AirflowFailException if
+    neither is there.
     """
-    names = {"predictions": predicted, "errors": errors_of(predicted)}
+    names = {"predictions": predicted, "errors": errors_of(predicted, service)}
     there = {kind: own_dataset.is_there(platform, name) for kind, name in names.items()}
     if not any(there.values()):
         raise AirflowFailException(
@@ -119,10 +124,15 @@ def output(plan: PredictionPlan, platform: Platform) -> str:
     return plan.output
 
 
-def errors_of(predictions: str) -> str:
-    """The table of failed rows that a custom container's job writes beside its predictions.
+def errors_of(predictions: str, service: str | None) -> str:
+    """The table of failed rows that a job writes beside its predictions.
 
-    As saved runs show it (statmike/vertex-ai-mlops, "Prediction - Batch"): all columns of the input
-    and `prediction_error`, a text. AutoML's has another name and form.
+    Of a custom container, as saved runs show it (statmike/vertex-ai-mlops, "Prediction - Batch"):
+    all columns of the input and `prediction_error`, a text. Of AutoML errors_TIME beside
+    predictions_TIME, with errors_TARGET, a code and a message:
+    https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/get-batch-predictions
     """
-    return f"{predictions}_errors"
+    if service is None:
+        return f"{predictions}_errors"
+    dataset, _, table = predictions.rpartition(".")
+    return f"{dataset}.errors_{table.removeprefix('predictions_')}"

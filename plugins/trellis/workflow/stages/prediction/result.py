@@ -153,13 +153,13 @@ def _rows(platform: Platform, run: Prediction) -> dict[str, Any]:
 
 
 def _images(platform: Platform, output: str) -> tuple[dict[str, Any], answers.Answers]:
-    """The answers in prediction.results-*, and the numbers in prediction.errors_stats-*."""
+    """The answers in the job's files, and of a server the numbers in prediction.errors_stats-*."""
     predicted, failed = 0, 0
     classes: dict[str, int] = {}
     values: list[float] = []
     errors: list[dict[str, str]] = []
     for blob in storage.each_blob(platform, f"{output.rstrip('/')}/"):
-        statistics = "errors" in blob.name.rpartition("/")[2]
+        statistics = "errors_stats" in blob.name.rpartition("/")[2]
         with blob.open("rt", encoding="utf-8") as file:
             for line in filter(str.strip, file):
                 text: str | None

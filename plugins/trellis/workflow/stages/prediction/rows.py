@@ -38,12 +38,13 @@ def inspect(
     learned: Table,
     run: tuple[Any, Any],
     days: tuple[Any, Any],
-    by_query: bool = False,
+    by_service: bool = False,
 ) -> Found:
     """Inspect the table or query. Raises SourceError; NoRowsError if the interval has no rows.
 
     model: its name for messages. learned: the table that it learned from. run, days: see
-    `interval.of_run`. by_query: whether BigQuery ML predicts, and no server, which reads texts.
+    `interval.of_run`. by_service: whether a service of Google's predicts, and no server of
+    ours, which reads texts.
     """
     predict = experiment.row_prediction
     source = bigquery_source.find(platform, "predict", predict, experiment.task)
@@ -55,7 +56,7 @@ def inspect(
         partition=partition,
         key=learned.key.name,
         features=learned.features,
-        by_query=by_query,
+        by_service=by_service,
     )
     job = source.dry_run(statement)
     rows = source.count(partition, source.partitions(partition))

@@ -11,6 +11,7 @@ TWO = {"label": "b", "probabilities": {"a": 0.25, "b": 0.75}}
     ("service", "answer", "expected"),
     [
         ("automl", {"classes": ["a", "b"], "scores": [0.25, 0.75]}, TWO),
+        ("automl", {"ids": [], "displayNames": ["b", "a"], "confidences": [0.75, 0.25]}, TWO),
         ("automl", {"value": 3.5, "lower_bound": 1, "upper_bound": 9}, {"value": 3.5}),
         (
             "bqml",

@@ -12,9 +12,9 @@ from trellis.workflow.validation.file import with_changes
 
 @pytest.fixture
 def plan(breast_cancer, digits, group):
-    """A function: number of images in a row, or None for images alone -> the plan."""
+    """A function: number of images in a row, or None for images alone; whose model -> the plan."""
 
-    def make(images):
+    def make(images, service=None):
         experiment, where = (breast_cancer, {"bigquery": "lab.new"})
         if images is None:
             experiment, where = (digits, {"images": "incoming"})
@@ -23,6 +23,7 @@ def plan(breast_cancer, digits, group):
             run=Prediction(changed, group, "manual"),
             data_interval={"start": None, "end": None},
             model="projects/p/locations/r/models/m@1",
+            service=service,
             model_run="gs://b/m/runs/r/",
             dataset="gs://b/m/datasets/d/",
             source="lab.new",
@@ -43,6 +44,18 @@ def test_a_request_has_few_images_since_the_server_reads_them_all(plan, group, i
     assert found["manual_batch_tuning_parameters"] == {"batch_size": size}
     source = "gcs_source" if images is None else "bigquery_source"
     assert source in found["input_config"]
+
+
+@pytest.mark.parametrize("images", [None, 0])
+def test_automls_model_takes_nothing_that_is_of_a_server(plan, group, images):
+    """Google chooses its machines; of images it is asked for the probabilities of all classes."""
+    found = job(plan(images, "automl"), group)
+    ours = {"dedicated_resources", "instance_config", "manual_batch_tuning_parameters"}
+    assert ours <= job(plan(1), group).keys()
+    assert found.keys().isdisjoint(ours)
+    assert found.get("model_parameters", {}).get("confidenceThreshold") == (
+        0 if images is None else None
+    )
 
 
 def test_rows_without_images_are_sent_as_many_as_vertex_ai_likes(plan, group):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from trellis.workflow import sql
+from trellis.workflow.stages.prediction.publish import errors_of
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,7 @@ def published(client):
             predictions="local-gcp.publish_tests.raw",
             errors="local-gcp.publish_tests.errors",
             bqml=None,
+            automl=False,
             description="Predictions",
             labels="",
             encryption_key=None,
@@ -110,6 +112,7 @@ def test_a_model_of_bigquery_ml_answers_a_query_in_the_servers_form(client, kind
         predictions=None,
         errors=None,
         bqml="local-gcp.publish_tests.learned",
+        automl=False,
         snapshot="local-gcp.publish_tests.frozen",
         description="Predictions",
         labels="",
@@ -130,6 +133,46 @@ def test_a_model_of_bigquery_ml_answers_a_query_in_the_servers_form(client, kind
         shares = {one["label"]: one["prob"] for one in row["predicted_label_probs"]}
         assert answer["probabilities"] == pytest.approx(shares)
         assert answered["label"] == answer["label"] == max(shares, key=shares.get)
+
+
+AUTOML = {
+    "label": (
+        "STRUCT(['la\"rge', 'small'] AS classes, [0.25, 0.75] AS scores)",
+        {"label": "small", "probabilities": {'la"rge': 0.25, "small": 0.75}},
+    ),
+    "value": ("STRUCT(3.5 AS value, 1.0 AS lower_bound, 9.0 AS upper_bound)", {"value": 3.5}),
+}
+
+
+@pytest.mark.parametrize("kind", AUTOML)
+def test_automls_tables_are_read_in_the_servers_form(client, kind):
+    """A row that it refused is in a table of errors of its own form."""
+    answer, expected = AUTOML[kind]
+    made = "CREATE OR REPLACE TABLE publish_tests"
+    client.query_and_wait(f"{made}.predictions_1 AS SELECT 'a' AS key, {answer} AS predicted_label")
+    error = "STRUCT(3 AS code, 'no size' AS message) AS errors_label"
+    client.query_and_wait(f"{made}.errors_1 AS SELECT 'bad' AS key, 7 AS size, {error}")
+    client.query_and_wait("DROP TABLE IF EXISTS publish_tests.out")
+    predicted = "local-gcp.publish_tests.predictions_1"
+    statement = sql.render(
+        "predict_publish",
+        output=OUT,
+        answer=kind,
+        abstained=False,
+        conformal=None,
+        predictions=predicted,
+        errors=errors_of(predicted, "automl"),
+        bqml=None,
+        automl=True,
+        description="Predictions",
+        labels="",
+        encryption_key=None,
+    )
+    client.query_and_wait(statement)
+    found = {row["key"]: row for row in client.list_rows(OUT)}
+    assert json.loads(found["a"]["prediction"]) == expected
+    assert found["a"][kind] == expected[kind]
+    assert (found["bad"][kind], found["bad"]["error"]) == (None, "no size")
 
 
 def test_a_model_without_them_has_no_further_columns(published):

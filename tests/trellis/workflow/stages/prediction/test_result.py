@@ -1,12 +1,13 @@
 """Files of a batch prediction, in Vertex AI's own form, read by `result`."""
 
 import io
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from trellis.workflow.lookups import storage
-from trellis.workflow.stages.prediction import result
+from trellis.workflow.stages.prediction import lines, result
 
 GOOD = '{"instance": {"image": "gs://b/%d.png"}, "prediction": {"label": "cat"}}\n'
 REFUSED = '{"instance": {"image": "gs://b/no.png"}, "prediction": {"error": "no image"}}\n'
@@ -45,6 +46,19 @@ def test_an_instance_that_the_server_refused_is_named(read):
     found = read(**{"prediction.results": GOOD % 1 + REFUSED, "prediction.errors_stats": ""})
     assert (found["predicted"], found["failed"]) == (1, 1)
     assert found["errors"] == [{"instance": "gs://b/no.png", "error": "no image"}]
+
+
+def test_automls_files_of_images_have_another_form(read):
+    image = {"content": "gs://b/1.png", "mimeType": "image/png"}
+    answer = {"ids": ["7", "4"], "displayNames": ["dog", "cat"], "confidences": [0.9, 0.1]}
+    refused = {"instance": image, "error": {"code": 3, "message": "no image"}}
+    good = {"instance": image, "prediction": answer}
+    found = read(predictions=json.dumps(good) + "\n", errors=json.dumps(refused) + "\n")
+    assert (found["predicted"], found["failed"]) == (1, 1)
+    assert found["errors"] == [{"instance": "gs://b/1.png", "error": "no image"}]
+    probabilities = {"dog": 0.9, "cat": 0.1}
+    expected = ("gs://b/1.png", None, {"label": "dog", "probabilities": probabilities})
+    assert lines.of_file(json.dumps(good)) == expected
 
 
 @pytest.mark.parametrize("line", ["", "('a',\n", "not a tuple\n", "('a', 'b')\n", "[1, 2, 3]\n"])
