@@ -64,7 +64,7 @@ def train_labels(data, context, first_step=0):
     return np.array([labels for _, labels, _ in batches])
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 3])
 def test_in_every_epoch_workers_see_different_examples(address, memory, workers):
     data = make(address, workers)
     seen = np.stack([train_labels(data, context) for context in contexts(workers)])
@@ -128,13 +128,13 @@ def test_the_order_is_a_function_of_seed_and_epoch(address, memory):
     assert not np.array_equal(epochs[0], epochs[1])
 
 
-@pytest.mark.parametrize("step", [1, 11, 12, 13, 29, 36])
-def test_a_restart_goes_on_where_the_checkpoint_was_made(address, memory, step):
+def test_a_restart_goes_on_where_the_checkpoint_was_made(address, memory):
     data = make(address)
     assert data.steps_per_epoch == 12
     whole = train_labels(data, contexts(1)[0])
-    rest = train_labels(data, contexts(1)[0], first_step=step)
-    np.testing.assert_array_equal(rest.reshape(-1, 8), whole[step:])
+    for step in (11, 12, 13, 36):
+        rest = train_labels(data, contexts(1)[0], first_step=step)
+        np.testing.assert_array_equal(rest.reshape(-1, 8), whole[step:], f"from step {step}")
 
 
 @pytest.mark.parametrize("mix", ["none", "mixup", "cutmix"])
@@ -155,13 +155,12 @@ def test_a_restart_augments_as_before(address, mix):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("step", [0, 5, 12, 20])
-def test_the_keys_of_a_step_are_those_of_its_examples(address, memory, step):
+def test_the_keys_of_a_step_are_those_of_its_examples(address, memory):
     """Also of augmented and mixed images: an example's label is its number, as its key tells."""
-    data = make(address, augment=True)
-    (batch,) = data.train_batches(contexts(1)[0], step).take(1).as_numpy_iterator()
-    keys = make(address, augment=True, mix="mixup").keys(step)
-    assert [int(key[7:12]) for key in keys] == batch[1].tolist()
+    labels = train_labels(make(address), contexts(1)[0])
+    mixed = make(address, augment=True, mix="mixup")
+    for step in (0, 12, 20):
+        assert [int(key[7:12]) for key in mixed.keys(step)] == labels[step].tolist(), step
 
 
 def test_each_device_of_a_machine_takes_the_next_batch(address):
@@ -173,9 +172,7 @@ def test_each_device_of_a_machine_takes_the_next_batch(address):
     np.testing.assert_array_equal(train_labels(data, contexts(1)[0], 4), whole[2 * 4 :])
 
 
-@pytest.mark.parametrize(
-    ("workers", "local", "batch"), [(1, 1, 8), (2, 1, 4), (3, 1, 29), (2, 2, 5)]
-)
+@pytest.mark.parametrize(("workers", "local", "batch"), [(3, 1, 29), (2, 2, 5)])
 def test_evaluation_takes_every_example_exactly_once(address, memory, workers, local, batch):
     data = make(address, workers, local, batch_size=batch)
     steps = data.evaluation_steps("validation") * local

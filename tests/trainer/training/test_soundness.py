@@ -53,15 +53,15 @@ def test_the_last_activation_is_found_however_it_is_written(last, name):
     assert endings.bounded(ending_in(*last)) == name
 
 
-@pytest.mark.parametrize(
-    ("name", "task"),
-    [
-        (name, task)
-        for name, model in MODELS.items()
-        for task in TASKS
-        if name != "backbone" and task in model.tasks
-    ],
-)
+def each_model_and_task():
+    """A task for each model, in turns: every task occurs."""
+    for number, (name, model) in enumerate(MODELS.items()):
+        if name != "backbone":
+            tasks = [task for task in TASKS if task in model.tasks]
+            yield name, tasks[number % len(tasks)]
+
+
+@pytest.mark.parametrize(("name", "task"), each_model_and_task())
 def test_the_models_that_come_along_give_no_alarm(name, task):
     kind = MODELS[name].inputs[-1]
     dataset = (
