@@ -7,8 +7,9 @@
         jobs.put(name, job)
         runs.put(run_id, record)
 
-A write is on disk when the call, or the outermost `transaction` around it, returns. All methods may
-be called from any thread; transactions of different threads follow one another.
+A write is in the file when the call, or the outermost `transaction` around it, returns: a kill of
+the process loses none; losing power may lose the last ones, which is acceptable for a local run.
+All methods may be called from any thread; transactions of different threads follow one another.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ class State:
         """Held during every call and transaction."""
         self._depth = 0
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        # WAL: one fsync per commit, and `sqlite3 state.db` can read while the server runs.
+        # WAL without a sync at each commit, as storage.catalog has it: a commit took 0.03 ms with
+        # it, 49 ms with one on a busy disk. `sqlite3 state.db` can read while the server runs.
         self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute(_SCHEMA)
 
     def table(self, kind: str, message: type[T]) -> Table[T]:
