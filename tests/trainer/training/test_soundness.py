@@ -61,7 +61,7 @@ def each_model_and_task():
             yield name, tasks[number % len(tasks)]
 
 
-@pytest.mark.parametrize(("name", "task"), each_model_and_task())
+@pytest.mark.parametrize(("name", "task"), list(each_model_and_task()))
 def test_the_models_that_come_along_give_no_alarm(name, task):
     kind = MODELS[name].inputs[-1]
     dataset = (
