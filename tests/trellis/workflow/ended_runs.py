@@ -9,6 +9,7 @@ import functools
 import pytest
 
 from tests.airflow_side import ROOT, run_dag
+from tests.trellis.workflow import platforms
 from tests.trellis.workflow.stages.prediction.conftest import LEARNED, Predictions
 from tests.trellis.workflow.stages.rollback.conftest import Registry
 from trellis.workflow.assembly import prediction, rollback, training
@@ -51,9 +52,8 @@ KINDS = ("image", "table", "predict-image", "predict-table", "rollback")
 
 
 def _group():
-    values = platform.load(ROOT / "dags").model_dump(mode="json", exclude_none=True)
-    own = {"bucket": BUCKET, "registry": "example.com/stand-in", "retry_seconds": 1}
-    return platform.Platform.model_validate(values | own)
+    group = platform.load(ROOT / "dags")
+    return platforms.of_tests(group, bucket=BUCKET, registry="example.com/stand-in")
 
 
 def _experiment(kind):

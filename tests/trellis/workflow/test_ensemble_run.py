@@ -5,11 +5,10 @@ the gate, and one server answers with it.
 import pytest
 
 from tests.airflow_side import run_dag
-from tests.trellis.workflow import succession
+from tests.trellis.workflow import platforms, succession
 from tests.trellis.workflow.succession import read
 from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -43,8 +42,7 @@ deploy:
 def test_an_ensemble_that_wins_passes_the_gate_and_is_served(google, group, tmp_path):
     (google.buckets / BUCKET).mkdir()
     (tmp_path / "together.yaml").write_text(EXPERIMENT)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
+    platform = platforms.of_tests(group, bucket=BUCKET)
     run = run_dag(training.build(load(tmp_path / "together.yaml"), platform))
     assert run.state == "success", states(run)
     folder = succession.newest_run(google, platform, "together")

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.airflow_side import run_dag
+from tests.trellis.workflow import platforms
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -88,9 +88,8 @@ def made(google, group, tmp_path):
     )
     (tmp_path / "mine.py").write_text(OWN)
     (tmp_path / "crossed.yaml").write_text(EXPERIMENT)
-    values = group.model_dump(mode="json", exclude_none=True)
-    values |= {"bucket": BUCKET, "retry_seconds": 1}
-    dag = training.build(load(tmp_path / "crossed.yaml"), Platform.model_validate(values))
+    own = platforms.of_tests(group, bucket=BUCKET)
+    dag = training.build(load(tmp_path / "crossed.yaml"), own)
     run = run_dag(dag)
     states = {
         f"{ti.task_id} {ti.map_index}": str(ti.state)

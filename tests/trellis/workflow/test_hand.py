@@ -11,9 +11,9 @@ import shutil
 
 import pytest
 
-from tests.airflow_side import run_logs, store
+from tests.airflow_side import run_dag, run_logs
+from tests.trellis.workflow import platforms
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
 
 TABLE = "hand.cells"
@@ -64,10 +64,9 @@ def client(google):
 @pytest.fixture(scope="module")
 def dag(client, breast_cancer, group):
     """A DAG with every stage that an experiment on a table can have."""
-    values = group.model_dump(mode="json", exclude_none=True)
-    own = {"bucket": "hand", "registry": "example.com/stand-in", "retry_seconds": 1}
     experiment = with_changes(breast_cancer, CHANGES).model_copy(update={"name": "hand"})
-    return training.build(experiment, Platform.model_validate(values | own))
+    own = platforms.of_tests(group, bucket="hand", registry="example.com/stand-in")
+    return training.build(experiment, own)
 
 
 @pytest.fixture(autouse=True)
@@ -90,8 +89,7 @@ def run_alone(dag, *tasks, but=()):
     """Runs these tasks and `plan`; marks the others as success. Their states and attempts."""
     wanted = {"plan", *tasks}
     others = "|".join(re.escape(name) for name in dag.task_ids if name not in {*wanted, *but})
-    store(dag)
-    run = dag.test(logical_date=None, mark_success_pattern=others)
+    run = run_dag(dag, marked=others)
     return {ti.task_id: ti for ti in run.get_task_instances() if ti.task_id in wanted}
 
 

@@ -11,8 +11,8 @@ import pytest
 from google.cloud import aiplatform
 
 from tests.airflow_side import run_dag
+from tests.trellis.workflow import platforms
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -56,9 +56,8 @@ def run(digits, google, group, tmp_path):
     def run(name, manifest, split):
         text = EXPERIMENT.replace("MANIFEST", manifest).replace("SPLIT", split)
         (tmp_path / f"{name}.yaml").write_text(text)
-        values = group.model_dump(mode="json", exclude_none=True)
-        values |= {"bucket": BUCKET, "retry_seconds": 1, "experiments": True}
-        dag = training.build(load(tmp_path / f"{name}.yaml"), Platform.model_validate(values))
+        own = platforms.of_tests(group, bucket=BUCKET, experiments=True)
+        dag = training.build(load(tmp_path / f"{name}.yaml"), own)
         made = run_dag(dag)
         assert made.state == "success", {t.task_id: t.state for t in made.get_task_instances()}
         (folder,) = (google.buckets / BUCKET / name / "runs").iterdir()

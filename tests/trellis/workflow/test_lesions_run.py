@@ -13,8 +13,8 @@ import pytest
 from google.cloud import aiplatform, bigquery
 
 from tests.airflow_side import ROOT, run_dag
+from tests.trellis.workflow import platforms
 from trellis.workflow.assembly import prediction, training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -69,9 +69,7 @@ def made(lesions, group, tmp_path_factory):
     def made(name, text):
         path = tmp_path_factory.mktemp("experiments") / f"{name}.yaml"
         path.write_text(text)
-        values = group.model_dump(mode="json", exclude_none=True)
-        own = {"bucket": BUCKET, "retry_seconds": 1}
-        return load(path), Platform.model_validate(values | own)
+        return load(path), platforms.of_tests(group, bucket=BUCKET)
 
     return made
 

@@ -9,9 +9,8 @@ import subprocess
 import pytest
 
 from tests.airflow_side import ROOT
-from tests.trellis.workflow import succession
+from tests.trellis.workflow import platforms, succession
 from tests.trellis.workflow.succession import read
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.validation.file import load, with_changes
 
@@ -60,9 +59,7 @@ NETWORKS = {
 
 @pytest.fixture
 def platform(google, group):
-    values = group.model_dump(mode="json", exclude_none=True)
-    own = {"bucket": "library-runs", "registry": "example.com/made", "retry_seconds": 1}
-    return Platform.model_validate(values | own)
+    return platforms.of_tests(group, bucket="library-runs", registry="example.com/made")
 
 
 @pytest.fixture(params=LIBRARIES)

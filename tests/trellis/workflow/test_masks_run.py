@@ -7,9 +7,8 @@ import subprocess
 import pytest
 
 from tests.airflow_side import ROOT
-from tests.trellis.workflow import succession
+from tests.trellis.workflow import platforms, succession
 from tests.trellis.workflow.succession import read
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load, with_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -36,8 +35,7 @@ def platform(google, group):
     subprocess.run(program, cwd=ROOT, check=True, capture_output=True)
     lines = (folder / "manifest.csv").read_text().splitlines(keepends=True)
     (folder / "some.csv").write_text("".join(lines[:IMAGES]))
-    values = group.model_dump(mode="json", exclude_none=True)
-    return Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
+    return platforms.of_tests(group, bucket=BUCKET)
 
 
 @pytest.fixture

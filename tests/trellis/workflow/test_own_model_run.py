@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from tests.airflow_side import ROOT, run_dag
+from tests.trellis.workflow import platforms
 from trellis.workflow.assembly import prediction, training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
 EXPERIMENT = """
@@ -65,8 +65,7 @@ def experiment(request, upload_digits, tmp_path):
 @pytest.mark.timeout(1800)
 def test_from_the_file_to_its_predictions(google, experiment, group, tmp_path):
     bucket = bucket_of(experiment.name)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(values | {"bucket": bucket, "retry_seconds": 1})
+    platform = platforms.of_tests(group, bucket=bucket)
     dag = training.build(experiment, platform)
     # Only what was read is needed from here on.
     (tmp_path / "mine.py").unlink()

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from tests.airflow_side import run_dag
+from tests.trellis.workflow import platforms
 from tests.trellis.workflow.assembly.mail_server import mail_server
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
 
 # Each value that stands for a patient begins so, and nothing else does.
@@ -49,8 +49,7 @@ def told(google, breast_cancer, group, mails, capfd, caplog, request):
 
     def told(changes=(), **columns):
         (google.buckets / "patients").mkdir(exist_ok=True)
-        values = group.model_dump(mode="json", exclude_none=True)
-        own = {"bucket": "patients", "retry_seconds": 1, "notify": {"mail": MAIL}}
+        own = platforms.of_tests(group, bucket="patients", notify={"mail": MAIL})
         selected = ", ".join(f"{sql} AS {name}" for name, sql in (GOOD | columns).items())
         query = f"SELECT {selected} FROM UNNEST(GENERATE_ARRAY(1, 300)) AS n"
         name = f"patients-{hashlib.sha256(request.node.name.encode()).hexdigest()[:8]}"
@@ -65,7 +64,7 @@ def told(google, breast_cancer, group, mails, capfd, caplog, request):
         }
         experiment = with_changes(breast_cancer, source | dict(changes))
         experiment = experiment.model_copy(update={"name": name})
-        dag = training.build(experiment, Platform.model_validate(values | own))
+        dag = training.build(experiment, own)
         run = run_dag(dag)
         assert run.state == "failed"
         tis = run.get_task_instances()

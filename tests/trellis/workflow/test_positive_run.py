@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from tests.airflow_side import run_dag
-from tests.trellis.workflow import asking
+from tests.trellis.workflow import asking, platforms
 from tests.trellis.workflow.succession import read
 from trellis import load_run
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load
 
 BUCKET = "positive-runs"
@@ -64,8 +63,7 @@ def made(google, group, tmp_path_factory):
     client.query_and_wait(ROWS)
     file = tmp_path_factory.mktemp("positive") / "positive-run.yaml"
     file.write_text(EXPERIMENT)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
+    platform = platforms.of_tests(group, bucket=BUCKET)
     return load(file), platform
 
 

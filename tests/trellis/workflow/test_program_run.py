@@ -9,11 +9,10 @@ import subprocess
 import pytest
 
 from tests.airflow_side import ROOT, run_dag
-from tests.trellis.workflow import succession
+from tests.trellis.workflow import platforms, succession
 from tests.trellis.workflow.succession import read
 from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load, with_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -47,8 +46,7 @@ ALONE = {"tune": None, "train__maximize": "auc", "predict": None}
 @pytest.fixture
 def platform(google, group):
     (google.buckets / "program-runs").mkdir(exist_ok=True)
-    values = group.model_dump(mode="json", exclude_none=True)
-    return Platform.model_validate(values | {"bucket": "program-runs", "retry_seconds": 1})
+    return platforms.of_tests(group, bucket="program-runs")
 
 
 def an_experiment(name, file=ROOT / "dags/experiments/neighbours.yaml", **changes):

@@ -8,11 +8,10 @@ import subprocess
 import pytest
 
 from tests.airflow_side import ROOT, run_dag
-from tests.trellis.workflow import succession
+from tests.trellis.workflow import platforms, succession
 from tests.trellis.workflow.succession import read
 from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import prediction, training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -31,8 +30,7 @@ def platform(google, group):
         "tests.trellis.workflow.programs.write_scans",
     ]
     subprocess.run([*program, folder, f"gs://{BUCKET}/scans"], cwd=ROOT, check=True)
-    values = group.model_dump(mode="json", exclude_none=True)
-    return Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
+    return platforms.of_tests(group, bucket=BUCKET)
 
 
 def test_scans_are_served_and_predicted_in_bulk(google, platform, digits):

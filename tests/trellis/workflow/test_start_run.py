@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.airflow_side import run_dag
 from tests.trellis.vertex import deploying
 from tests.trellis.workflow.whole_runs import a_dag, folder, jobs, rendered, states
@@ -57,6 +59,7 @@ def test_beside_the_best_trials_one_training_goes_on_from_the_champion(google, a
     goes_on(a_dag(changes=START), folder, cold=2)
 
 
+@pytest.mark.slow
 def test_beside_a_training_without_a_search_one_goes_on(google, a_dag, folder):
     fixed = {("tune",): None, ("train", "maximize"): "accuracy", ("train", "top"): 1,
              ("hyperparameters",): {"learning_rate": 0.007}}  # fmt: skip

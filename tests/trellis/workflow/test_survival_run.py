@@ -9,11 +9,10 @@ import pytest
 from google.cloud import bigquery
 
 from tests.airflow_side import ROOT, run_dag
-from tests.trellis.workflow import succession
+from tests.trellis.workflow import platforms, succession
 from tests.trellis.workflow.succession import read
 from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import prediction
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import load, with_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -37,9 +36,7 @@ COX = {("model",): "proportional_hazards.py", ("hyperparameters",): {"ridge": 0.
 @pytest.fixture
 def platform(google, group):
     (google.buckets / "survival-runs").mkdir(exist_ok=True)
-    values = group.model_dump(mode="json", exclude_none=True)
-    own = {"bucket": "survival-runs", "registry": "example.com/made", "retry_seconds": 1}
-    return Platform.model_validate(values | own)
+    return platforms.of_tests(group, bucket="survival-runs", registry="example.com/made")
 
 
 @pytest.fixture

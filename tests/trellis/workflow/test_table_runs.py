@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tests.airflow_side import clear_and_run, run_dag
+from tests.trellis.workflow import platforms
 from tests.wording import says
 from trellis.workflow.assembly import training
 from trellis.workflow.pricing import cost
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import bqml
 from trellis.workflow.validation.file import with_changes
 
@@ -44,8 +44,7 @@ def a_dag(client, breast_cancer, group):
     """Makes the demo's experiment on the table, without AutoML, under a name of its own."""
 
     def make(name, **changed):
-        values = group.model_dump(mode="json", exclude_none=True)
-        own = {"bucket": "table-runs", "registry": "example.com/stand-in", "retry_seconds": 1}
+        own = {"bucket": "table-runs", "registry": "example.com/stand-in"}
         changes = {
             ("source", "bigquery"): TABLE,
             ("source", "weight"): "counts_for",
@@ -60,7 +59,7 @@ def a_dag(client, breast_cancer, group):
             ("deploy",): None,
         }
         experiment = with_changes(breast_cancer, changes).model_copy(update={"name": name})
-        return training.build(experiment, Platform.model_validate(values | own | changed))
+        return training.build(experiment, platforms.of_tests(group, **own | changed))
 
     return make
 

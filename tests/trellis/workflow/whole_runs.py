@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.trellis.workflow import platforms
 from trellis.workflow.assembly import training
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
 
 PROVEN = "us-central1-docker.pkg.dev/stand-in/trellis"
@@ -17,10 +17,7 @@ def a_dag(google, digits, group, request):
     """The demo's experiment under the test's own name; `seed` says what goes wrong."""
     (google.buckets / "runs-tests").mkdir(exist_ok=True)
     (google.buckets / "runs-tests/manifest.csv").write_text(MANIFEST)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(
-        values | {"bucket": "runs-tests", "registry": "example.com/stand-in", "retry_seconds": 1}
-    )
+    platform = platforms.of_tests(group, bucket="runs-tests", registry="example.com/stand-in")
 
     def make(seed=0, deploy=None, changes=None, registry=None, **tune):
         values = {

@@ -10,12 +10,12 @@ from airflow.sdk.exceptions import AirflowFailException
 from google.cloud import aiplatform_v1 as api
 
 from tests.airflow_side import run_dag, store
+from tests.trellis.workflow import platforms
 from tests.trellis.workflow.plans import a_plan
 from trellis.identity import EXPERIMENT_LABEL
 from trellis.vertex.deployments import version_at
 from trellis.workflow.assembly import undeploy_previous
 from trellis.workflow.contracts import layout
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.subject import Subject
 from trellis.workflow.stages.deploy.tasks import tasks
 from trellis.workflow.validation.file import with_changes
@@ -204,10 +204,9 @@ def challenger(run):
 def deployments(google, digits, group, request):
     """Makes Deployments under the test's own name: deployments(canary=[50, 100])."""
     (google.buckets / BUCKET).mkdir(exist_ok=True)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(
-        values | {"bucket": BUCKET, "registry": "us-central1-docker.pkg.dev/stand-in/trellis"}
-    ).model_copy(update={"poll_seconds": 0.1})
+    platform = platforms.of_tests(
+        group, bucket=BUCKET, registry="us-central1-docker.pkg.dev/stand-in/trellis"
+    )
     letters = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))
     # The end tells parameters apart.
     name = letters[:20].strip("-") + letters[-20:].strip("-")

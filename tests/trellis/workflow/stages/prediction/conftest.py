@@ -12,12 +12,12 @@ from google.cloud import aiplatform_v1 as api
 from google.cloud import bigquery
 
 from tests.airflow_side import ROOT, run_dag
+from tests.trellis.workflow import platforms
 from tests.trellis.workflow.plans import a_plan
 from trellis.identity import EXPERIMENT_LABEL
 from trellis.workflow.assembly import prediction
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.table import Column, Feature, Table
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
 from trellis_contracts.baseline import Baseline
 
@@ -166,9 +166,7 @@ def of_test_split(answered):
 def predictions(google, digits, breast_cancer, group):
     """Makes Predictions: predictions("name", images="folder")."""
     (google.buckets / BUCKET).mkdir(exist_ok=True)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
-    platform = platform.model_copy(update={"poll_seconds": 0.1})
+    platform = platforms.of_tests(group, bucket=BUCKET)
 
     def make(name, **predict):
         experiment = digits if "images" in predict else breast_cancer

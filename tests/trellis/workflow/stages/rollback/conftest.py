@@ -9,10 +9,10 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 
 from tests.airflow_side import run_dag
+from tests.trellis.workflow import platforms
 from trellis.identity import EXPERIMENT_LABEL
 from trellis.vertex.deployments import version_at
 from trellis.workflow.assembly import rollback
-from trellis.workflow.spec.platform import Platform
 from trellis.workflow.validation.file import with_changes
 
 BUCKET = "rollback-tests"
@@ -113,8 +113,7 @@ class Registry:
 def registry(google, digits, group, request):
     """A Registry under the test's own name, without versions."""
     (google.buckets / BUCKET).mkdir(exist_ok=True)
-    values = group.model_dump(mode="json", exclude_none=True)
-    platform = Platform.model_validate(values | {"bucket": BUCKET, "retry_seconds": 1})
+    platform = platforms.of_tests(group, bucket=BUCKET)
     letters = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))
     # The end tells parameters apart.
     name = letters[:20].strip("-") + letters[-20:].strip("-")
@@ -122,7 +121,7 @@ def registry(google, digits, group, request):
     return Registry(
         google,
         experiment.model_copy(update={"name": name}),
-        platform.model_copy(update={"poll_seconds": 0.1}),
+        platform,
     )
 
 
