@@ -1,5 +1,6 @@
 """The estimators of trainer.training.protocol, one module each. Start with `run`."""
 
+from trainer.tensorflow_import import import_tensorflow
 from trainer.training.protocol import Estimator
 from trainer.training.settings import Settings
 
@@ -11,6 +12,7 @@ def of(settings: Settings) -> Estimator:
 
         return FileEstimator(settings.own)
     # Takes seconds to import.
+    import_tensorflow()
     from trainer.estimators.keras import KerasEstimator
 
     return KerasEstimator()

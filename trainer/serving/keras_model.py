@@ -17,6 +17,7 @@ from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import RowReader
 from trainer.serving.signatures import PIXELS, SERVING_DEFAULT, Packed
+from trainer.tensorflow_import import import_tensorflow
 
 _CLASSES = "classes"
 _THRESHOLD = "threshold"
@@ -29,6 +30,7 @@ def load(directory: Path) -> Model:
     # TensorFlow's C++ log only repeats its exceptions (3: fatal errors only).
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _without_keras():
+        import_tensorflow()
         import tensorflow as tf
 
     try:
