@@ -311,6 +311,16 @@ class Label(Part):
         return self.event
 
     @property
+    def times(self) -> tuple[float, ...]:
+        """The times of an answer's curve; () of an answer without one."""
+        return self.event.times if self.event else ()
+
+    @property
+    def horizons(self) -> tuple[float, ...]:
+        """Those of the times that are served."""
+        return self.event.horizons if self.event else ()
+
+    @property
     def values(self) -> int:
         """How many values a record's label has."""
         return 1 if self.event is None else 2

@@ -92,10 +92,10 @@ def _examples(run: Run, contender: Contender, count: int, largest: int) -> list[
         instances = _of_service(run, contender.baseline, places.keys())
     else:
         instances = _instances(run, places.keys(), largest, contender.baseline is not None)
-    family, event = families.of(predicted), run.dataset.label.event
+    family, label = families.of(predicted), run.dataset.label
 
     def answer(key: str, place: int) -> Mapping[str, Any]:
-        found = family.response(predicted, place, done, event)
+        found = family.response(predicted, place, done, label)
         try:
             return family.beside(contender.uri, key) | found
         except OSError as error:

@@ -15,10 +15,10 @@ from trainer.families import FAMILIES
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import AnyOutcome
 from trainer.prediction_checks import RuleError
-from trainer.prediction_forms import AnyPredictions, Survivals
+from trainer.prediction_forms import AnyPredictions
 from trainer.stored import labels_of
 from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
-from trellis_contracts.dataset_features import IMAGE, Event, Feature
+from trellis_contracts.dataset_features import IMAGE, Feature, Label
 from trellis_contracts.records import parse, payloads
 from trellis_contracts.tasks import MULTILABEL
 from trellis_contracts.withheld import quoted, some_of
@@ -57,8 +57,8 @@ class HeldOutSplit:
     """Keys and labels of the test split, ordered by key.
 
     keys: (n,) object array of str. labels: as trainer.families has them. classes: class names;
-    empty of numbers. family: of the task, one of trellis_contracts.dataset.FAMILIES. event: of a
-    time to one. records: where each example lies, (file, offset of its payload, length in bytes).
+    empty of numbers. family: of the task, one of trellis_contracts.dataset.FAMILIES. label: of the
+    dataset. records: where each example lies, (file, offset of its payload, length in bytes).
     groups: None unless groups decide the dataset's split; group_names: (n,) int64, the same in all
     datasets of these rows. addresses: of the examples' images, if each has one. rows: of the test
     splits of several folds, (n,) keys of the frozen rows, one more than once if it was predicted
@@ -74,7 +74,7 @@ class HeldOutSplit:
     addresses: tuple[str, ...] = ()
     group_names: np.ndarray | None = None
     rows: np.ndarray | None = None
-    event: Event | None = None
+    label: Label = Label()
 
     @property
     def row_keys(self) -> np.ndarray:
@@ -109,17 +109,15 @@ class HeldOutSplit:
                 f"predicts {listed_classes(classes)}; the dataset has "
                 f"{listed_classes(self.classes)}"
             )
-        times = self.event.times if self.event else ()
-        if isinstance(predictions, Survivals) and predictions.times != times:
+        if (times := getattr(predictions, "times", ())) != self.label.times:
             raise HeldOutSplitError(
-                f"predicts survival at the times {_times(predictions.times)}; the dataset has "
-                f"{_times(times)}"
+                f"predicts for the times {_times(times)}; the dataset has {_times(self.label.times)}"
             )
         order = self.order(predictions.keys)
         self._check_labels(predictions.labels[order])
         threshold = getattr(predictions, "threshold", None)
         answers = family.answers(predictions)[order]
-        return family.outcome(self.labels, answers, self.groups, threshold, self.event)
+        return family.outcome(self.labels, answers, self.groups, threshold, self.label)
 
     def order(self, keys: np.ndarray) -> np.ndarray:
         """(n,) indices that sort an array with these keys into this split's order.
@@ -214,7 +212,7 @@ def read_held_out_split(
         group_names=np.array(groups)[order] if grouped else None,
         family=dataset.family,
         addresses=tuple(addresses[i] for i in order) if addresses else (),
-        event=dataset.label.event,
+        label=dataset.label,
     )
 
 

@@ -90,7 +90,7 @@ def measure(run: Run, contender: Contender, split: HeldOutSplit, metric: Metric)
     def outcome(columns: Columns) -> AnyOutcome:
         order = [model.classes.index(name) for name in split.classes]
         answers = family.served(_answers(model, columns), order)
-        return family.outcome(labels, answers, groups, threshold, split.event)
+        return family.outcome(labels, answers, groups, threshold, split.label)
 
     names = {feature.column: feature.name for feature in run.dataset.features}
     inputs = {names[field.column]: field.input for field in model.rows.fields}

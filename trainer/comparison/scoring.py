@@ -207,4 +207,4 @@ def _answers(
         first = batch[int(bad.argmax())]
         diverged = ModelFailureError("the model returns NaN: its training diverged")
         raise ScoreError(f"the model fails{_near(first, diverged)}")
-    return family.at_times(answers, model.times, dataset.label.event)
+    return family.at_times(answers, model.times, dataset.label)

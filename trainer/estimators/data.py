@@ -28,8 +28,7 @@ class Data:
     def __init__(self, address: str, dataset: DatasetDescription, most: int | None = None):
         self._address, self.dataset, self._most = address, dataset, most
         self.classes: tuple[str, ...] = dataset.classes
-        event = dataset.label.event
-        self.times: tuple[float, ...] = event.times if event else ()
+        self.times: tuple[float, ...] = dataset.label.times
         self.features: tuple[Feature, ...] = dataset.features
 
     @cached_property

@@ -13,7 +13,7 @@ is one more module in each.
 import abc
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -27,11 +27,23 @@ from trainer.prediction_forms import (
 from trellis_contracts import tasks
 from trellis_contracts.dataset import FAMILIES as NAMES
 from trellis_contracts.dataset import DatasetDescription, family_of
-from trellis_contracts.dataset_features import Event
+from trellis_contracts.dataset_features import Label
 from trellis_contracts.postprocessing import Postprocessing
 
 Answers = Mapping[str, np.ndarray]
 """What a served model's signature returns, by name, (n, ...) each."""
+
+
+class About(Protocol):
+    """What answers are about: a dataset, or its test split."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Their names."""
+
+    @property
+    def label(self) -> Label:
+        """See DatasetDescription."""
 
 
 class Family(abc.ABC):
@@ -70,7 +82,7 @@ class Family(abc.ABC):
     @abc.abstractmethod
     def predictions(
         self,
-        dataset: DatasetDescription,
+        about: About,
         keys: np.ndarray,
         labels: np.ndarray,
         answers: np.ndarray,
@@ -85,9 +97,9 @@ class Family(abc.ABC):
         answers: np.ndarray,
         groups: Groups | None = None,
         threshold: Threshold | None = None,
-        event: Event | None = None,
+        label: Label | None = None,
     ) -> AnyOutcome:
-        """The form that metrics take. event: of the dataset's label, if it has one."""
+        """The form that metrics take. label: of the dataset."""
 
     def truth(self, dataset: DatasetDescription, labels: np.ndarray) -> np.ndarray:
         """Labels as all but a training needs them. labels: as trainer.stored has them."""
@@ -119,9 +131,7 @@ class Family(abc.ABC):
     def served(self, found: Answers, order: Sequence[int]) -> np.ndarray:
         """A predictor's answers, of what its signature returns. order: of its classes."""
 
-    def at_times(
-        self, answers: np.ndarray, times: Sequence[float], event: Event | None
-    ) -> np.ndarray:
+    def at_times(self, answers: np.ndarray, times: Sequence[float], label: Label) -> np.ndarray:
         """A predictor's answers for the dataset's times, where it was trained for others. times:
         its own.
         """
@@ -133,7 +143,7 @@ class Family(abc.ABC):
         predictions: Any,
         place: int,
         done: Postprocessing,
-        event: Event | None,
+        label: Label,
     ) -> dict[str, Any]:
         """The server's answer to the example at a place, as trainer.serve describes it."""
 

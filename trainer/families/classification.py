@@ -28,16 +28,16 @@ class Of(OfClasses):
     def named(self, label, classes):
         return repr(classes[int(label)])
 
-    def predictions(self, dataset, keys, labels, answers, threshold=None):
-        return Predictions(keys, labels, answers, dataset.classes, threshold)
+    def predictions(self, about, keys, labels, answers, threshold=None):
+        return Predictions(keys, labels, answers, about.classes, threshold)
 
-    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
+    def outcome(self, labels, answers, groups=None, threshold=None, label=None):
         return Outcome(labels, answers, groups, threshold)
 
     def figures(self, dataset, labels, answers, threshold):
         return classification.exact(labels, answers, threshold)
 
-    def response(self, predictions, place, done, event):
+    def response(self, predictions, place, done, label):
         row, names, threshold = (
             predictions.probabilities[place],
             predictions.classes,

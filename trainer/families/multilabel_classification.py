@@ -25,16 +25,16 @@ class Of(OfClasses):
     def named(self, label, classes):
         return repr(label_sets.text(int(label), classes))
 
-    def predictions(self, dataset, keys, labels, answers, threshold=None):
-        return LabelSets(keys, labels, answers, dataset.classes)
+    def predictions(self, about, keys, labels, answers, threshold=None):
+        return LabelSets(keys, labels, answers, about.classes)
 
-    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
+    def outcome(self, labels, answers, groups=None, threshold=None, label=None):
         return SetOutcome(labels, answers, groups)
 
     def figures(self, dataset, labels, answers, threshold):
         return multilabel.exact(labels, answers)
 
-    def response(self, predictions, place, done, event):
+    def response(self, predictions, place, done, label):
         decided = zip(
             predictions.classes, predictions.probabilities[place] > DECIDED_ABOVE, strict=True
         )

@@ -26,10 +26,10 @@ class Of(Family):
     def named(self, label, classes):
         return f"{label:g}"
 
-    def predictions(self, dataset, keys, labels, answers, threshold=None):
+    def predictions(self, about, keys, labels, answers, threshold=None):
         return Values(keys, labels, answers)
 
-    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
+    def outcome(self, labels, answers, groups=None, threshold=None, label=None):
         return ValueOutcome(labels, answers, groups)
 
     def answers(self, predictions):
@@ -42,7 +42,7 @@ class Of(Family):
     def served(self, found, order):
         return found["value"]
 
-    def response(self, predictions, place, done, event):
+    def response(self, predictions, place, done, label):
         value = predictions.values[place]
         (beside,) = postprocessing.of_values(done, np.array([value]))
         return {"value": float(value), **beside}

@@ -41,11 +41,11 @@ class Of(Family):
     def found(self, dataset, labels, answers):
         return masks.compared(labels, answers, len(dataset.classes))
 
-    def predictions(self, dataset, keys, labels, answers, threshold=None):
+    def predictions(self, about, keys, labels, answers, threshold=None):
         predicted, both, distances = answers.swapaxes(0, 1)
-        return Masks(keys, labels, predicted, both, distances, dataset.classes)
+        return Masks(keys, labels, predicted, both, distances, about.classes)
 
-    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
+    def outcome(self, labels, answers, groups=None, threshold=None, label=None):
         predicted, both, distances = answers.swapaxes(0, 1)
         return MaskOutcome(labels, predicted, both, distances, groups)
 
@@ -63,7 +63,7 @@ class Of(Family):
         places = np.argsort(order).astype(np.uint8)
         return places[found["mask"]]
 
-    def response(self, predictions, place, done, event):
+    def response(self, predictions, place, done, label):
         pixels = predictions.predicted[place]
         shares = (pixels / pixels.sum()).tolist()
         return {"shares": dict(zip(predictions.classes, shares, strict=True))}

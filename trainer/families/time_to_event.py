@@ -32,36 +32,33 @@ class Of(Family):
     def named(self, label, classes):
         return f"{label[0]:g}" if label[1] else f"{label[0]:g} (censored)"
 
-    def predictions(self, dataset, keys, labels, answers, threshold=None):
-        times = dataset.label.of_event.times
-        return Survivals(keys, labels, answers[:, 0], answers[:, 1:], times)
+    def predictions(self, about, keys, labels, answers, threshold=None):
+        return Survivals(keys, labels, answers[:, 0], answers[:, 1:], about.label.times)
 
-    def outcome(self, labels, answers, groups=None, threshold=None, event=None):
-        assert event is not None
+    def outcome(self, labels, answers, groups=None, threshold=None, label=None):
+        assert label is not None
         curves = np.asarray(answers[:, 1:], np.float64)
         risks = np.asarray(answers[:, 0], np.float64)
-        return SurvivalOutcome(labels, risks, curves, event.times, event.horizons, groups)
+        return SurvivalOutcome(labels, risks, curves, label.times, label.horizons, groups)
 
     def answers(self, predictions):
         return np.concatenate([predictions.risks[:, None], predictions.curves], axis=1)
 
     def figures(self, dataset, labels, answers, threshold):
-        found = survival.exact(self.outcome(labels, answers, event=dataset.label.of_event))
+        found = survival.exact(self.outcome(labels, answers, label=dataset.label))
         # Likelihoods of different models cannot be compared, and programs have none.
         return found | {"loss": found[self.loss]} if self.loss in found else found
 
     def served(self, found, order):
         return np.concatenate([found["risk"][:, None], found["survival"]], axis=1)
 
-    def at_times(self, answers, times, event):
-        assert event is not None
-        if tuple(times) == event.times:
+    def at_times(self, answers, times, label):
+        if tuple(times) == label.times:
             return answers
-        curves = estimates.interpolated(answers[:, 1:], times, event.times)
+        curves = estimates.interpolated(answers[:, 1:], times, label.times)
         return np.concatenate([answers[:, :1], curves], axis=1)
 
-    def response(self, predictions, place, done, event):
-        assert event is not None
+    def response(self, predictions, place, done, label):
         curve = dict(zip(predictions.times, predictions.curves[place].tolist(), strict=True))
-        shown = {f"{time:.12g}": curve[time] for time in event.horizons}
+        shown = {f"{time:.12g}": curve[time] for time in label.horizons}
         return {"risk": float(predictions.risks[place]), "survival": shown}

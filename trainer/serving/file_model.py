@@ -18,7 +18,6 @@ from trainer.serving.model import Model, ModelError
 from trainer.serving.row_explanations import RowExplainer
 from trainer.serving.rows import Field, Row, RowReader
 from trainer.training.ordinary_row import ordinary_row
-from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, Feature
 
 
@@ -42,13 +41,9 @@ def load(directory: Path) -> Model:
         RowExplainer(serve, rows, ordinary),
         # Whether it takes missing values is its own matter: there may have been none to learn from.
         example=Row(tuple(ordinary_row(dataset))),
-        **_times(dataset),
+        times=dataset.label.times,
+        horizons=dataset.label.horizons,
     )
-
-
-def _times(dataset: DatasetDescription) -> dict[str, tuple[float, ...]]:
-    event = dataset.label.event
-    return {"times": event.times, "horizons": event.horizons} if event else {}
 
 
 class _Serve:

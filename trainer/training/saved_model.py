@@ -98,8 +98,8 @@ def export(
     signatures.add(archive, dataset, predict, of_floats)
     if dataset.classes:
         add_constants(archive, "classes", {"classes": dataset.classes})
-    if (event := dataset.label.event) is not None:
-        numbers = {"times": event.times, "horizons": event.horizons}
+    if dataset.label.times:
+        numbers = {"times": dataset.label.times, "horizons": dataset.label.horizons}
         doubles = {name: np.array(values, np.float64) for name, values in numbers.items()}
         add_constants(archive, "times", doubles)
     if threshold is not None:
