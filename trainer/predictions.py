@@ -12,8 +12,10 @@ from os import PathLike
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from trainer.families import FAMILIES
 from trainer.prediction_checks import PredictionsError
-from trainer.prediction_forms import FORMS, AnyPredictions
+from trainer.prediction_forms import AnyPredictions
+from trellis_contracts.dataset import family_of
 from trellis_contracts.documents import ContractError
 from trellis_contracts.predictions import PredictionsHeader
 
@@ -64,7 +66,8 @@ def read(path: str | PathLike) -> AnyPredictions:
             raise PredictionsError(f"not a readable Parquet file: {error}") from error
     header = _parsed(table.schema)
     columns = {name: _column(table, name) for name in header.columns}
-    return FORMS[header.task].of(columns, header)
+    found: AnyPredictions = FAMILIES[family_of(header.task)].form.of(columns, header)
+    return found
 
 
 def _parsed(schema: pa.Schema) -> PredictionsHeader:

@@ -15,7 +15,7 @@ from testbed.trainings import originals
 from trainer import predictions
 from trainer.exporting import tfrecord
 from trainer.metrics.outcome import Outcome
-from trainer.prediction_forms import Predictions
+from trainer.prediction_forms.classification import Predictions
 from trellis_contracts import VERSION
 from trellis_contracts.dataset import Counts, DatasetDescription, Shard, Split, shard_name
 from trellis_contracts.dataset_features import Feature

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from tests.trainer.conftest import RunFolder
 from trainer import predictions
 from trainer.exporting import tfrecord
-from trainer.prediction_forms import Values
+from trainer.prediction_forms.regression import Values
 from trellis_contracts.dataset import (
     GROUP_RULE,
     HASH_RULE,

@@ -10,7 +10,7 @@ from tests.wording import says
 from trainer import calibration, compare, postprocessing, predictions
 from trainer.metrics.decision import Threshold
 from trainer.metrics.outcome import Outcome
-from trainer.prediction_forms import Predictions
+from trainer.prediction_forms.classification import Predictions
 from trellis_contracts.charts import DECISION_CURVE, TREAT_ALL
 from trellis_contracts.postprocessing import (
     Abstention,

@@ -20,7 +20,7 @@ from tests.trainer.serving.images import of_file
 from trainer import compare, dataset_description, ensemble, predictions
 from trainer.comparison import scoring
 from trainer.estimators import run
-from trainer.prediction_forms import Values
+from trainer.prediction_forms.regression import Values
 from trainer.serving import integrated_gradients
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain

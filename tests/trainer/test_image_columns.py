@@ -16,7 +16,7 @@ from trainer import dataset_description, export, models
 from trainer.comparison import challenger
 from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoring import score
-from trainer.prediction_forms import Predictions
+from trainer.prediction_forms.classification import Predictions
 from trainer.serving.model import Model
 from trainer.training import saved_model
 from trellis_contracts.challenger import Challenger

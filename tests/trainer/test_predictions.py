@@ -13,7 +13,10 @@ from tests.withheld import refuses
 from trainer import predictions
 from trainer.metrics.decision import Threshold
 from trainer.prediction_checks import PredictionsError
-from trainer.prediction_forms import LabelSets, Masks, Predictions, Values
+from trainer.prediction_forms.classification import Predictions
+from trainer.prediction_forms.multilabel_classification import LabelSets
+from trainer.prediction_forms.regression import Values
+from trainer.prediction_forms.segmentation import Masks
 
 
 def some_predictions(**changed):

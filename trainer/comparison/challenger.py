@@ -24,7 +24,8 @@ from trainer.comparison.originals import HeldOutImage, OriginalError
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.images import ImageError
-from trainer.prediction_forms import AnyPredictions, Predictions
+from trainer.prediction_forms import AnyPredictions
+from trainer.prediction_forms.classification import Predictions
 from trainer.serving.images import inspect
 from trainer.serving.limits import MAX_FETCHED_BYTES
 from trellis_contracts import layout

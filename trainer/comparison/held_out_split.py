@@ -4,7 +4,7 @@ trainer.stored reads the records, without TensorFlow.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ class HeldOutSplit:
     addresses: tuple[str, ...] = ()
     group_names: np.ndarray | None = None
     rows: np.ndarray | None = None
-    label: Label = Label()
+    label: Label = field(default_factory=Label)
 
     @property
     def row_keys(self) -> np.ndarray:
@@ -109,9 +109,10 @@ class HeldOutSplit:
                 f"predicts {listed_classes(classes)}; the dataset has "
                 f"{listed_classes(self.classes)}"
             )
-        if (times := getattr(predictions, "times", ())) != self.label.times:
+        times = self.label.times
+        if (found_times := getattr(predictions, "times", ())) != times:
             raise HeldOutSplitError(
-                f"predicts for the times {_times(times)}; the dataset has {_times(self.label.times)}"
+                f"predicts for the times {_times(found_times)}; the dataset has {_times(times)}"
             )
         order = self.order(predictions.keys)
         self._check_labels(predictions.labels[order])

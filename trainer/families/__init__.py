@@ -21,9 +21,7 @@ from trainer.metrics.decision import Threshold
 from trainer.metrics.groups import Groups
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome
-from trainer.prediction_forms import (
-    AnyPredictions,
-)
+from trainer.prediction_forms import AnyPredictions
 from trellis_contracts import tasks
 from trellis_contracts.dataset import FAMILIES as NAMES
 from trellis_contracts.dataset import DatasetDescription, family_of
@@ -54,7 +52,7 @@ class Family(abc.ABC):
     """
 
     name: ClassVar[str]
-    form: ClassVar[type]
+    form: ClassVar[type[AnyPredictions]]
     loss: ClassVar[str]
     order: ClassVar[str | None] = None
     lone: ClassVar[str]

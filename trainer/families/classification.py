@@ -8,9 +8,7 @@ from trainer.metrics import (
 )
 from trainer.metrics.decision import decide
 from trainer.metrics.outcome import Outcome
-from trainer.prediction_forms import (
-    Predictions,
-)
+from trainer.prediction_forms.classification import Predictions
 from trellis_contracts.dataset import CLASSIFICATION
 
 

@@ -6,9 +6,7 @@ from trainer.metrics import (
     multilabel,
 )
 from trainer.metrics.set_outcome import SetOutcome
-from trainer.prediction_forms import (
-    LabelSets,
-)
+from trainer.prediction_forms.multilabel_classification import LabelSets
 from trellis_contracts import tasks
 from trellis_contracts.predictions import DECIDED_ABOVE
 

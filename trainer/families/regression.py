@@ -8,9 +8,7 @@ from trainer.metrics import (
     regression,
 )
 from trainer.metrics.regression import ValueOutcome
-from trainer.prediction_forms import (
-    Values,
-)
+from trainer.prediction_forms.regression import Values
 from trellis_contracts import tasks
 
 

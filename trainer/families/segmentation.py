@@ -12,9 +12,7 @@ from trainer.metrics import (
     segmentation,
 )
 from trainer.metrics.segmentation import MaskOutcome
-from trainer.prediction_forms import (
-    Masks,
-)
+from trainer.prediction_forms.segmentation import Masks
 from trellis_contracts import layout, tasks
 
 

@@ -8,9 +8,7 @@ from trainer.metrics import (
 )
 from trainer.metrics import survival_estimates as estimates
 from trainer.metrics.survival import SurvivalOutcome
-from trainer.prediction_forms import (
-    Survivals,
-)
+from trainer.prediction_forms.time_to_event import Survivals
 from trellis_contracts import tasks
 
 

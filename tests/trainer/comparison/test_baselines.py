@@ -12,7 +12,7 @@ from trainer import predictions
 from trainer.comparison.baselines import with_baselines
 from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.run_folder import read_run
-from trainer.prediction_forms import Predictions
+from trainer.prediction_forms.classification import Predictions
 
 LABELS = np.arange(40) % 2
 

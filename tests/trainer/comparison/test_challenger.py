@@ -20,7 +20,8 @@ from trainer.comparison import challenger, originals
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
 from trainer.metrics.decision import Threshold
-from trainer.prediction_forms import Predictions, Values
+from trainer.prediction_forms.classification import Predictions
+from trainer.prediction_forms.regression import Values
 from trainer.serving.model import Model
 from trainer.training import saved_model
 from trellis_contracts import documents

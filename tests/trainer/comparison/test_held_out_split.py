@@ -8,7 +8,8 @@ import pytest
 from tests.withheld import refuses
 from trainer import dataset_description
 from trainer.comparison.held_out_split import HeldOutSplitError, read_held_out_split
-from trainer.prediction_forms import Predictions, Values
+from trainer.prediction_forms.classification import Predictions
+from trainer.prediction_forms.regression import Values
 
 LABELS = [0, 1, 2, 1, 0]
 KEYS = ["e.png", "a.png", "c/ü.png", "b.png", "d.png"]

@@ -27,7 +27,7 @@ from trainer.comparison.run_folder import Contender, Run
 from trainer.comparison.scoreboard import metric_named
 from trainer.comparison.scoring import ScoreError, score
 from trainer.images import Scale
-from trainer.prediction_forms import Values
+from trainer.prediction_forms.regression import Values
 from trellis_contracts.challenger import Challenger
 from trellis_contracts.tasks import REGRESSION
 

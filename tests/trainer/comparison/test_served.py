@@ -16,7 +16,7 @@ from trainer.comparison.held_out_split import read_held_out_split
 from trainer.comparison.run_folder import Contender, RunError, Served, read_run
 from trainer.comparison.served import with_served
 from trainer.metrics.decision import Threshold
-from trainer.prediction_forms import Predictions
+from trainer.prediction_forms.classification import Predictions
 from trellis_contracts.baseline import Baseline
 
 LABELS = np.arange(40) % 2

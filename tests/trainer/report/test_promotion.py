@@ -8,7 +8,7 @@ import pytest
 from tests.trainer.report.test_page import Page, report
 from tests.wording import says
 from trainer import predictions
-from trainer.prediction_forms import Predictions
+from trainer.prediction_forms.classification import Predictions
 
 LABELS = np.random.default_rng(0).integers(0, 2, 120)
 MODEL = "projects/p/locations/europe-west4/models/digits@3"
