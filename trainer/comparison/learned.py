@@ -28,22 +28,13 @@ import numpy as np
 
 from trainer.comparison.scoreboard import Scoreboard
 from trainer.families import FAMILIES
-from trainer.metrics.outcome import FLOOR, AnyOutcome, ClassOutcome
-from trainer.metrics.regression import ValueOutcome
-from trainer.metrics.segmentation import MaskOutcome
-from trainer.metrics.survival import SurvivalOutcome
+from trainer.metrics.outcome import AnyOutcome
 from trellis_contracts.training import Training
 
-HALF_DECIBAN = math.log(10) / 20
-"""In nats."""
-
 _SHARE = 0.99
-_OF_SPREAD = 0.05
 _SIGNIFICANT = 1.96
 # Fewer predictions may be equal by chance.
 _FEWEST = 10
-# The quartiles of a normal distribution are so many standard deviations apart.
-_QUARTILES = 1.349
 
 
 def nothing(name: str, board: Scoreboard) -> str | None:
@@ -55,36 +46,11 @@ def nothing(name: str, board: Scoreboard) -> str | None:
 
 
 def _constant(outcome: AnyOutcome, classes: tuple[str, ...]) -> str | None:
-    if isinstance(outcome, ValueOutcome):
-        width = _OF_SPREAD * _spread(outcome.labels)
-        if not _within(outcome.values, width, outcome.labels):
-            return None
-        low, high = _ends(outcome.values)
-        return f"its predictions are nearly constant: from {low:.5g} to {high:.5g}"
-    if isinstance(outcome, SurvivalOutcome):
-        # Of an event, and none, at the median time.
-        middle = outcome.curves[:, outcome.curves.shape[1] // 2]
-        p = np.clip(middle, FLOOR, 1 - FLOOR)
-        if not _within(np.log(p) - np.log1p(-p), HALF_DECIBAN, outcome.labels[:, 0]):
-            return None
-        low, high = _ends(middle)
-        return (
-            "its predictions are nearly constant: the probability of survival in the middle of the "
-            f"times is from {low:.4g} to {high:.4g}"
-        )
-    if not isinstance(outcome, ClassOutcome):
+    found = outcome.constancy(classes)
+    if found is None or not all(_within(*part) for part in found.parts):
         return None
-    p = np.clip(outcome.probabilities, FLOOR, 1 - FLOOR)
-    odds = np.log(p) - np.log1p(-p)
-    for c in range(outcome.class_count):
-        if not _within(odds[:, c], HALF_DECIBAN, outcome.examples_of(c).astype(float)):
-            return None
-    low, high = _ends(outcome.probabilities[:, -1])
-    of = classes[-1] if classes else "the last class"
-    return (
-        f"its predictions are nearly constant: the probability of {of} is from {low:.4g} to "
-        f"{high:.4g}"
-    )
+    low, high = (f"{value:.{found.digits}g}" for value in _ends(found.shown))
+    return f"its predictions are nearly constant: {found.words} {low} to {high}"
 
 
 def _within(values: np.ndarray, width: float, labels: np.ndarray) -> bool:
@@ -103,13 +69,6 @@ def _within(values: np.ndarray, width: float, labels: np.ndarray) -> bool:
         return True
     correlation = np.mean((side - side.mean()) * (labels - labels.mean())) / spreads
     return bool(correlation * math.sqrt(len(values) - 1) <= _SIGNIFICANT)
-
-
-def _spread(labels: np.ndarray) -> float:
-    """Standard deviation, by the quartiles if that is smaller: a few large labels say nothing."""
-    low, high = np.quantile(labels, [0.25, 0.75])
-    deviation = float(np.std(labels))
-    return min(deviation, float(high - low) / _QUARTILES) if high > low else deviation
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:
@@ -131,14 +90,9 @@ def _without_order(name: str, outcome: AnyOutcome, board: Scoreboard) -> str | N
         f"a {loss.title} of {scores[loss.name].value:.4g} is no better than the {constant:.4g} of "
         "a constant"
     )
-    if isinstance(outcome, MaskOutcome):
-        return cost
-    if isinstance(outcome, ValueOutcome):
-        centred = outcome.values - outcome.values.mean()
-        if not np.ptp(outcome.labels) or float(centred @ outcome.centred) > 0:
-            return None
-        return f"its predictions do not rise with the label, and {cost}"
-    if family.order is None or family.order not in scores:
+    if family.order is None:
+        return None if outcome.disorder is None else f"{outcome.disorder}{cost}"
+    if family.order not in scores:
         return None
     order, value = board.metrics[family.order], scores[family.order].value
     by_chance = board.chance(order)

@@ -11,7 +11,6 @@ from trainer.comparison.scoreboard import Scoreboard, Standing
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome, ClassOutcome, of_kind
 from trainer.metrics.regression import ValueOutcome
-from trainer.metrics.survival import SurvivalOutcome
 from trellis_contracts import leaderboard
 from trellis_contracts.cross_validation import CrossValidation
 from trellis_contracts.leaderboard import Repeats, Slices
@@ -285,12 +284,6 @@ def _small_numbers(outcomes: Mapping[str, AnyOutcome], rows: int | None) -> str 
     n, few = _tested(next(iter(outcomes.values())), rows)
     if n >= SMALL_SPLIT:
         return None
-    if of_times := of_kind(outcomes, SurvivalOutcome):
-        events = int(next(iter(of_times.values())).labels[:, 1].sum())
-        return (
-            f"{few}: {n} examples, of which {events} have the event; intervals "
-            "depend on the latter."
-        )
     of_values = of_kind(outcomes, ValueOutcome)
     shares = {
         name: float((outcome.residuals**2).max() / (outcome.residuals**2).sum())
@@ -299,7 +292,7 @@ def _small_numbers(outcomes: Mapping[str, AnyOutcome], rows: int | None) -> str 
     }
     worst = max(shares, key=lambda name: shares[name], default=None)
     if worst is None or shares[worst] < _HEAVY:
-        return f"{few}: {n} examples."
+        return f"{few}: {n} examples{next(iter(outcomes.values())).of_few}."
     return (
         f"{few}: {n} examples, and a single one accounts for "
         f"{shares[worst]:.0%} of {worst}'s squared error."

@@ -36,11 +36,11 @@ from trainer import calibration, storage
 from trainer.estimators.batch import Batch, of_stored
 from trainer.estimators.data import Data
 from trainer.estimators.report import Report, Run
-from trainer.metrics import survival_estimates as survival
 from trainer.metrics.decision import Threshold
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
 from trainer.models.own import read as read_own
+from trainer.serving import answers
 from trainer.stored import StoredBatch
 from trainer.training import cluster, rendezvous
 from trainer.training import scores as scored
@@ -53,10 +53,6 @@ from trellis_contracts.documents import ContractError
 from trellis_contracts.postprocessing import PLAIN, Postprocessing
 from trellis_contracts.saved_model import FILE_NAME, FOLDER, SavedModel
 from trellis_contracts.workers import Workers
-
-# float32 probabilities over thousands of classes sum to 1 within this; logits do not.
-_SUM_TOLERANCE = 1e-3
-_RISE = 1e-6
 
 
 class FileEstimator:
@@ -159,7 +155,7 @@ class FilePredictor:
         """Ask the file's predictor, check what it answers, and calibrate it. Raises ModelError."""
         found = self._own.guarded(lambda: self._predictor.predict(batch))
         try:
-            scores = _checked(found, len(batch), self.dataset)
+            scores = answers.of(self.dataset.family).own(found, len(batch), self.dataset)
         except ValueError as error:
             raise ModelError(f"{self._own.name}: predict returned {error}") from error
         dataset = self.dataset
@@ -205,80 +201,3 @@ def load(folder: Path) -> FilePredictor:
     if saved.threshold is not None:
         predictor.threshold = Threshold.of(saved.threshold.to_document(), dataset.classes)
     return predictor
-
-
-def _checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
-    """The scores as an array. Raises ValueError, whose message goes on from `predict returned`."""
-    if dataset.entry.of_pixels:
-        return _masks(found, examples, dataset)
-    try:
-        scores = np.asarray(found, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{type(found).__name__}, not an array of numbers") from None
-    if dataset.is_survival:
-        return _survival(scores, examples, dataset)
-    if dataset.is_regression:
-        if scores.shape == (examples, 1):
-            scores = scores[:, 0]
-        expected: tuple[int, ...] = (examples,)
-        meaning = "a value for each example"
-    else:
-        expected = (examples, len(dataset.classes))
-        meaning = "a probability for each class"
-    if scores.shape != expected:
-        raise ValueError(
-            f"an array {scores.shape} for {examples} examples; expected {expected}, {meaning}"
-        )
-    if not np.isfinite(scores).all():
-        raise ValueError(f"{_first(~np.isfinite(scores), scores)}; expected finite numbers")
-    if dataset.is_regression:
-        return scores
-    if (wrong := (scores < 0) | (scores > 1 + _SUM_TOLERANCE)).any():
-        raise ValueError(f"{_first(wrong, scores)}; expected probabilities from 0 to 1")
-    sums = scores.sum(axis=1)
-    off = np.abs(sums - 1) > _SUM_TOLERANCE
-    if not dataset.is_multilabel and off.any():
-        raise ValueError(
-            f"probabilities that add up to {sums[off][0]:.4g} for example "
-            f"{np.flatnonzero(off)[0]} of a batch; expected 1"
-        )
-    return scores.astype(np.float32)
-
-
-def _masks(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
-    """(examples, height, width) uint8 class indices. Raises ValueError."""
-    indices, classes = np.asarray(found), len(dataset.classes)
-    expected = (examples, *dataset.label.mask_shape)
-    if indices.shape != expected or indices.dtype.kind not in "iub":
-        raise ValueError(
-            f"an array {indices.shape} of {indices.dtype} for {examples} examples; expected "
-            f"{expected} whole numbers, the index of each pixel's class"
-        )
-    if (wrong := (indices < 0) | (indices >= classes)).any():
-        raise ValueError(f"{_first(wrong, indices)}; expected indices from 0 to {classes - 1}")
-    return indices.astype(np.uint8)
-
-
-def _survival(curves: np.ndarray, examples: int, dataset: DatasetDescription) -> np.ndarray:
-    """(examples, 1 + times) the risk, and the probabilities of survival. Raises ValueError."""
-    expected = (examples, len(dataset.label.of_event.times))
-    if curves.shape != expected:
-        raise ValueError(
-            f"an array {curves.shape} for {examples} examples; expected {expected}, the "
-            "probability of survival at each of data.times"
-        )
-    wrong = ~((curves >= 0) & (curves <= 1))
-    if wrong.any():
-        raise ValueError(f"{_first(wrong, curves)}; expected probabilities from 0 to 1")
-    rises = np.diff(curves, axis=1) > _RISE
-    if rises.any():
-        raise ValueError(
-            f"a probability of survival that rises with time, for example "
-            f"{np.argwhere(rises)[0][0]} of a batch"
-        )
-    return np.concatenate([survival.risks(curves)[:, None], curves], axis=1)
-
-
-def _first(wrong: np.ndarray, scores: np.ndarray) -> str:
-    place = tuple(np.argwhere(wrong)[0])
-    return f"{scores[place]:.4g} for example {place[0]} of a batch"

@@ -16,6 +16,7 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
+from trainer.metrics.constancy import HALF_DECIBAN, Constancy, log_odds
 from trainer.metrics.decision import Threshold, decide
 from trainer.metrics.formulas import brier_terms
 from trainer.metrics.groups import Groups
@@ -40,6 +41,24 @@ class AnyOutcome(abc.ABC):
     @abc.abstractmethod
     def misses(self) -> np.ndarray:
         """(n,) size of each prediction's error, 0 if it is right."""
+
+    def constancy(self, classes: Sequence[str]) -> Constancy | None:
+        """What of the predictions would be constant if nothing was learned; None of those that are
+        judged by their score alone. classes: of the dataset.
+        """
+        return None
+
+    @property
+    def disorder(self) -> str | None:
+        """Why the order of the predictions is that of chance, with a comma, where no metric of the
+        family tells an order; "" of predictions without an order, None if it is better.
+        """
+        return ""
+
+    @property
+    def of_few(self) -> str:
+        """What a note on a small split adds to the number of examples."""
+        return ""
 
     def subset(self, rows: np.ndarray) -> Self:
         """The predictions of some of the examples. rows: (n,) bool or (m,) indices."""
@@ -93,6 +112,16 @@ class ClassOutcome(AnyOutcome):
     @abc.abstractmethod
     def extended(self, wrong: bool) -> "ClassOutcome":
         """Append the pseudo-examples of `pseudo_error`, predicted wrongly or rightly."""
+
+    def constancy(self, classes: Sequence[str]) -> Constancy:
+        """See AnyOutcome."""
+        odds = log_odds(self.probabilities)
+        parts = [
+            (odds[:, c], HALF_DECIBAN, self.examples_of(c).astype(float))
+            for c in range(self.class_count)
+        ]
+        of = classes[-1] if classes else "the last class"
+        return Constancy(parts, self.probabilities[:, -1], f"the probability of {of} is from")
 
     @cached_property
     def class_totals(self) -> np.ndarray:

@@ -5,6 +5,7 @@ computes the same quantity for many resamples of the split at once. Tests check 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,11 +13,17 @@ import numpy as np
 from sklearn import metrics as sklearn_metrics
 
 from trainer.metrics import chance
+from trainer.metrics.constancy import Constancy
 from trainer.metrics.formulas import ratio, weighted_mean
 from trainer.metrics.groups import Groups
 from trainer.metrics.metric import Metric, Order, Tally
 from trainer.metrics.outcome import AnyOutcome
 from trellis_contracts.tasks import REGRESSION
+
+# Of the labels' spread: constant predictions are no further apart (trainer.comparison.learned).
+_OF_SPREAD = 0.05
+# The quartiles of a normal distribution are so many standard deviations apart.
+_QUARTILES = 1.349
 
 
 def r2(squared_error: np.ndarray, mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
@@ -26,6 +33,13 @@ def r2(squared_error: np.ndarray, mean: np.ndarray, mean_square: np.ndarray) -> 
     """
     variance = np.asarray(mean_square - np.square(mean))
     return 1 - ratio(squared_error, np.where(variance < 1e-12 * mean_square, 0, variance))
+
+
+def _spread(labels: np.ndarray) -> float:
+    """Standard deviation, by the quartiles if that is smaller: a few large labels say nothing."""
+    low, high = np.quantile(labels, [0.25, 0.75])
+    deviation = float(np.std(labels))
+    return min(deviation, float(high - low) / _QUARTILES) if high > low else deviation
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,19 @@ class ValueOutcome(AnyOutcome):
     def ascending(self) -> np.ndarray:
         """(n,) indices of the examples, from the smallest absolute error to the largest."""
         return np.argsort(self.misses, kind="stable")
+
+    def constancy(self, classes: Sequence[str]) -> Constancy:
+        """See AnyOutcome."""
+        part = self.values, _OF_SPREAD * _spread(self.labels), self.labels
+        return Constancy([part], self.values, "from", 5)
+
+    @property
+    def disorder(self) -> str | None:
+        """See AnyOutcome."""
+        rises = float((self.values - self.values.mean()) @ self.centred)
+        if not np.ptp(self.labels) or rises > 0:
+            return None
+        return "its predictions do not rise with the label, and "
 
     @cached_property
     def centred(self) -> np.ndarray:

@@ -16,6 +16,7 @@ A test split of 100,000 rows takes minutes, as every event is compared with all 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from trainer.metrics import survival_estimates as estimates
 from trainer.metrics import survival_pairs as pairs
+from trainer.metrics.constancy import HALF_DECIBAN, Constancy, log_odds
 from trainer.metrics.formulas import weighted_mean
 from trainer.metrics.groups import Groups
 from trainer.metrics.metric import Metric, Order
@@ -49,6 +51,20 @@ class SurvivalOutcome(AnyOutcome):
     times: tuple[float, ...]
     horizons: tuple[float, ...]
     groups: Groups | None = None
+
+    def constancy(self, classes: Sequence[str]) -> Constancy:
+        """See AnyOutcome: of an event, and none, at the median time."""
+        middle = self.curves[:, self.curves.shape[1] // 2]
+        part = log_odds(middle), HALF_DECIBAN, self.labels[:, 0]
+        return Constancy(
+            [part], middle, "the probability of survival in the middle of the times is from"
+        )
+
+    @property
+    def of_few(self) -> str:
+        """See AnyOutcome."""
+        events = int(self.labels[:, 1].sum())
+        return f", of which {events} have the event; intervals depend on the latter"
 
     @cached_property
     def uncensored(self) -> Steps:

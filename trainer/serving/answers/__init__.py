@@ -14,7 +14,7 @@ import numpy as np
 
 from trainer.metrics.decision import Threshold
 from trainer.serving.errors import ModelFailureError
-from trellis_contracts.dataset import CLASSIFICATION, FAMILIES
+from trellis_contracts.dataset import CLASSIFICATION, FAMILIES, DatasetDescription
 from trellis_contracts.postprocessing import Postprocessing
 
 Outputs = Mapping[str, np.ndarray]
@@ -98,6 +98,12 @@ class Form(abc.ABC):
     @abc.abstractmethod
     def columns(self, about: Answered, told: Sequence[Mapping[str, Any]]) -> Columns:
         """What clients get, as trainer.serving.frames has it."""
+
+    @abc.abstractmethod
+    def own(self, found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
+        """Scores, (examples, ...), of what the predictor of a group's own file returned. Raises
+        ValueError, whose message goes on from `predict returned`.
+        """
 
     def checked(self, outputs: Outputs) -> np.ndarray:
         """(n, ...) numbers that are all finite unless the model's training diverged."""
