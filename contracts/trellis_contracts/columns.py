@@ -46,7 +46,7 @@ from trellis_contracts.dataset_features import IMAGE, Feature, Pages, Resize
 from trellis_contracts.files import Part, optional
 from trellis_contracts.finding import Finding
 from trellis_contracts.folds import EVERYTHING, Folds, column
-from trellis_contracts.tasks import NAMED, NUMBERS, classes_in
+from trellis_contracts.tasks import NAMED, NUMBERS, TASKS, classes_in
 
 SCHEMA = 1
 
@@ -208,7 +208,7 @@ class Columns:
             "key": "STRING",
             "split": "STRING",
             "label": "FLOAT64" if self.task in NUMBERS else "STRING",
-            **({EVENT: "INT64"} if self.event is not None else {}),
+            **TASKS[self.task].rows,
             **({SPLIT_BY: "STRING"} if self.is_grouped else {}),
             **({WEIGHT: "FLOAT64"} if self.weight is not None else {}),
             **({REJECTED: "STRING"} if self.of_manifest else {}),

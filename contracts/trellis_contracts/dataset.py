@@ -79,7 +79,6 @@ from trellis_contracts.tasks import (
     MULTILABEL,
     ONE_CLASS,
     REGRESSION,
-    SURVIVAL,
     TASKS,
     Task,
 )
@@ -219,11 +218,6 @@ class DatasetDescription(File):
         return self.task == REGRESSION
 
     @property
-    def is_survival(self) -> bool:
-        """True if the label is a time to an event."""
-        return self.task == SURVIVAL
-
-    @property
     def is_multilabel(self) -> bool:
         """True if an example has any number of the classes (trainer.label_sets)."""
         return self.task == MULTILABEL
@@ -235,9 +229,7 @@ class DatasetDescription(File):
 
         Of a multi-label task each is the logit of one class, whatever the others are.
         """
-        if self.is_survival:
-            return self.label.outputs or 1
-        return 1 if self.is_regression else len(self.classes)
+        return self.label.outputs or len(self.classes) or 1
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -251,7 +243,7 @@ class DatasetDescription(File):
         hyperparameters.py: of a time to an event it has a logit for each interval (hazards), or one
         log-risk (cox).
         """
-        if not self.is_survival:
+        if not self.label.times:
             return self
         outputs = 1 if objective == "cox" else intervals
         return replace(self, label=replace(self.label, outputs=outputs))

@@ -5,6 +5,7 @@
     decision                                                 a flag of the trainer's
     columns, plan, changes, trials, baseline, served         the trainer reads them
     deployment, prediction_plan, prediction_result, rollback stay on Airflow's side
+    task                                                     the others refer to it
 
 schemas/NAME.schema.json describes NAME.json (predictions: the Parquet schema of
 predictions.parquet). Writers and readers of a file validate it.
@@ -93,8 +94,11 @@ def _other_version(document: object) -> str | None:
 def _validator(name: str) -> "jsonschema.Draft202012Validator":
     # Takes 0.1 s to import: not for programs that only need names of this module.
     import jsonschema
+    import referencing
 
-    return jsonschema.Draft202012Validator(schema(name))
+    task = referencing.Resource[Any].from_contents(schema("task"))
+    registry = referencing.Registry[Any]().with_resource("task.schema.json", task)
+    return jsonschema.Draft202012Validator(schema(name), registry=registry)
 
 
 def _problems(error: "jsonschema.ValidationError") -> Iterator[str]:

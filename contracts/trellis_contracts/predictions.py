@@ -67,26 +67,13 @@ from typing import Any, Self
 
 from trellis_contracts import documents
 from trellis_contracts.decision import NamedThreshold
-from trellis_contracts.tasks import MULTILABEL, REGRESSION, SEGMENTATION, SURVIVAL
+from trellis_contracts.documents import ContractError
+from trellis_contracts.tasks import MULTICLASS, TASKS, Task
 
 SCHEMA = 1
 
 DECIDED_ABOVE = 0.5
 """Of a multi-label task, a class is decided if its probability is greater."""
-
-_COLUMNS = {
-    None: {"label": "int32", "probabilities": "list<float>"},
-    MULTILABEL: {"label": "int64", "probabilities": "list<float>"},
-    REGRESSION: {"label": "double", "value": "double"},
-    SURVIVAL: {"label": "double", "event": "bool", "risk": "double", "survival": "list<double>"},
-    SEGMENTATION: {
-        "truth": "list<int64>",
-        "predicted": "list<int64>",
-        "both": "list<int64>",
-        "distance": "list<double>",
-    },
-}
-"""Arrow's types of the columns beside the key, by task."""
 
 _JSON = ("classes", "threshold", "times", "origin")
 
@@ -107,7 +94,11 @@ class PredictionsHeader:
     @property
     def columns(self) -> dict[str, str]:
         """Arrow's type of each column."""
-        return {"key": "string", **_COLUMNS[self.task]}
+        return {"key": "string", **self._entry.predictions}
+
+    @property
+    def _entry(self) -> Task:
+        return TASKS[self.task or MULTICLASS]
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -133,13 +124,25 @@ class PredictionsHeader:
         described = {"metadata": named, "columns": dict(columns)}
         documents.check("predictions", described, "its Parquet schema")
         threshold = named.get("threshold")
-        return cls(
+        found = cls(
             task=named.get("task"),
             classes=tuple(named.get("classes", ())),
             threshold=NamedThreshold.from_document(threshold) if threshold else None,
             origin=named.get("origin"),
             times=tuple(named.get("times", ())),
         )
+        if lacking := [name for name in found._entry.metadata if name not in named]:
+            raise ContractError(f"its Parquet schema has no metadata {', '.join(lacking)}")
+        if dict(columns) != found.columns:
+            raise ContractError(
+                f"its Parquet schema has the columns {_listed(columns)}; expected "
+                f"{_listed(found.columns)}"
+            )
+        return found
+
+
+def _listed(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())
 
 
 def _decoded(name: str, text: bytes) -> Any:

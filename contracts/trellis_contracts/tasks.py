@@ -33,7 +33,9 @@ class Task:
     limit. types: BigQuery's, of the label's column. why: these, for messages. metric: to tune for,
     and bound: of a first gate, as `trellis new` proposes them. form: of the label, names, sets,
     number, time or mask: a module of trainer.exporting.tables.labels. label_keys: of
-    columns.json, what the label has beside its column. unfit: keys of an experiment file that do
+    columns.json, what the label has beside its column. rows: BigQuery's types of its columns beside
+    `label` in the frozen rows. predictions: Arrow's types of columns of predictions.parquet beside
+    `key`, and metadata: what the file has to say of them. unfit: keys of an experiment file that do
     not go with it, and why.
     """
 
@@ -49,6 +51,11 @@ class Task:
     labels: str = "classes"
     outputs: str = "a logit for each class"
     answers: tuple[str, ...] = ("probabilities",)
+    rows: Mapping[str, str] = field(default_factory=dict)
+    predictions: Mapping[str, str] = field(
+        default_factory=lambda: {"label": "int32", "probabilities": "list<float>"}
+    )
+    metadata: tuple[str, ...] = ("classes",)
     of_pixels: bool = False
     unfit: Mapping[str, str] = field(default_factory=dict)
 
@@ -71,6 +78,7 @@ TASKS = {
         0.8,
         "sets",
         labels="sets of classes",
+        predictions={"label": "int64", "probabilities": "list<float>"},
         unfit={
             "baselines.bqml": "BigQuery ML learns one class of each row, not several: leave it out",
             "baselines.automl": "is trained on one class of each example, not several: leave it "
@@ -89,6 +97,8 @@ TASKS = {
         labels="values",
         outputs="the standardized label, with mean 0 and deviation 1",
         answers=("value",),
+        predictions={"label": "double", "value": "double"},
+        metadata=(),
         unfit={"deploy.gate.recall": "a regression has no classes: leave it out"},
     ),
     SURVIVAL: Task(
@@ -104,6 +114,9 @@ TASKS = {
         "times to an event",
         "a logit for each interval of time, or one log-risk (objective: cox)",
         ("risk", "survival"),
+        {"label_event": "INT64"},
+        {"label": "double", "event": "bool", "risk": "double", "survival": "list<double>"},
+        ("times",),
         unfit={
             "baselines.bqml": "BigQuery ML has no model of censored times, and a regression takes "
             "the time of a row without an event for one with it: leave it out. "
@@ -129,6 +142,10 @@ TASKS = {
         "masks",
         "a logit for each pixel and class",
         ("mask",),
+        predictions={
+            **dict.fromkeys(("truth", "predicted", "both"), "list<int64>"),
+            "distance": "list<double>",
+        },
         of_pixels=True,
         unfit={
             "baselines.bqml": "BigQuery ML has no model of masks: leave it out. "

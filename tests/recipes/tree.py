@@ -128,3 +128,51 @@ def _share_near(task, sums, means, examples):
 """
     insert(regression, "TALLIES = (", tally)
     insert(regression, "Tally(lambda task: 2,", "Tally(lambda task: 1, _near, _share_near), ")
+
+
+COUNT = {
+    "family.py": "trainer/families",
+    "metrics.py": "trainer/metrics",
+    "objective.py": "trainer/training/objectives",
+    "answers.py": "trainer/serving/answers",
+    "predictions.py": "trainer/prediction_forms",
+    "raw.py": "trainer/comparison/raw_predictions",
+    "own_file.py": "trainer/estimators/answers",
+    "report.py": "trainer/report/predictions",
+    "exported.py": "trainer/exporting/tables/labels",
+    "label.py": "plugins/trellis/workflow/labels",
+    "frame.py": "plugins/trellis/workflow/lookups/predicted",
+}
+"""The modules of the task `count`, each of its name in a folder."""
+
+
+def add_task(tree: Path) -> None:
+    """CONTRIBUTING, "Add a task": count, by Poisson deviance."""
+    for file, folder in COUNT.items():
+        if (tree / folder).exists():
+            shutil.copy(HERE / "count" / file, tree / folder / "count.py")
+    contracts = tree / "contracts/trellis_contracts"
+    entry = """\
+    "count": Task(
+        "a number of events",
+        0,
+        0,
+        ("INT64",),
+        "a count is a whole number",
+        "poisson_deviance",
+        2.0,
+        "count",
+        labels="counts",
+        outputs="the logarithm of the expected count by that of the mean",
+        answers=("count",),
+        predictions={"label": "double", "value": "double"},
+        metadata=(),
+        unfit={"baselines.bqml": "BigQuery ML has no model of counts: leave it out"},
+    ),
+"""
+    insert(contracts / "tasks.py", "    SEGMENTATION: Task(", entry)
+    insert(contracts / "schemas/task.schema.json", '"multiclass_classification", ', '"count", ')
+    metric = """\
+    "poisson_deviance": Metric("minimize", ("count",), "mean Poisson deviance of the counts"),
+"""
+    insert(contracts / "metrics.py", '    "concordance": Metric(', metric)

@@ -29,7 +29,6 @@ import pyarrow.parquet as pq
 
 from trainer import storage
 from trellis_contracts import layout
-from trellis_contracts.columns import EVENT
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import (
     BOOLEAN,
@@ -80,8 +79,7 @@ def of_test_split(
     if names is None:
         names = {feature.column: feature.name for feature in dataset.features}
     wanted = {column: (kinds[column], name) for column, name in names.items()}
-    label = ["label", EVENT] if dataset.is_survival else ["label"]
-    return _rows(directory, wanted, keys, label)
+    return _rows(directory, wanted, keys, ["label", *dataset.entry.rows])
 
 
 def time_text(microseconds: int) -> str:

@@ -33,6 +33,7 @@ import numpy as np
 
 import trainer.postprocessing
 from trainer import calibration, storage
+from trainer.estimators import answers
 from trainer.estimators.batch import Batch, of_stored
 from trainer.estimators.data import Data
 from trainer.estimators.report import Report, Run
@@ -40,7 +41,6 @@ from trainer.metrics.decision import Threshold
 from trainer.models import ModelError
 from trainer.models.own import OwnModel
 from trainer.models.own import read as read_own
-from trainer.serving import answers
 from trainer.stored import StoredBatch
 from trainer.training import cluster, rendezvous
 from trainer.training import scores as scored
@@ -155,7 +155,7 @@ class FilePredictor:
         """Ask the file's predictor, check what it answers, and calibrate it. Raises ModelError."""
         found = self._own.guarded(lambda: self._predictor.predict(batch))
         try:
-            scores = answers.of(self.dataset.family).own(found, len(batch), self.dataset)
+            scores = answers.checked(found, len(batch), self.dataset)
         except ValueError as error:
             raise ModelError(f"{self._own.name}: predict returned {error}") from error
         dataset = self.dataset

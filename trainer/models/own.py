@@ -198,13 +198,12 @@ def _two_examples(dataset: DatasetDescription) -> tuple[Any, Any]:
     """Labels and outputs, all 0."""
     import tensorflow as tf
 
-    labels = tf.zeros([2], tf.int64 if dataset.classes else tf.float32)
-    if dataset.label.event is not None:
-        labels = tf.zeros([2, 2])
+    shape = [2, dataset.label.values] if dataset.label.values > 1 else [2]
+    labels = tf.zeros(shape, tf.int64 if dataset.classes else tf.float32)
     if dataset.is_multilabel:
         labels = tf.zeros([2, dataset.outputs])
-    if shape := dataset.label.shape[:-1]:
-        labels = tf.zeros([2, *shape], tf.int32)
+    if sides := dataset.label.shape[:-1]:
+        labels = tf.zeros([2, *sides], tf.int32)
     return labels, tf.zeros([2, *dataset.output_shape])
 
 

@@ -10,6 +10,7 @@ from trellis.new import manifests, signs
 from trellis.new.described import Column, DataError, Rows, listed
 from trellis.new.masks import MASK_FOLDER
 from trellis.workflow.contracts import table
+from trellis.workflow.labels.time import TYPES
 from trellis.workflow.spec.problems import GUIDE, did_you_mean
 from trellis_contracts.tasks import (
     MULTILABEL,
@@ -267,7 +268,7 @@ def _time_and_event(rows: Rows, label: str | None) -> tuple[Column, Column]:
             f"{rows.address} has no column that is called as {what} is: rename it in a query, as "
             f"in SELECT *, status = 'dead' AS died, or write the file by hand ({GUIDE})"
         )
-    if event.type not in table.EVENT_TYPES or event.distinct != 2:
+    if event.type not in TYPES or event.distinct != 2:
         raise DataError(
             f"{rows.address}: {event.name} says how the time {time.name} ended, and is "
             f"{event.type} with {event.distinct} values; an event is BOOL, or 0 and 1: make it so "

@@ -176,7 +176,7 @@ def test_a_column_of_masks_beside_one_of_images(trellis, dags, google, planned, 
     source = plan.experiment.source
     assert (plan.experiment.task, plan.experiment.model) == (SEGMENTATION, "unet")
     assert ([*source.image_columns], source.label, len(source.masks)) == (["photo"], column, 3)
-    assert (plan.table.masks, source.features) == (True, ["photo"])
+    assert (plan.experiment.task, source.features) == ("segmentation", ["photo"])
 
 
 def test_a_table_without_masks_is_no_segmentation(trellis, dags, google, capsys):

@@ -14,7 +14,7 @@ import numpy as np
 
 from trainer.metrics.decision import Threshold
 from trainer.serving.errors import ModelFailureError
-from trellis_contracts.dataset import CLASSIFICATION, FAMILIES, DatasetDescription
+from trellis_contracts.dataset import CLASSIFICATION, FAMILIES
 from trellis_contracts.postprocessing import Postprocessing
 
 Outputs = Mapping[str, np.ndarray]
@@ -64,7 +64,7 @@ def explained(outputs: Outputs, index: int | None) -> np.ndarray:
     """(n,) score that an explanation is of: a class's probability, the value, or the risk."""
     if index is not None:
         return outputs["probabilities"][:, index]
-    return outputs["risk"] if "risk" in outputs else outputs["value"]
+    return of(family_of(outputs)).score(outputs)
 
 
 Columns = dict[str, Sequence[Any] | np.ndarray]
@@ -89,6 +89,10 @@ class Form(abc.ABC):
     def scores(self, outputs: Outputs) -> np.ndarray:
         """See Answered."""
 
+    def score(self, outputs: Outputs) -> np.ndarray:
+        """(n,) that an explanation is of, where there are no classes."""
+        return self.scores(outputs)
+
     @abc.abstractmethod
     def responses(
         self, about: Answered, outputs: Outputs, done: Postprocessing
@@ -98,12 +102,6 @@ class Form(abc.ABC):
     @abc.abstractmethod
     def columns(self, about: Answered, told: Sequence[Mapping[str, Any]]) -> Columns:
         """What clients get, as trainer.serving.frames has it."""
-
-    @abc.abstractmethod
-    def own(self, found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
-        """Scores, (examples, ...), of what the predictor of a group's own file returned. Raises
-        ValueError, whose message goes on from `predict returned`.
-        """
 
     def checked(self, outputs: Outputs) -> np.ndarray:
         """(n, ...) numbers that are all finite unless the model's training diverged."""

@@ -3,21 +3,11 @@
 import numpy as np
 
 from trainer.metrics.decision import decide
-from trainer.serving.answers.of_classes import SUM_TOLERANCE, OfClasses
+from trainer.serving.answers.of_classes import OfClasses
 
 
 class Answers(OfClasses):
     """See the module."""
-
-    def own(self, found, examples, dataset):
-        scores = super().own(found, examples, dataset)
-        sums = scores.sum(axis=1, dtype=np.float64)
-        if (off := np.abs(sums - 1) > SUM_TOLERANCE).any():
-            raise ValueError(
-                f"probabilities that add up to {sums[off][0]:.4g} for example "
-                f"{np.flatnonzero(off)[0]} of a batch; expected 1"
-            )
-        return scores
 
     def decided(self, told):
         return np.array([one["label"] for one in told], str)

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 
 from trainer import postprocessing
-from trainer.serving.answers import Answered, Form, Outputs, own
+from trainer.serving.answers import Answered, Form, Outputs
 from trellis_contracts.postprocessing import Postprocessing
-
-SUM_TOLERANCE = 1e-3
-"""float32 probabilities over thousands of classes sum to 1 within this; logits do not."""
 
 
 class OfClasses(Form):
@@ -28,11 +25,6 @@ class OfClasses(Form):
                 for name in about.classes
             },
         }
-
-    def own(self, found, examples, dataset):
-        expected = (examples, len(dataset.classes))
-        scores = own.shares(found, expected, "a probability for each class", SUM_TOLERANCE)
-        return scores.astype(np.float32)
 
     @abc.abstractmethod
     def decided(self, told: Sequence[Mapping[str, Any]]) -> Sequence[Any] | np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from trainer import postprocessing
-from trainer.serving.answers import Form, own
+from trainer.serving.answers import Form
 
 
 class Answers(Form):
@@ -21,9 +21,6 @@ class Answers(Form):
         beside = postprocessing.of_values(done, outputs["value"])
         pairs = zip(outputs["value"].tolist(), beside, strict=True)
         return [{"value": value, **more} for value, more in pairs]
-
-    def own(self, found, examples, dataset):
-        return own.numbers(found, (examples,), "a value for each example")
 
     def columns(self, about, told):
         return {"predicted": np.array([one["value"] for one in told], np.float64)}

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 
 from trainer import masks
-from trainer.serving.answers import Form, own
+from trainer.serving.answers import Form
 from trainer.serving.limits import MAX_MASK_PIXELS
 
 
@@ -22,18 +22,6 @@ class Answers(Form):
 
     def scores(self, outputs):
         return outputs["mask"]
-
-    def own(self, found, examples, dataset):
-        indices, classes = np.asarray(found), len(dataset.classes)
-        expected = (examples, *dataset.label.mask_shape)
-        if indices.shape != expected or indices.dtype.kind not in "iub":
-            raise ValueError(
-                f"an array {indices.shape} of {indices.dtype} for {examples} examples; expected "
-                f"{expected} whole numbers, the index of each pixel's class"
-            )
-        wrong = (indices < 0) | (indices >= classes)
-        own.refuse(wrong, indices, f"indices from 0 to {classes - 1}")
-        return indices.astype(np.uint8)
 
     def checked(self, outputs):
         return outputs["shares"]

@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from trainer.metrics import survival_estimates
-from trainer.serving.answers import Form, own
-
-_RISE = 1e-6
+from trainer.serving.answers import Form
 
 
 class Answers(Form):
@@ -19,15 +16,8 @@ class Answers(Form):
     def scores(self, outputs):
         return np.concatenate([outputs["risk"][:, None], outputs["survival"]], axis=1)
 
-    def own(self, found, examples, dataset):
-        meaning = "the probability of survival at each of data.times"
-        curves = own.shares(found, (examples, len(dataset.label.times)), meaning)
-        if (rises := np.diff(curves, axis=1) > _RISE).any():
-            raise ValueError(
-                f"a probability of survival that rises with time, for example "
-                f"{np.argwhere(rises)[0][0]} of a batch"
-            )
-        return np.concatenate([survival_estimates.risks(curves)[:, None], curves], axis=1)
+    def score(self, outputs):
+        return outputs["risk"]
 
     def responses(self, about, outputs, done):
         places = [list(about.times).index(time) for time in about.horizons]

@@ -8,19 +8,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trellis.workflow import labels
 from trellis.workflow.contracts import column_names, frozen_columns
 from trellis.workflow.contracts.errors import SourceError
+from trellis.workflow.labels.number import INFINITE
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit, StratifiedSplit, TimeSplit
 from trellis.workflow.sql import identifier
-from trellis_contracts.columns import EVENT, SPLIT_BY, WEIGHT, ImageForm, TableFeature
+from trellis_contracts.columns import SPLIT_BY, WEIGHT, ImageForm, TableFeature
 from trellis_contracts.dataset_features import IMAGE, IMAGE_ADDRESS
 from trellis_contracts.files import Part, optional
 from trellis_contracts.tasks import CLASS_TYPES, NUMBER_TYPES, NUMBERS, TASKS
-
-FOREGROUND = "foreground"
-"""Column of a prediction of masks: the share of the pixels that are not background."""
 
 MOST_FEATURES = 1000
 """AutoML's limit of columns, and more than a person selects by name:
@@ -60,7 +59,6 @@ KINDS = {
     "ARRAY<FLOAT64>": "sequence",
 }
 _KEY_TYPES = ("STRING", "INT64")
-EVENT_TYPES = ("INT64", "BOOL")
 PARTITION_TYPES = ("DATE", "DATETIME", "TIMESTAMP")
 
 # Types of a column that decides the split, by the rule.
@@ -70,11 +68,6 @@ _DECIDING: dict[type, tuple[Sequence[str], str]] = {
     ColumnSplit: (CLASS_TYPES, "a split's name is text, a whole number or a BOOL"),
     StratifiedSplit: (CLASS_TYPES, "what is divided is text, a whole number or a BOOL"),
 }
-
-# Records hold float32, in which this and whatever is larger is infinite: it is halfway between
-# float32's largest number, 2**128 - 2**104, and 2**128.
-INFINITE = "ABS({}) >= 3.4028235677973366e+38"
-"""SQL of whether a number is infinite as float32; {} is the number."""
 
 # The REST API's type names that differ from GoogleSQL's.
 _SQL_TYPES = {"FLOAT": "FLOAT64", "INTEGER": "INT64", "BOOLEAN": "BOOL", "RECORD": "STRUCT"}
@@ -171,8 +164,7 @@ class Table(Part):
     """The columns of a table dataset. split_by: None where the key decides an example's split.
     weight: None where all rows count the same. kept: further columns, for `run.rows()`. rejected:
     the column with the reason why a manifest's line is no example; None of other sources.
-    regression: whether the label is a number. event: of a time to an event, whether it happened.
-    masks: whether the label is the address of a mask.
+    regression: whether the label is a number. beside: its further columns.
     """
 
     key: Column
@@ -184,36 +176,11 @@ class Table(Part):
     weight: Column | None = None
     kept: Sequence[Kept] = ()
     rejected: Column | None = None
-    event: Column | None = optional()
-    masks: bool = optional(False)
-
-    @property
-    def names(self) -> bool:
-        """Whether the label is text, the names of classes."""
-        return not (self.regression or self.masks)
-
-    @property
-    def answer(self) -> str:
-        """Column of a prediction that has a model's answer."""
-        if self.event is not None:
-            return "risk"
-        if self.masks:
-            return FOREGROUND
-        return "value" if self.regression else "label"
+    beside: Sequence[Kept] = optional(())
 
     @property
     def label_type(self) -> str:
         return "FLOAT64" if self.regression else "STRING"
-
-    def bad_label(self, several: bool = False) -> str:
-        """SQL: the label is unusable. several: it names any number of classes, also none."""
-        if self.event is not None:
-            return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')} OR label < 0"
-        if self.regression:
-            return f"label IS NULL OR IS_NAN(label) OR {INFINITE.format('label')}"
-        if self.masks:
-            return "FALSE"  # one without an address is rejected, as an image is
-        return "label IS NULL" if several else "IFNULL(label, '') = ''"
 
     @property
     def images(self) -> list[Feature]:
@@ -221,10 +188,9 @@ class Table(Part):
         return [feature for feature in self.features if feature.kind == IMAGE]
 
     @property
-    def addresses(self) -> list[Feature]:
-        """The columns of addresses: the images, and the label if it is a mask."""
-        masks = [Feature(self.label.name, "label", "STRING", IMAGE)] if self.masks else []
-        return [*self.images, *masks]
+    def label_image(self) -> Feature:
+        """The label as a column of addresses."""
+        return Feature(self.label.name, "label", "STRING", IMAGE)
 
     def of_baselines(self) -> list[Feature]:
         """Features for BigQuery ML and AutoML.
@@ -273,13 +239,9 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
 
     regression = experiment.task in NUMBERS
     key = find("source.key", wanted.key_, _KEY_TYPES, "a key is text or a whole number")
-    role = "source.label" if wanted.event is None else "source.label.time"
-    task = TASKS[experiment.task]
-    label = find(role, wanted.label_column, task.types, task.why)
-    event = None
-    if wanted.event is not None:
-        why = "an event is BOOL, or 0 or 1"
-        event = find("source.label.event", wanted.event.event, EVENT_TYPES, why)
+    form, task = labels.of(experiment.task), TASKS[experiment.task]
+    label = find(form.key, wanted.label_column, task.types, task.why)
+    more = {one.column: find(one.key, one.name, one.types, one.why) for one in form.beside(wanted)}
     partition = None
     if wanted.partition is not None:
         why = "a run's interval selects days or moments"
@@ -292,27 +254,27 @@ def resolve(experiment: Experiment, source: str, known: Sequence[Column]) -> Tab
     weight = None
     if wanted.weight is not None:
         weight = find("source.weight", wanted.weight, NUMBER_TYPES, "a weight is a number")
-    roles = (key, label, event, partition, weight, split_by)
-    features = _features(experiment, known, by_name, roles, problems)
+    roles = (key, label, *more.values(), partition, weight, split_by)
+    own = _own(split_by, weight, more)
+    features = _features(experiment, known, by_name, roles, own, problems)
     texts = {feature.name.lower(): feature.kind == "categorical" for feature in features}
     texts[label.name.lower()] = not regression
     kept = frozen_columns.find(experiment, find, texts)
     if problems:
         raise SourceError("\n  ".join([f"{source} does not fit this experiment:", *problems]))
-    taken = (*_reserved(split_by, weight, event), *(feature.column.lower() for feature in features))
+    taken = (*own, *(feature.column.lower() for feature in features))
     aliases = column_names.unique([column.name for column in kept], taken)
     frozen = tuple(Kept(column.name, alias) for column, alias in zip(kept, aliases, strict=True))
     rejected = by_name[wanted.rejected] if wanted.rejected else None
-    decided = (split_by, weight, frozen, rejected, event, task.of_pixels)
+    beside = tuple(Kept(column.name, name) for name, column in more.items())
+    decided = (split_by, weight, frozen, rejected, beside)
     return Table(key, label, partition, tuple(features), regression, *decided)
 
 
-def _reserved(
-    split_by: Column | None, weight: Column | None, event: Column | None
-) -> Sequence[str]:
+def _own(split_by: Column | None, weight: Column | None, beside: Iterable[str]) -> Sequence[str]:
     """The dataset's own columns."""
-    own = {SPLIT_BY: split_by, WEIGHT: weight, EVENT: event}
-    return (*RESERVED, *(name for name, column in own.items() if column))
+    own = {SPLIT_BY: split_by, WEIGHT: weight}
+    return (*RESERVED, *(name for name, column in own.items() if column), *beside)
 
 
 def _features(
@@ -320,6 +282,7 @@ def _features(
     known: Sequence[Column],
     by_name: dict[str, Column],
     others: tuple[Column | None, ...],
+    own: Sequence[str],
     problems: list[str],
 ) -> list[Feature]:
     wanted = experiment.source
@@ -373,10 +336,7 @@ def _features(
             f"source.features: '{column.name}' is {column.type}, which is none of "
             f"{', '.join(KINDS)}; {way_out}, or CAST it in a query"
         )
-    _, _, event, _, weight, split_by = others
-    aliases = column_names.unique(
-        [column.name for column in chosen], _reserved(split_by, weight, event)
-    )
+    aliases = column_names.unique([column.name for column in chosen], own)
     forms = {name.lower(): form.form for name, form in wanted.image_columns.items()}
     return [
         _feature(column, alias, kinds.get(column.name.lower()), forms.get(column.name.lower()))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.workflow import sql
+from trellis.workflow import labels, sql
 from trellis.workflow.contracts import interval, table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.interval import Partition
@@ -19,7 +19,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import GroupSplit, StratifiedSplit, recorded
 from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE
-from trellis_contracts.tasks import ONE_CLASS
+from trellis_contracts.tasks import ONE_CLASS, TASKS
 
 # Raise when the same source and settings would give another dataset (a new split rule or snapshot
 # statement), so that older datasets are not reused.
@@ -102,6 +102,7 @@ def snapshot_sql(
     experiment: Experiment, described: table.Table, source: str, partition: Partition | None
 ) -> str:
     """The statement that freezes the rows of a run."""
+    types = TASKS[experiment.task].rows
     return sql.render(
         "snapshot",
         source=source,
@@ -109,7 +110,7 @@ def snapshot_sql(
         key=described.key.name,
         label=described.label.name,
         label_type=described.label_type,
-        event=described.event.name if described.event else None,
+        beside=[(one.name, types[one.column], one.column) for one in described.beside],
         features=described.features,
         kept=described.kept,
         split=experiment.source.split,
@@ -160,8 +161,7 @@ def fingerprint(
         **({"folds": experiment.folds.to_document()} if experiment.folds else {}),
         # Absent, the classes are in their natural order, as in older datasets.
         **({} if experiment.positive is None else {"positive": experiment.positive}),
-        **({"horizons": wanted.event.horizons} if wanted.event else {}),
-        **({"masks": [one.to_document() for one in wanted.masks]} if wanted.masks else {}),
+        **labels.of(experiment.task).identity(wanted),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -175,7 +175,7 @@ def _identity(described: table.Table) -> dict[str, Any]:
     """The table as part of a fingerprint. Roles that no column has are left out: fingerprints of
     tables without them are frozen.
     """
-    optional = ("split_by", "weight", "kept", "rejected")
+    optional = ("split_by", "weight", "kept", "rejected", "beside")
     content = described.to_document()
     return {name: part for name, part in content.items() if part or name not in optional}
 

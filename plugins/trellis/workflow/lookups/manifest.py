@@ -21,7 +21,7 @@ from typing import Any
 from google.cloud.bigquery import LoadJobConfig, SchemaField
 from google.cloud.exceptions import Forbidden, NotFound
 
-from trellis.workflow import sql
+from trellis.workflow import labels, sql
 from trellis.workflow.contracts import table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bucket_files, own_dataset, storage, table_state
@@ -35,7 +35,6 @@ from trellis_contracts.tasks import (
     NAMED,
     REGRESSION,
     SEPARATOR,
-    TASKS,
     classes_in,
 )
 from trellis_contracts.withheld import quoted
@@ -154,7 +153,7 @@ def rows(source: ImageSource, task: str, loaded: str) -> str:
         days=isinstance(source.split, TimeSplit),
         several=task == MULTILABEL,
         regression=task == REGRESSION,
-        masks=TASKS[task].of_pixels,
+        of_files=labels.of(task).of_files,
         separator=SEPARATOR,
         number=NUMBER,
         largest=LARGEST,

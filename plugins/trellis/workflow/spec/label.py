@@ -24,6 +24,11 @@ class TimeToEvent:
     event: str
     horizons: tuple[int | float, ...] = ()
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """By their roles, the first of which is `label`."""
+        return {"label": self.time, "event": self.event}
+
 
 def _label(value: Any) -> str | TimeToEvent:
     if isinstance(value, TimeToEvent) or (isinstance(value, str) and value):

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from trellis.workflow.spec.changes import Changes
 from trellis.workflow.spec.image_quantities import Page, Pixels, Scale
-from trellis.workflow.spec.label import Label, TimeToEvent
+from trellis.workflow.spec.label import Label
 from trellis.workflow.spec.masks import Masks
 from trellis.workflow.spec.quantities import Object, TableName
 from trellis.workflow.spec.sections import OneOf, Section, Variant, broken, key
@@ -128,7 +128,6 @@ class ImageSource(_Stored, _ImageForm):
     key_: ClassVar[str] = "key"
     label: ClassVar[str] = "label"
     label_column: ClassVar[str] = "label"
-    event: ClassVar[None] = None
     features: ClassVar[list[str]] = ["image"]
     weight: ClassVar[None] = None
     partition: ClassVar[None] = None
@@ -227,13 +226,13 @@ class RowSource(_Stored):
 
     @property
     def label_column(self) -> str:
-        """The column to predict, or that of the times."""
-        return self.label.time if isinstance(self.label, TimeToEvent) else str(self.label)
+        """The column to predict, the first of several."""
+        return self.label_columns["label"]
 
     @property
-    def event(self) -> TimeToEvent | None:
-        """The label of a time to an event; None of another."""
-        return self.label if isinstance(self.label, TimeToEvent) else None
+    def label_columns(self) -> dict[str, str]:
+        """The columns to predict, by their roles."""
+        return {"label": self.label} if isinstance(self.label, str) else self.label.columns
 
     @property
     def most_rejected(self) -> float:

@@ -87,7 +87,7 @@ labelled AS (
 {% if days %}
       WHEN SAFE_CAST(decides AS TIMESTAMP) IS NULL THEN {{ (by ~ " is no day or moment, such as 2024-03-01") | literal }}
 {% endif %}
-{% if masks %}
+{% if of_files %}
       WHEN NOT REGEXP_CONTAINS(labels[SAFE_OFFSET(0)], r'^{{ address }}$') THEN 'the mask is no address gs://BUCKET/OBJECT'
 {% endif %}
 {% if regression %}

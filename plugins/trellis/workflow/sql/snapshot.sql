@@ -18,9 +18,9 @@ examples AS (
     source.{{ rejected | identifier }} AS rejected,
 {% endif %}
     CAST(source.{{ label | identifier }} AS {{ label_type }}) AS label,
-{% if event %}
-    CAST(source.{{ event | identifier }} AS INT64) AS label_event,
-{% endif %}
+{% for name, type, column in beside %}
+    CAST(source.{{ name | identifier }} AS {{ type }}) AS {{ column }},
+{% endfor %}
 {% if weight %}
     CAST(source.{{ weight | identifier }} AS FLOAT64) AS example_weight,
 {% endif %}
@@ -89,9 +89,9 @@ SELECT
   split_by,
 {% endif %}
   label,
-{% if event %}
-  label_event,
-{% endif %}
+{% for _, _, column in beside %}
+  {{ column }},
+{% endfor %}
 {% if weight %}
   example_weight,
 {% endif %}

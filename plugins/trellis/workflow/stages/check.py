@@ -7,18 +7,17 @@ describes the rows and lets the export start: trellis_contracts.columns has it.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from trellis.workflow import sql
+from trellis.workflow import labels, sql
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
-from trellis.workflow.contracts.table import INFINITE, Table
+from trellis.workflow.contracts.table import Table
+from trellis.workflow.labels.number import INFINITE
 from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
-from trellis.workflow.spec.label import TimeToEvent
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
-    event_checks,
     fold_checks,
     image_checks,
     job_messages,
@@ -32,7 +31,7 @@ from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.stage import Stage
 from trellis.workflow.stages.training_checks import Counts, as_float32
 from trellis.workflow.validation import class_names, group
-from trellis_contracts.columns import Columns, EventColumn
+from trellis_contracts.columns import Columns
 from trellis_contracts.dataset import Split, by_hash
 from trellis_contracts.finding import Finding
 from trellis_contracts.folds import FIRST, Folds
@@ -80,25 +79,25 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: Plan, platform: Platform) -> dict[str, Any]:
     """The query job that checks the snapshot."""
+    form = labels.of(plan.experiment.task)
     statement = sql.render(
         "checks",
         snapshot=job_messages.snapshot(plan, platform),
         features=plan.table.features,
-        bad_label=plan.table.bad_label(plan.experiment.task == MULTILABEL),
+        bad_label=form.bad,
         infinite=INFINITE,
         regression=plan.table.regression,
-        names=plan.table.names,
-        event=plan.table.event is not None,
+        names=form.is_named,
+        of_form=form.checks,
         split_by=plan.table.split_by is not None,
         folds=_grouped(plan.experiment),
         weight=plan.table.weight is not None,
-        images=plan.table.addresses,
+        images=[*plan.table.images, *([plan.table.label_image] if form.of_files else [])],
         automl_image=_of_automl(plan),
         automl_unread=image_checks.UNREAD,
         rejected=plan.table.rejected is not None,
-        # No feature alone tells a mask.
-        alone=[] if plan.table.masks else plan.table.of_baselines(),
-        numbers=linear_checks.numbers(plan.table),
+        alone=plan.table.of_baselines() if form.alone else [],
+        numbers=linear_checks.numbers(plan.table) if form.together else [],
         cells=data_checks.MOST_CELLS,
         slices=slice_checks.counted(plan.experiment, plan.table),
         most_labels=3 * MOST_CLASSES if plan.experiment.task != MULTILABEL else MOST_SETS,
@@ -158,7 +157,8 @@ def evaluate(
         found = set().union(*_classes_by_split(row, task).values())
         problems += training_checks.too_many_classes(experiment, len(found))
     automl = experiment.baselines.automl is not None
-    problems += event_checks.judge(row, plan.table, experiment.source.event)
+    if row["examples"]:
+        problems += labels.of(task).judge(row, experiment.source)
     problems += weight_checks.judge(row, plan.table, automl)
     problems += slice_checks.judge(row, experiment)
     if plan.table.images:
@@ -198,11 +198,11 @@ def judge(
                 "counted as NULL"
             )
     splits = _classes_by_split(row, task)
-    if table.names:
+    if labels.of(task).is_named:
         warnings += class_names.doubts(set().union(*splits.values()))
     for split in ("validation", "test"):
         absent = splits.get("train", set()) - splits.get(split, set())
-        if absent and table.names and split in splits:
+        if absent and labels.of(task).is_named and split in splits:
             warnings.append(f"no example of {_classes(absent)} is in the {split} split")
     return problems, warnings
 
@@ -242,8 +242,7 @@ def columns_json(
         key=table.key.name,
         label=table.label.name,
         positive=plan.experiment.positive,
-        event=_event(source.event),
-        masks=source.masks or (),
+        **labels.of(plan.experiment.task).in_columns(source),
         weight=table.weight.name if table.weight else None,
         features=tuple(table.features),
         vocabulary=source.vocabulary,
@@ -258,12 +257,6 @@ def columns_json(
         },
         findings=tuple(findings),
     ).to_document()
-
-
-def _event(label: TimeToEvent | None) -> EventColumn | None:
-    if label is None:
-        return None
-    return EventColumn(label.event, tuple(map(float, label.horizons)))
 
 
 def _split(split: Any, folds: Folds | None) -> Split:
@@ -294,13 +287,10 @@ def _keys(row: Mapping[str, Any], table: Table) -> list[str]:
 
 
 def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
-    name = table.label.name
-    what = "NULL, NaN or infinite as float32" if table.regression else "NULL or empty"
-    what = "NULL" if task == MULTILABEL else what
-    what += " or negative" if table.event is not None else ""
+    name, form = table.label.name, labels.of(task)
     if row["labels_bad"]:
         return [
-            f"label '{name}' is {what} in {_rows(row['labels_bad'])}"
+            f"label '{name}' is {form.words} in {_rows(row['labels_bad'])}"
             f"{at_keys(row['labels_bad_keys'])}: leave them out in a query"
         ]
     absent = {"train", "validation", "test"} - {entry["split"] for entry in row["classes"]}
@@ -315,7 +305,7 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
                 f"label '{name}' is {quoted(f'{least:g}', 'the same')} in every row of the train "
                 "split: nothing to learn"
             )
-    if not table.names:
+    if not labels.of(task).is_named:
         return problems
     by_split = _classes_by_split(row, task)
     classes = set().union(*by_split.values())

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trellis.workflow import labels
 from trellis.workflow.contracts.table import Table
 from trellis_contracts.folds import Folds
 from trellis_contracts.tasks import classes_in
@@ -26,7 +27,7 @@ def judge(
         problems.append(
             f"train.folds: there {_number(units, what)}, and {count} folds: take fewer folds"
         )
-    elif table.names:
+    elif labels.of(task).is_named:
         problems += _classes(by_class, what, count)
     warnings = []
     if grouped and count <= units < FEW:

@@ -23,9 +23,7 @@ linear sum of theirs."""
 
 
 def numbers(table: Table) -> list[Feature]:
-    """The features that are tried: the first MOST that are numbers, of a regression."""
-    if not table.regression or table.event is not None:
-        return []
+    """The features that are tried: the first MOST that are numbers."""
     found = [feature for feature in table.of_baselines() if feature.kind != "categorical"]
     return found[:MOST] if len(found) > 1 else []
 

@@ -6,6 +6,7 @@ These are the plan's estimates; a training measures what is free when it begins,
 
 from collections.abc import Mapping
 
+from trellis.workflow import labels
 from trellis.workflow.contracts.table import Table
 from trellis.workflow.pricing import machines
 from trellis.workflow.pricing.cost import DISK_GB
@@ -13,7 +14,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine
 from trellis_contracts import byte_size, decoded
 from trellis_contracts.dataset import DatasetDescription
-from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT, Event, Feature, Label
+from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT, Feature
 from trellis_contracts.plan import PlannedShare
 
 _GB = 1 << 30
@@ -39,7 +40,7 @@ def of(
         size: int | None = decoded.example_bytes(known.features, known.label)
         examples = known.examples("train")
     else:
-        size = _example_bytes(table)
+        size = _example_bytes(table, experiment.task)
         if examples is not None:
             examples = round(examples * (_train_share(experiment) or 1))
     total = None if size is None or examples is None else size * examples
@@ -101,7 +102,7 @@ def _train_share(experiment: Experiment) -> float | None:
     return None if shares is None or experiment.folds else shares[0] / 100
 
 
-def _example_bytes(table: Table) -> int | None:
+def _example_bytes(table: Table, task: str) -> int | None:
     """The size of a decoded example; None if the values decide it, as of a sequence or a text."""
     if any(feature.kind in (SEQUENCE, TEXT) for feature in table.features):
         return None
@@ -111,10 +112,4 @@ def _example_bytes(table: Table) -> int | None:
         else Feature(feature.name, feature.kind, dtype="", column=feature.column)
         for feature in table.features
     ]
-    if table.masks:
-        label = Label.of_masks(next(one for one in features if one.kind == IMAGE))
-    elif table.event is not None:
-        label = Label(dtype="float32", event=Event(table.event.name, {}, {}, (), (), ()))
-    else:
-        label = Label(dtype="float32" if table.regression else "int64")
-    return decoded.example_bytes(features, label)
+    return decoded.example_bytes(features, labels.of(task).decoded(features))

@@ -21,12 +21,12 @@ def folded(name: str | None) -> str:
 
 def problems(source: RowSource) -> Iterator[Problem]:
     """List the columns of a file that exclude one another."""
-    event = {"event": source.event.event} if source.event else {}
-    others = {"label": source.label_column, "partition": source.partition, **event}
-    for role, column in (("key", source.key_), ("label", source.label_column), *event.items()):
+    label, *more = source.label_columns.items()
+    others = dict([label, ("partition", source.partition), *more])
+    for role, column in (("key", source.key_), label, *more):
         for other, name in others.items():
             if other != role and folded(name) == folded(column):
-                where = ("source", "label", "event") if other == "event" else ("source", other)
+                where = ("source", "label", other) if other in dict(more) else ("source", other)
                 yield Problem(where, f"'{name}' is the {role} already")
         message = f"is the {role}; as a feature it would give the answer away"
         yield from _listed(source, column, message)
@@ -83,8 +83,8 @@ def _images(source: RowSource) -> Iterator[Problem]:
 
 def _kept(source: RowSource) -> Iterator[Problem]:
     """Columns to keep that a run has in any case, or that are named twice."""
-    had = {"key": source.key_, "label": source.label_column, "weight": source.weight}
-    had |= {"event": source.event.event} if source.event else {}
+    label, *more = source.label_columns.items()
+    had = dict([("key", source.key_), label, ("weight", source.weight), *more])
     for n, column in enumerate(source.keep):
         where = ("source", "keep", n)
         for role, name in had.items():
@@ -103,8 +103,7 @@ def _weight(source: RowSource) -> Iterator[Problem]:
         return
     roles = {
         "key": source.key_,
-        "label": source.label_column,
-        **({"event": source.event.event} if source.event else {}),
+        **source.label_columns,
         "partition": source.partition,
         "split": source.split.decided_by,
     }

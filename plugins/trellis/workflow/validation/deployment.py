@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
+from trellis.workflow import labels
 from trellis.workflow.spec.deployment import Deploy, Gate
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.prediction import ImagePredict
@@ -10,7 +11,7 @@ from trellis.workflow.spec.problems import Field as Where
 from trellis.workflow.spec.problems import Problem, did_you_mean
 from trellis.workflow.spec.quantities import duration_text
 from trellis.workflow.spec.schedule import by_time, shortest_interval
-from trellis.workflow.spec.source import ImageSource, Source
+from trellis.workflow.spec.source import ImageSource
 from trellis.workflow.validation.machines import machine_problems
 from trellis_contracts import metrics
 from trellis_contracts.tasks import ALL, NAMED, TASKS
@@ -167,23 +168,10 @@ def _part(metric: str, part: str, key: str, experiment: Experiment) -> str:
         return f"'{metric}' is no average over parts: leave out @{part}"
     if key != "require":
         return f"a slice is judged by the whole '{metric}': leave out @{part}, or use `require`"
-    known = _PARTS[kind](experiment.source)
-    if not known and kind == "horizon":
-        return f"no {kind} has a name yet: list them in `source.label`, as in horizons: [{part}]"
+    form = labels.of(experiment.task)
+    if not (known := form.parts(experiment.source)) and form.no_parts:
+        return form.no_parts.format(part=part)
     return "" if part in known else f"unknown {kind} '{part}'; expected one of {', '.join(known)}"
-
-
-def _horizons(source: Source) -> list[str]:
-    return [f"{horizon:.12g}" for horizon in source.event.horizons] if source.event else []
-
-
-def _classes(source: Source) -> list[str]:
-    """Name the classes of masks but the background, which no metric averages over."""
-    return [one.name for one in (source.masks or ())[1:]]
-
-
-_PARTS = {"horizon": _horizons, "class": _classes}
-"""Names of the parts of each kind, of trellis_contracts.metrics."""
 
 
 def _slices(gate: Gate, experiment: Experiment) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from trellis.workflow import labels
 from trellis.workflow.spec import bqml, bqml_options
 from trellis.workflow.spec.decision import KEYS
 from trellis.workflow.spec.experiment import Experiment
@@ -16,11 +17,9 @@ from trellis.workflow.spec.split import ColumnSplit, StratifiedSplit
 from trellis.workflow.validation import (
     backbone,
     columns,
-    events,
     folds,
     hyperparameters,
     layers,
-    masks,
     other_models,
     own_file,
     slices,
@@ -46,8 +45,7 @@ def problems(experiment: Experiment, catalog: Catalog) -> list[Problem]:
     return [
         *_counts(experiment),
         *_columns(experiment),
-        *events.problems(experiment),
-        *masks.problems(experiment),
+        *labels.problems(experiment),
         *_trainer(experiment, catalog),
         *_of_task(experiment),
         *_positive(experiment),

@@ -18,14 +18,24 @@ def frame(data: bytes) -> pd.DataFrame:
 
     Raises ContractError if it is not as its schema says.
     """
-    table = pq.read_table(pa.BufferReader(data))
+    table, header = _read(data)
     key = pd.Index(table["key"].to_pylist(), name="key")
-    columns = {field.name: _type_name(field.type) for field in table.schema}
-    header = PredictionsHeader.parse(table.schema.metadata or {}, columns)
     found = pd.DataFrame(_form(header).columns(table, header), index=key)
     if header.threshold:
         found.attrs["threshold"] = header.threshold.to_document()
     return found
+
+
+def answers(data: bytes) -> pd.Series:
+    """The column of `frame` with the answer that is watched: classes, or a number."""
+    _, header = _read(data)
+    return frame(data)[getattr(_form(header), "ANSWER", "predicted")]
+
+
+def _read(data: bytes) -> tuple[pa.Table, PredictionsHeader]:
+    table = pq.read_table(pa.BufferReader(data))
+    columns = {field.name: _type_name(field.type) for field in table.schema}
+    return table, PredictionsHeader.parse(table.schema.metadata or {}, columns)
 
 
 def _form(header: PredictionsHeader) -> Any:

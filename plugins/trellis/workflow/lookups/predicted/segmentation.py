@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.lookups.predicted.lists import lists
 from trellis_contracts.predictions import PredictionsHeader
+
+ANSWER = FOREGROUND
 
 
 def columns(table: pa.Table, header: PredictionsHeader) -> dict[str, Any]:
@@ -20,7 +23,7 @@ def columns(table: pa.Table, header: PredictionsHeader) -> dict[str, Any]:
     dice = np.divide(2.0 * both[:, 1:], sums, out=np.full(sums.shape, np.nan), where=sums > 0)
     return {
         "dice": pd.DataFrame(dice).mean(axis=1).to_numpy(),
-        "foreground": 1 - predicted[:, 0] / predicted.sum(axis=1),
+        FOREGROUND: 1 - predicted[:, 0] / predicted.sum(axis=1),
         **{
             f"{name}.{label}": each[:, i]
             for name, each in found.items()

@@ -7,6 +7,8 @@ import pyarrow as pa
 from trellis.workflow.lookups.predicted.lists import lists
 from trellis_contracts.predictions import PredictionsHeader
 
+ANSWER = "risk"
+
 
 def columns(table: pa.Table, header: PredictionsHeader) -> dict[str, Any]:
     """See the package."""

@@ -9,7 +9,6 @@ from google.cloud.exceptions import NotFound
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.contracts.table import FOREGROUND
 from trellis.workflow.lookups import documents, own_dataset, storage, table_state
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.changes import Limits
@@ -66,15 +65,14 @@ def of_test_split(run: str, platform: Platform) -> Answers | str:
         if file is None:
             return f"{folder.challenger} was deleted"
         where = predictions(folder.contender(file.contender))
-        found = predicted.frame(storage.blob(platform, where).download_as_bytes())
+        found = predicted.answers(storage.blob(platform, where).download_as_bytes())
     except (AirflowFailException, ContractError):
         return f"files of {run} were written by another version of Trellis"
     except NotFound:
         return f"{where} was deleted"
-    for mark, column in (("risk", "risk"), (FOREGROUND, FOREGROUND), ("error", "predicted")):
-        if mark in found:
-            return statistics_of(found[column].to_numpy())
-    return found["predicted"].explode().dropna().value_counts().to_dict()
+    if found.dtype.kind == "f":
+        return statistics_of(found.to_numpy())
+    return found.explode().dropna().value_counts().to_dict()
 
 
 def of_table(plan: PredictionPlan, platform: Platform) -> Answers:

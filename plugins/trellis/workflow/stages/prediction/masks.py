@@ -22,7 +22,7 @@ from airflow.sdk import task as airflow_task
 
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.contracts.table import FOREGROUND
+from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.lookups import left, own_dataset, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform

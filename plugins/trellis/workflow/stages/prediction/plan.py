@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from google.cloud.exceptions import NotFound
 
 from trellis.vertex.registry import AUTOML, BQML
+from trellis.workflow import labels
 from trellis.workflow.contracts import prediction_params
 from trellis.workflow.contracts.aliases import CHAMPION
 from trellis.workflow.contracts.errors import NoRowsError, SourceError
@@ -238,7 +239,7 @@ def _rows(run: Prediction, champion: Champion, learned: Table, interval: Any, va
         rows=Rows(
             found.statement,
             datetime.now(UTC) + EXPIRES,
-            learned.answer,
+            labels.of(run.experiment.task).answer,
             len(learned.images),
             # The configuration is that of the run's trainings.
             abstained=ours and champion.configuration.get("abstain") is not None,

@@ -20,7 +20,7 @@ from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.vertex.registry import AUTOML
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.contracts.table import FOREGROUND
+from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.lookups import left, own_dataset, plans
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from trellis.workflow import labels
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.prediction_layout import (
     Prediction,
@@ -111,7 +112,6 @@ def today() -> date:
 
 def served(experiment: Experiment, platform: Platform, run_id: str) -> Model | str:
     """The model with most of the requests, or why there is none to compare with."""
-    from trellis.workflow.contracts.table import Table
     from trellis.workflow.lookups import documents, endpoint, versions
     from trellis_contracts.plan import PlanFile
 
@@ -126,7 +126,7 @@ def served(experiment: Experiment, platform: Platform, run_id: str) -> Model | s
         file = documents.find_file(platform, PlanFile, f"{version.run}plan.json")
     if version is None or file is None:
         return f"What {now.name} learned from is not known: the plan of its run is gone."
-    answer = Table.from_document(file.table).answer
+    answer = labels.of(experiment.task).answer
     since = _text(now.since or version.created)
     return Model(now.name, version.run, file.dataset.uri, answer, now.deployed, since)
 

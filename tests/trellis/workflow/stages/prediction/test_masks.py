@@ -14,7 +14,8 @@ from tests.trellis.workflow.programs.answering_server import MASK
 from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import Rows
-from trellis.workflow.contracts.table import FOREGROUND, Column, Feature
+from trellis.workflow.contracts.table import Column, Feature
+from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.stages.prediction import lines, masks, publish
 from trellis.workflow.validation.file import with_changes
 from trellis_contracts import layout
@@ -79,7 +80,7 @@ def test_rows_with_an_image_become_a_table_of_masks(google, predictions, states)
     made.experiment = changed.model_copy(update={"name": "photos"})
     photo = Feature("photo", "photo", "STRING", "image", ImageForm((64, 64), 3, "png", "stretch"))
     label = Column("mask", "STRING")
-    learned = dataclasses.replace(LEARNED, label=label, features=[photo], masks=True)
+    learned = dataclasses.replace(LEARNED, label=label, features=[photo])
     made.promote("champion", table=learned)
     tasks = ["plan", "snapshot", "changes", "predict", "masks", "publish", "result"]
     assert states(made.run()) == dict.fromkeys(tasks, "success")

@@ -1,21 +1,14 @@
 """Times and events that nothing can be learned from are refused, with counts."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tests.wording import says
-from trellis.workflow.contracts.table import Column, Feature, Table
+from trellis.workflow import labels
 from trellis.workflow.spec.label import TimeToEvent
-from trellis.workflow.stages import event_checks
 from trellis_contracts.withheld import shown
 
-TABLE = Table(
-    Column("id", "STRING"),
-    Column("days", "INT64"),
-    None,
-    [Feature("age", "age", "FLOAT64", "numeric")],
-    regression=True,
-    event=Column("died", "BOOL"),
-)
 GOOD = {
     "examples": 30,
     "times": {"missing": 0, "negative": 0, "events_missing": 0, "events_unknown": 0},
@@ -26,8 +19,8 @@ GOOD = {
 
 
 def judged(horizons=(), **changed):
-    label = TimeToEvent("days", "died", horizons)
-    return [*map(shown, event_checks.judge(GOOD | changed, TABLE, label))]
+    source = SimpleNamespace(label=TimeToEvent("days", "died", horizons))
+    return [*map(shown, labels.of("time_to_event").judge(GOOD | changed, source))]
 
 
 def test_events_in_every_split_pass():

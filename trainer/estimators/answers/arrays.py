@@ -1,4 +1,4 @@
-"""What forms of answers share that a group's own file returns."""
+"""Arrays that a group's own file returns."""
 
 from typing import Any
 

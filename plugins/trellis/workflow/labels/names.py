@@ -1,0 +1,5 @@
+"""Labels that are names of classes."""
+
+from trellis.workflow.labels.form import LabelForm as Form
+
+__all__ = ["Form"]
