@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from tests.wording import says
-from trellis_contracts import VERSION, documents
+from trellis_contracts import VERSION, documents, tasks
 from trellis_contracts.documents import ContractError
 
 SERVED = {"schema": 1, "endpoint": None, "model": None, "artifact_uri": None, "traffic": 0}
@@ -19,6 +19,10 @@ def test_every_schema_is_one_of_draft_2020_12(name):
     assert schema["title"]
     assert schema["description"]
     jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_the_tasks_of_the_schemas_are_those_that_there_are():
+    assert sorted(documents.schema("task")["enum"]) == sorted(tasks.ALL)
 
 
 def test_what_is_written_is_read(tmp_path):

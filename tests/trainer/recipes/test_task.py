@@ -5,6 +5,7 @@ tree.
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tests.trainer.exporting.tables.helpers import feature, write_table
 from tests.wording import says
 
 ROWS = 400
+PARTS = ("trainer", "contracts", "testbed")
 
 PROGRAM = """
 import json, sys
@@ -50,7 +52,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    tree = trees.copy(tmp_path_factory.mktemp("tree"), ["trainer", "contracts", "testbed"])
+    tree = trees.copy(tmp_path_factory.mktemp("tree"), PARTS)
     trees.add_task(tree)
     return tree
 
@@ -93,6 +95,18 @@ def test_a_count_is_exported_learned_scored_and_served(tree, tmp_path):
     assert (board["task"], board["promotion"]["promoted"]) == ("count", True)
     high, low = (answer["count"] for answer in found["answers"])
     assert high > 2 * low > 0
+
+
+def test_three_files_of_the_tree_are_changed(tree):
+    """The entry, the list of names and the metrics; all else are the task's own modules."""
+    changed = []
+    for file in filter(Path.is_file, (path for part in PARTS for path in (tree / part).rglob("*"))):
+        before = trees.ROOT / file.relative_to(tree)
+        if before.exists() and before.read_bytes() != file.read_bytes():
+            changed.append(str(file.relative_to(tree)))
+    contract = "contracts/trellis_contracts"
+    names = ("metrics.py", "schemas/task.schema.json", "tasks.py")
+    assert sorted(changed) == [f"{contract}/{name}" for name in names]
 
 
 def test_what_is_no_count_is_refused_by_the_export(tree, tmp_path):

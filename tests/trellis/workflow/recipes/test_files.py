@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.recipes import tree as trees
+from tests.wording import says
 
 
 @pytest.fixture
@@ -57,3 +58,16 @@ def test_their_bounds_are_checked_and_the_reference_has_them(trellis, tmp_path):
     reference = trellis("reference").stdout
     assert "the largest of several linear layers" in reference
     assert "of which the largest output counts" in " ".join(reference.split())
+
+
+def test_a_file_may_ask_for_a_new_task_and_what_does_not_go_with_it_is_refused(trellis, tmp_path):
+    trees.add_task(tmp_path)
+    file = tmp_path / "dags/experiments/diabetes.yaml"
+    text = file.read_text().replace("task: regression", "task: count")
+    file.write_text(text.replace("minimize: rmse", "minimize: poisson_deviance"))
+    done = trellis("check", "dags/experiments/diabetes.yaml")
+    assert says(done.stderr, "baselines.bqml", "no model of counts")
+    without = text[: text.index("\ncoverage:")].replace("rmse", "poisson_deviance")
+    file.write_text(without)
+    done = trellis("check", "dags/experiments/diabetes.yaml")
+    assert done.returncode == 0, done.stderr

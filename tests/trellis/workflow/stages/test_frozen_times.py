@@ -5,7 +5,8 @@ from google.cloud.bigquery import QueryJobConfig
 from tests.trellis.workflow.plans import plan_run
 from tests.trellis.workflow.stages.frozen import client, plan
 from tests.wording import says
-from trellis.workflow.stages import check, event_checks, job_messages, snapshot
+from trellis.workflow import labels
+from trellis.workflow.stages import check, job_messages, snapshot
 from trellis.workflow.validation.file import with_changes
 from trellis_contracts.withheld import shown
 
@@ -58,7 +59,8 @@ def test_times_and_events_are_frozen_and_described(client, group, breast_cancer)
 
 def test_times_and_events_that_are_none_are_counted(client, group, breast_cancer):
     planned, row = frozen(client, group, breast_cancer, NUMBERS)
-    (problem,) = map(shown, event_checks.judge(row, planned.table, planned.experiment.source.event))
+    form = labels.of("time_to_event")
+    (problem,) = map(shown, form.judge(row, planned.experiment.source))
     assert says(problem, ("'died'", "NULL in 2 rows", "neither 0 nor 1 in 1 row", "'298'"))
     (label,) = map(shown, check._labels(row, planned.table, "time_to_event"))
     assert says(label, ("'days'", "negative", "4 rows"))
@@ -88,6 +90,6 @@ def test_a_split_without_an_event_is_refused(client, group, breast_cancer):
     )
     split = {"time": "seen", "validation": "2020-05-01", "test": "2020-09-01"}
     planned, row = frozen(client, group, breast_cancer, query, split)
-    event = planned.experiment.source.event
-    (problem,) = map(shown, event_checks.judge(row, planned.table, event))
+    judge = labels.of("time_to_event").judge
+    (problem,) = map(shown, judge(row, planned.experiment.source))
     assert says(problem, ("'died'", "test"))

@@ -7,7 +7,7 @@ differences come from the input path (decoding, column order, vocabulary) or fro
 import base64
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,20 +58,13 @@ def compare(
     """
     if not isinstance(served, dict) or served.keys() != offline.keys():
         return [Difference(key, "the prediction", offline, served, math.inf)]
-    if "value" in offline:
-        return list(_numbers(key, offline, served))
     if "mask" in offline:
         return list(_masks(key, offline, served))
-    several = "survival" if "risk" in offline else "probabilities"
-    expected, found = offline[several], served[several]
-    if not isinstance(found, dict) or found.keys() != expected.keys():
-        return [Difference(key, several, expected, found, math.inf)]
-    differences = [
-        _number(key, f"{several}.{name}", expected[name], found[name]) for name in expected
-    ]
-    if "risk" in offline:
-        scale = max(1.0, abs(offline["risk"]))
-        return [*differences, _number(key, "risk", offline["risk"], served["risk"], scale)]
+    if "probabilities" not in offline:
+        return list(_numbers(key, offline, served))
+    differences = list(_by_name(key, "probabilities", offline, served))
+    if differences[0].field == "probabilities":  # those of other classes
+        return differences
     if "labels" in offline:
         if not _same_labels(offline, served["labels"]):
             field = "labels"
@@ -133,15 +126,41 @@ def _number(key: str, field: str, offline: float, served: Any, scale: float = 1.
     return Difference(key, field, offline, served, math.inf if math.isnan(size) else size)
 
 
+def _by_name(
+    key: str,
+    field: str,
+    offline: Mapping[str, Any],
+    served: Mapping[str, Any],
+    scale: float = 1.0,
+) -> Iterator[Difference]:
+    """Numbers by the name of a class or a horizon."""
+    expected, found = offline[field], served[field]
+    if not isinstance(found, dict) or found.keys() != expected.keys():
+        yield Difference(key, field, expected, found, math.inf)
+        return
+    for name in expected:
+        yield _number(key, f"{field}.{name}", expected[name], found[name], scale)
+
+
 def _numbers(
     key: str, offline: Mapping[str, Any], served: Mapping[str, Any]
 ) -> Iterator[Difference]:
-    """A regression's value, and the ends of its interval."""
-    scale = max(1.0, abs(offline["value"]))
-    yield _number(key, "value", offline["value"], served["value"], scale)
-    if "interval" not in offline:
-        return
-    expected, found = offline["interval"], served["interval"]
+    """A number, such as a regression's value or a risk, the ends of its interval, and what it has
+    by name.
+    """
+    (answer,) = (field for field, part in offline.items() if not isinstance(part, list | dict))
+    scale = max(1.0, abs(offline[answer]))
+    yield _number(key, answer, offline[answer], served[answer], scale)
+    for field, expected in offline.items():
+        if isinstance(expected, dict):
+            yield from _by_name(key, field, offline, served)
+        elif isinstance(expected, list):
+            yield from _interval(key, expected, served[field], scale)
+
+
+def _interval(
+    key: str, expected: Sequence[float], found: Any, scale: float
+) -> Iterator[Difference]:
     if not isinstance(found, list) or len(found) != len(expected):
         yield Difference(key, "interval", expected, found, math.inf)
         return
@@ -162,12 +181,7 @@ def _masks(key: str, offline: Mapping[str, Any], served: Mapping[str, Any]) -> I
     differing = float(np.mean(expected != found))
     field = "share of the mask's pixels with another class"
     yield Difference(key, field, 0.0, differing, differing / scale)
-    shares, told = offline["shares"], served["shares"]
-    if not isinstance(told, dict) or told.keys() != shares.keys():
-        yield Difference(key, "shares", shares, told, math.inf)
-        return
-    for name in shares:
-        yield _number(key, f"shares.{name}", shares[name], told[name], scale)
+    yield from _by_name(key, "shares", offline, served, scale)
 
 
 def _mask(answer: Any) -> np.ndarray | None:
