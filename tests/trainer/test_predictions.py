@@ -148,7 +148,7 @@ def test_rows_with_another_number_of_probabilities_are_refused(tmp_path):
 def test_a_missing_column_is_named(tmp_path):
     table = pa.table({"key": ["a"]}, metadata={"schema": "1", "classes": '["x", "y"]'})
     pq.write_table(table, tmp_path / "p.parquet")
-    with refuses(PredictionsError, match="columns: the key 'label' is missing"):
+    with refuses(PredictionsError, match="columns key string; expected key string, label int32"):
         predictions.read(tmp_path / "p.parquet")
 
 
