@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -286,6 +287,16 @@ def test_a_run_that_only_plans_is_green_and_leaves_nothing(google, a_dag, capfd)
     assert says(out, "maximize accuracy", "learning_rate, dropout")
     told = run.get_task_instance("plan").xcom_pull(task_ids="plan")["dry_run"]
     assert told[-1].startswith("One run costs at most ")
+
+
+def test_a_run_of_folds_that_only_plans_is_green(google, a_dag):
+    """Searches have one instance for each fold, and one to deploy."""
+    folds = {("train", "folds"): 3, ("source", "split"): None, ("budget",): "9 USD"}
+    run = run_dag(a_dag(changes=folds), dry_run=True)
+    assert run.state == "success"
+    found = Counter((ti.task_id, ti.state) for ti in run.get_task_instances())
+    assert found[("tune", "skipped")] == 4
+    assert {state for name, state in found if name != "plan"} == {"skipped"}
 
 
 @pytest.mark.slow

@@ -31,7 +31,8 @@ def require(experiment: Experiment, platform: Platform) -> None:
     """Raises PlatformError if the table is there, without a key though the group has one: BigQuery
     exchanges a table's key, but gives it none later.
     """
-    if experiment.deployment.requests is None or platform.encryption_key is None:
+    kept = experiment.deploy is not None and experiment.deploy.requests is not None
+    if not kept or platform.encryption_key is None:
         return
     name = requests_table(experiment, platform)
     try:

@@ -71,7 +71,9 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
             # The exception would lose the return value.
             ti.xcom_push(key="return_value", value={"dry_run": preview})
             later = dag.get_task("plan").get_flat_relative_ids(upstream=False)
-            raise DownstreamTasksSkipped(tasks=sorted(later))
+            # A task that has an instance for each part has none with the index of all others, -1.
+            each = (-1, *range(len(experiment.parts)))
+            raise DownstreamTasksSkipped(tasks=[(name, i) for name in sorted(later) for i in each])
         plan_ = write(decided, platform)
         record = RunRecord.planned(
             plan_.file(),
