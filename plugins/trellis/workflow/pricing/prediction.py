@@ -44,7 +44,7 @@ def at_most(
     replica = machines.table(region).usd(predict.machines, "serving")
     usd = predict.machines.replicas * replica * hours(predict.timeout)
     if automl is None:
-        automl = experiment.deploy is not None and "automl" in experiment.deploy.services
+        automl = experiment.may_deploy_automl
     if automl:
         usd = max(usd, automl_prediction(experiment, hours(predict.timeout), region))
     stages = {"predict": usd}

@@ -284,10 +284,15 @@ class Experiment(Section):
         return self.deploy
 
     @property
+    def may_deploy_automl(self) -> bool:
+        """Whether a model of AutoML's may be the champion."""
+        return self.deploy is not None and "automl" in self.deploy.services
+
+    @property
     def hurdles(self) -> int:
         """Number of baselines that the challenger has to beat: those that may not be deployed."""
         services = self.deploy.services if self.deploy is not None else ()
-        automl = self.baselines.automl is not None and "automl" not in services
+        automl = self.baselines.automl is not None and not self.may_deploy_automl
         bqml = 0 if "bqml" in services else len(self.baselines.bqml)
         return automl + bqml + len(self.baselines.files)
 

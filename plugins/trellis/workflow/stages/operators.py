@@ -74,7 +74,14 @@ class Priced(OneJobPerTask):
 
 
 class PredictOperator(Priced, BatchPredictionJobOperator):
-    """Predicts on machines of its own."""
+    """Predicts on machines that its job names; a model of AutoML's on those that Google chooses, at
+    `usd_per_hour`.
+    """
+
+    def per_hour(self, job: Any) -> float | None:  # type: ignore[override]
+        """US dollars an hour of a job of this task."""
+        named = job.dedicated_resources.machine_spec.machine_type
+        return super().per_hour(job) if named else self.usd_per_hour
 
 
 class ScoreOperator(Priced, CustomJobOperator):

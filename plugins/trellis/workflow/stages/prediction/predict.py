@@ -9,6 +9,7 @@ from typing import Any
 from trellis.vertex.registry import AUTOML
 from trellis.workflow.contracts.prediction_plan import PredictionPlan, Rows
 from trellis.workflow.lookups import left, plans
+from trellis.workflow.pricing import cost
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages, vertex_job
@@ -29,10 +30,18 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         ),
         at_most=planned(experiment, platform, figure("predict"), load=plans.load_prediction),
         limit=experiment.prediction.timeout.total_seconds(),
+        usd_per_hour=_automl_usd_per_hour(experiment, platform),
         # A few refused instances must not fail the others; `result` counts them.
         partly=True,
         **vertex_job.arguments(experiment, platform, experiment.prediction.machines.replicas),
     )
+
+
+def _automl_usd_per_hour(experiment: Experiment, platform: Platform) -> float | None:
+    """US dollars an hour of the machines that Google chooses; None if they are not asked."""
+    if not experiment.may_deploy_automl:
+        return None
+    return cost.automl_prediction(experiment, 1, platform.region)
 
 
 def job(plan: PredictionPlan, platform: Platform) -> dict[str, Any] | None:
