@@ -73,7 +73,7 @@ FAULTS = {
     ),
     "too few machines for a training": Fault(
         "Quota custom_model_training_preemptible_cpus of Vertex AI in us-central1 leaves 8, and "
-        "few-rows.yaml, tune asks for 72.",
+        "few-rows.yaml, tune asks for 84.",
         "https://console.cloud.google.com/iam-admin/quotas?project=local-gcp",
         {"quotas": {f"{VERTEX}/custom_model_training_preemptible_cpus": 8}},
     ),

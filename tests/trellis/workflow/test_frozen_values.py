@@ -20,7 +20,7 @@ from trellis.workflow.contracts.table import Column
 from trellis.workflow.lookups import bigquery_source
 from trellis.workflow.spec import own_model
 from trellis.workflow.stages import check, train, tune
-from trellis.workflow.validation.file import load
+from trellis.workflow.validation.file import load, with_changes
 
 COLUMNS = {
     "breast-cancer": {
@@ -60,8 +60,13 @@ def build(dataset, h):
 VERSIONS = [{"table": "p.d.t", "modified": "2024-01-05T00:00:00+00:00", "rows": 569}]
 
 
+# Keys that an example has only since its values were written down.
+LATER = {"heartbeats": ("positive", "calibrate", "decision")}
+
+
 def shipped(name):
-    return load(ROOT / f"dags/experiments/{name}.yaml")
+    experiment = load(ROOT / f"dags/experiments/{name}.yaml")
+    return with_changes(experiment, {(key,): None for key in LATER.get(name, ())})
 
 
 def of_table(name):

@@ -109,8 +109,9 @@ class BatchPredictionJobs:
         if requests.model_kind(model) == "image":
             job.completion_stats.incomplete_count = -1
         self._table.put(job.name, job)
+        begun = self._view(job)
         self._background.submit(self._begin, self._failed, job.name)
-        return self._view(job)
+        return begun
 
     def get_batch_prediction_job(self, request: Any, _context: Any) -> api.BatchPredictionJob:
         return self._view(self._get(request.name))
