@@ -51,12 +51,14 @@ class Demo:
     local: Path
     around: tuple[str | Path, ...] = ()
     """A command that runs `python -m demo` in surroundings of its own: its last arguments."""
+    root: Path = ROOT
+    """The checkout whose experiments it runs."""
 
     def command(self, *arguments: str) -> subprocess.Popen:
         """Start `python -m demo ...`; its plain lines come through stdout."""
         return subprocess.Popen(
             [*self.around, ROOT / ".venv/airflow/bin/python", "-m", "demo", *arguments],
-            cwd=ROOT,
+            cwd=self.root,
             env={
                 **os.environ,
                 "TRELLIS_LOCAL": str(self.local),

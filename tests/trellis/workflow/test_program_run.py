@@ -250,4 +250,44 @@ def test_a_services_model_is_served_followed_by_a_network_and_put_back(google, p
     assert {c["name"]: c["status"] for c in board["contenders"]}["served"] == "ok"
     if service == "bqml":
         assert board["winner"] == "training/1"
-        succession.check_bulk(google, platform, an_experiment(name), theirs, "2", 500)
+    asking = an_experiment(name, budget="100 USD")
+    succession.check_bulk(google, platform, asking, theirs, "2", 500)
+
+
+POOR = {
+    ("train",): {"epochs": 1, "maximize": "accuracy"},
+    ("tune",): None,
+    ("hyperparameters",): {"learning_rate": 1e-6},
+    ("predict",): {"images": "digits/images"},
+    ("deploy",): {"gate": {"require": {"accuracy": 0.01}, "learned": False, "recall": None}},
+    ("budget",): "100 USD",
+}
+
+
+def test_automls_model_of_images_is_served_asked_in_bulk_and_compared_on_other_data(
+    google, platform, upload_digits
+):
+    """It follows a poor network, which is put back, and is deployed once more. Google chooses the
+    machines of its server.
+    """
+    shutil.rmtree(google.buckets / platform.bucket)
+    upload_digits(platform.bucket)
+    before = with_changes(load(ROOT / "dags/experiments/digits.yaml"), POOR)
+    before = before.model_copy(update={"name": "seen-by-automl"})
+    allowed = {"allow": ["trainings", "automl"], "gate": {"require": {"accuracy": 0.7}}}
+    own = {("baselines",): {"automl": {"node_hours": 8}}, ("deploy",): allowed}
+    first = with_changes(before, own)
+    _, theirs = succession.follow(google, platform, before, first)
+    assert succession.challenger_of(theirs).service == "automl"
+    succession.check_bulk_images(google, platform, first, theirs)
+
+    never = {("deploy", "gate", "require"): {"accuracy": 0.9999}}
+    other = with_changes(first, {("source", "size"): 10, **never})
+    run = run_dag(training.build(other, platform))
+    assert run.state == "success", states(run)
+    board = read(
+        succession.newest_run(google, platform, other.name) / "leaderboard/leaderboard.json"
+    )
+    (served,) = (c for c in board["contenders"] if c["name"] == "served")
+    assert served["status"] == "ok", served
+    assert served["metrics"]["accuracy"]["value"] > 0.7
