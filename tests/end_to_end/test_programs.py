@@ -37,7 +37,7 @@ def test_it_is_tuned_served_and_predicts(demo):
     demo.operator.unpause("neighbours-predict")
     demo.operator.trigger("neighbours-predict", "all", {})
     assert demo.operator.wait("neighbours-predict", "all") == "success"
-    (record,) = demo.bucket.glob("neighbours/predictions/*/predictions.json")
+    (record,) = run.parents[1].glob("predictions/*/predictions.json")
     found = read(record)
     assert (found["instances"], found["predicted"], found["failed"]) == (569, 569, 0)
 
