@@ -75,6 +75,11 @@ SCHEMA = 1
 DECIDED_ABOVE = 0.5
 """Of a multi-label task, a class is decided if its probability is greater."""
 
+SUM_TOLERANCE = 1e-3
+"""How far from 1 the probabilities of an example's classes may sum. A float32 softmax over
+thousands of classes stays within 1e-5, services that round to four digits within this; logits and
+unnormalised scores do not."""
+
 _JSON = ("classes", "threshold", "times", "origin")
 
 

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from trainer.prediction_checks import texts
 from trellis_contracts.predictions import PredictionsHeader
 
 
@@ -17,6 +18,12 @@ class AnyPredictions(ABC):
 
     keys: np.ndarray
     labels: np.ndarray
+
+    def _convert(self, **types: type) -> None:
+        """Make the keys, and these fields, arrays of one form: they may come from any library."""
+        object.__setattr__(self, "keys", texts(self.keys))
+        for name, type_ in types.items():
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=type_))
 
     def __len__(self) -> int:
         return len(self.keys)

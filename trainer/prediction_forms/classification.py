@@ -12,15 +12,10 @@ from trainer.prediction_checks import (
     PredictionsError,
     lists,
     refuse,
-    texts,
     values_of,
 )
 from trainer.prediction_forms.of_classes import Probabilities
-from trellis_contracts.predictions import PredictionsHeader
-
-# float32 softmax over thousands of classes sums to 1 within 1e-5; services that round their
-# probabilities to four digits stay within this, logits and unnormalised scores do not.
-SUM_TOLERANCE = 1e-3
+from trellis_contracts.predictions import SUM_TOLERANCE, PredictionsHeader
 
 
 @dataclass(frozen=True)
@@ -40,10 +35,7 @@ class Predictions(Probabilities):
     threshold: Threshold | None = None
 
     def __post_init__(self):
-        # The arrays may come from any library; convert them to one form.
-        object.__setattr__(self, "keys", texts(self.keys))
-        object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int32))
-        object.__setattr__(self, "probabilities", np.asarray(self.probabilities, dtype=np.float32))
+        self._convert(labels=np.int32, probabilities=np.float32)
         object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
         self._check()
 

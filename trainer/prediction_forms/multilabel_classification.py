@@ -11,7 +11,6 @@ from trainer.prediction_checks import (
     PredictionsError,
     lists,
     refuse,
-    texts,
     values_of,
 )
 from trainer.prediction_forms.of_classes import Probabilities
@@ -34,9 +33,7 @@ class LabelSets(Probabilities):
     classes: tuple[str, ...]
 
     def __post_init__(self):
-        object.__setattr__(self, "keys", texts(self.keys))
-        object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int64))
-        object.__setattr__(self, "probabilities", np.asarray(self.probabilities, dtype=np.float32))
+        self._convert(labels=np.int64, probabilities=np.float32)
         object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
         c = len(self.classes)
         if not 2 <= c <= MULTILABEL_MAX_CLASSES:

@@ -11,7 +11,6 @@ from trainer.prediction_checks import (
     PredictionsError,
     check_keys,
     refuse,
-    texts,
     values_of,
 )
 from trainer.prediction_forms import AnyPredictions
@@ -32,9 +31,7 @@ class Values(AnyPredictions):
     values: np.ndarray
 
     def __post_init__(self):
-        object.__setattr__(self, "keys", texts(self.keys))
-        object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.float64))
-        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        self._convert(labels=np.float64, values=np.float64)
         n = len(self.keys)
         if self.labels.shape != (n,) or self.values.shape != (n,):
             raise PredictionsError(

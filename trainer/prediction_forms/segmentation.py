@@ -13,7 +13,6 @@ from trainer.prediction_checks import (
     list_array,
     lists,
     refuse,
-    texts,
     values_of,
 )
 from trainer.prediction_forms import AnyPredictions
@@ -40,10 +39,7 @@ class Masks(AnyPredictions):
     classes: tuple[str, ...]
 
     def __post_init__(self):
-        object.__setattr__(self, "keys", texts(self.keys))
-        for name in ("labels", "predicted", "both"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.int64))
-        object.__setattr__(self, "distances", np.asarray(self.distances, dtype=np.float64))
+        self._convert(labels=np.int64, predicted=np.int64, both=np.int64, distances=np.float64)
         object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
         n, c = len(self.keys), len(self.classes)
         if c < 2:

@@ -13,7 +13,6 @@ from trainer.prediction_checks import (
     list_array,
     lists,
     refuse,
-    texts,
     values_of,
 )
 from trainer.prediction_forms import AnyPredictions
@@ -41,9 +40,7 @@ class Survivals(AnyPredictions):
     times: tuple[float, ...]
 
     def __post_init__(self):
-        object.__setattr__(self, "keys", texts(self.keys))
-        for name in ("labels", "risks", "curves"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        self._convert(labels=np.float64, risks=np.float64, curves=np.float64)
         object.__setattr__(self, "times", tuple(map(float, self.times)))
         n, t = len(self.keys), len(self.times)
         found = self.labels.shape, self.risks.shape, self.curves.shape

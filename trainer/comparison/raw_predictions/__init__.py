@@ -43,6 +43,7 @@ from trainer.prediction_checks import PredictionsError
 from trainer.prediction_forms import AnyPredictions
 from trainer.storage import StorageError
 from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.predictions import SUM_TOLERANCE
 from trellis_contracts.withheld import quoted
 
 
@@ -157,7 +158,7 @@ def _refuse_repeated(keys: np.ndarray) -> None:
 def _refuse_sums(probabilities: np.ndarray, keys: np.ndarray) -> None:
     """Raise PredictionsError, with a hint for services, unless each row sums to 1."""
     sums = probabilities.sum(axis=1)
-    short = sums < 1 - 1e-3
+    short = sums < 1 - SUM_TOLERANCE
     if short.any():
         first = np.flatnonzero(short)[0]
         raise PredictionsError(

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from trainer.estimators.answers import multilabel_classification
-from trainer.estimators.answers.multilabel_classification import SUM_TOLERANCE
 from trellis_contracts.dataset import DatasetDescription
+from trellis_contracts.predictions import SUM_TOLERANCE
 
 
 def checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:

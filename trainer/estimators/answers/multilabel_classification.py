@@ -6,9 +6,7 @@ import numpy as np
 
 from trainer.estimators.answers import arrays
 from trellis_contracts.dataset import DatasetDescription
-
-SUM_TOLERANCE = 1e-3
-"""float32 probabilities over thousands of classes sum to 1 within this; logits do not."""
+from trellis_contracts.predictions import SUM_TOLERANCE
 
 
 def checked(found: Any, examples: int, dataset: DatasetDescription) -> np.ndarray:
