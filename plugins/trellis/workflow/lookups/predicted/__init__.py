@@ -18,29 +18,26 @@ def frame(data: bytes) -> pd.DataFrame:
 
     Raises ContractError if it is not as its schema says.
     """
-    table, header = _read(data)
-    key = pd.Index(table["key"].to_pylist(), name="key")
-    found = pd.DataFrame(_form(header).columns(table, header), index=key)
-    if header.threshold:
-        found.attrs["threshold"] = header.threshold.to_document()
-    return found
+    return _read(data)[0]
 
 
 def answers(data: bytes) -> pd.Series:
     """The column of `frame` with the answer that is watched: classes, or a number."""
-    _, header = _read(data)
-    return frame(data)[getattr(_form(header), "ANSWER", "predicted")]
+    found, form = _read(data)
+    return found[getattr(form, "ANSWER", "predicted")]
 
 
-def _read(data: bytes) -> tuple[pa.Table, PredictionsHeader]:
+def _read(data: bytes) -> tuple[pd.DataFrame, Any]:
+    """The frame, and the module that knows its family's columns."""
     table = pq.read_table(pa.BufferReader(data))
     columns = {field.name: _type_name(field.type) for field in table.schema}
-    return table, PredictionsHeader.parse(table.schema.metadata or {}, columns)
-
-
-def _form(header: PredictionsHeader) -> Any:
-    """The module that knows the columns of a family's predictions, of its name."""
-    return importlib.import_module(f"{__name__}.{family_of(header.task)}")
+    header = PredictionsHeader.parse(table.schema.metadata or {}, columns)
+    form = importlib.import_module(f"{__name__}.{family_of(header.task)}")
+    key = pd.Index(table["key"].to_pylist(), name="key")
+    found = pd.DataFrame(form.columns(table, header), index=key)
+    if header.threshold:
+        found.attrs["threshold"] = header.threshold.to_document()
+    return found, form
 
 
 def _type_name(kind: pa.DataType) -> str:
