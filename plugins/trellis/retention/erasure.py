@@ -102,7 +102,7 @@ def find(
     loaded = tuple(str(table.reference) for table in loads if _holds(services, table, keys))
     trained = [run for run in runs if run.dataset in datasets]
     began = _began(services, trained)
-    learned = tuple(run for run in runs if run in trained or run.uri in began)
+    learned = tuple(run for run in runs if run.dataset in datasets or run.uri in began)
     folders = {run.uri for run in learned}
     made = tuple(version for version in versions if version.run in folders)
     files = tuple(named(services, keys))

@@ -207,7 +207,7 @@ def serving(experiment: Experiment, region: str | None) -> Serving | None:
     replica = machines.table(region).usd(serving_machines, "serving")
     least, most = serving_machines.replicas
     automl = None
-    if "automl" in experiment.deploy.services and experiment.source.automl == "image":
+    if experiment.may_deploy_automl and experiment.source.automl == "image":
         node = services.table().automl["image"]["deployment"]
         automl = 24 * least * node, 24 * most * node
     return Serving(24 * least * replica, 24 * most * replica, automl)

@@ -94,7 +94,6 @@ def _tasks(dag: Building) -> Tasks:
     from trellis.workflow.stages import automl_images
 
     experiment, platform = dag.experiment, dag.platform
-    services = experiment.deployment.services
     in_bigquery: dict[str, Any] = {
         "project_id": platform.project,
         "gcp_conn_id": platform.connection,
@@ -105,10 +104,10 @@ def _tasks(dag: Building) -> Tasks:
     field = functools.partial(planned, experiment, platform)
     first: list[Any] = []
     with TaskGroup(GROUP) as group:
-        if "bqml" in services:
+        if "bqml" in experiment.deployment.services:
             asked = BigQueryJobOperator(task_id="bqml", configuration=field(query), **in_bigquery)
             first.append(asked)
-        if "automl" in services:
+        if experiment.may_deploy_automl:
             of_images = experiment.source.automl == "image"
             ready = (
                 automl_images.served(experiment, platform, _asks_automl)
@@ -138,7 +137,7 @@ def _tasks(dag: Building) -> Tasks:
 
 def _at_most(experiment: Experiment, platform: Platform, source_bytes: int) -> Usd:
     usd = queries.BASELINE * cost.scan(source_bytes, platform.region)
-    if "automl" in experiment.deployment.services:
+    if experiment.may_deploy_automl:
         longest = cost.hours(cost.AUTOML_PREDICTION_LIMIT)
         usd += cost.automl_prediction(experiment, longest, platform.region)
     return {GROUP: usd}

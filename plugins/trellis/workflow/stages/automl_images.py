@@ -15,6 +15,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.storage import Blob
 
+from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import bigquery_source, plans, storage
 from trellis.workflow.spec.experiment import Experiment
@@ -30,36 +31,43 @@ _ML_USE = "labels.aiplatform.googleapis.com/ml_use"
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
-    """The Airflow task that writes the two files."""
-
-    # The export is skipped if its dataset exists.
-    @airflow_task(task_id="images", trigger_rule="none_failed")
-    def images(run_id=None):
-        plan = plans.load(experiment, platform, run_id)
-        if plan.experiment.baselines.automl is None:
-            raise AirflowSkipException("This run does not need it.")
-        blob = partial(storage.blob, platform)
-        count = write(_usable(plan, platform), plan.run.baseline("automl"), blob)
-        print(f"{count} images for AutoML in {plan.run.baseline('automl')}import.csv")
-
-    return images()
+    """The Airflow task that writes the two files for the baseline."""
+    return _written(
+        *(experiment, platform, "images"),
+        lambda plan: plan.experiment.baselines.automl is not None,
+        lambda run: run.baseline("automl"),
+    )
 
 
 def served(experiment: Experiment, platform: Platform, asked: Callable[..., bool]) -> Any:
-    """The Airflow task that writes the test images for the model that is served. asked: whether a
-    plan's run asks it; takes the plan and the platform.
+    """The Airflow task that writes them for the model that is served. asked: whether a plan's run
+    asks it; takes the plan and the platform.
     """
+    return _written(
+        *(experiment, platform, "rows"),
+        lambda plan: asked(plan, platform),
+        lambda run: run.contender("served"),
+    )
 
-    @airflow_task(task_id="rows", trigger_rule="none_failed")
-    def rows(run_id=None):
+
+def _written(
+    experiment: Experiment,
+    platform: Platform,
+    name: str,
+    needed: Callable[[Plan], bool],
+    folder_of: Callable[[layout.Run], str],
+) -> Any:
+    # The export is skipped if its dataset exists.
+    @airflow_task(task_id=name, trigger_rule="none_failed")
+    def written(run_id=None):
         plan = plans.load(experiment, platform, run_id)
-        if not asked(plan, platform):
+        if not needed(plan):
             raise AirflowSkipException("This run does not need it.")
-        blob = partial(storage.blob, platform)
-        count = write(_usable(plan, platform), plan.run.contender("served"), blob)
-        print(f"{count} images, of which the served model predicts the test split")
+        folder = folder_of(plan.run)
+        count = write(_usable(plan, platform), folder, partial(storage.blob, platform))
+        print(f"{count} images for AutoML in {folder}import.csv")
 
-    return rows()
+    return written()
 
 
 def _usable(plan: Plan, platform: Platform) -> Iterator[tuple[str, str, str]]:

@@ -121,9 +121,9 @@ def make(
         found = _images(run, champion, interval, values.get("from"))
     else:
         found = _rows(run, champion, champion.table, interval, values)
-    labels = truth.planned_bytes(experiment, platform) if experiment.prediction.truth else 0
+    read_later = truth.planned_bytes(experiment, platform) if experiment.prediction.truth else 0
     automl = champion.service == AUTOML
-    limit = prediction.at_most(experiment, platform, found.bytes, labels, automl=automl)
+    limit = prediction.at_most(experiment, platform, found.bytes, read_later, automl=automl)
     prediction.within_budget(experiment, limit)
     start, end = (moment.isoformat() if moment else None for moment in interval)
     plan = PredictionPlan(
