@@ -7,6 +7,7 @@ from trellis.workflow.labels import form, number
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.label import TimeToEvent
 from trellis.workflow.spec.problems import Problem
+from trellis.workflow.spec.quantities import rows_text
 from trellis.workflow.spec.source import RowSource, Source
 from trellis_contracts.columns import EVENT, EventColumn
 from trellis_contracts.dataset_features import Event, Feature, Label
@@ -76,11 +77,7 @@ class Form(number.Form):
     def judge(self, row: Mapping[str, Any], source: Source) -> list[str]:
         label, found = _label(source), row["times"]
         title = f"event '{label.event}'"
-        bad = [
-            f"{what} in {found[name]:,} row{'s' if found[name] > 1 else ''}"
-            for name, what in _BAD.items()
-            if found[name]
-        ]
+        bad = [f"{what} in {rows_text(found[name])}" for name, what in _BAD.items() if found[name]]
         if bad:
             keys = at_keys(row["events_bad_keys"])
             return [

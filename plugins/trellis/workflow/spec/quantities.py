@@ -45,6 +45,11 @@ def usd_text(amount: float) -> str:
     return f"{amount:.0f} USD" if amount == int(amount) else f"{amount:.2f} USD"
 
 
+def rows_text(count: int) -> str:
+    """`1 row`, `1,024 rows`."""
+    return f"{count:,} row{'s' if count > 1 else ''}"
+
+
 def _pause(value: Any) -> timedelta:
     match = re.fullmatch(r"([0-9]{1,9}) (second|minute|hour|day)s?", str(value))
     if not match:

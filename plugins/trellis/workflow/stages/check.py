@@ -15,6 +15,7 @@ from trellis.workflow.labels.number import INFINITE
 from trellis.workflow.pricing import cost, queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.quantities import rows_text
 from trellis.workflow.spec.split import GroupSplit, KeySplit
 from trellis.workflow.stages import (
     data_checks,
@@ -194,7 +195,7 @@ def judge(
     for feature in row["features"]:
         if feature["not_a_number"]:
             warnings.append(
-                f"feature '{feature['name']}' is NaN in {_rows(feature['not_a_number'])}: "
+                f"feature '{feature['name']}' is NaN in {rows_text(feature['not_a_number'])}: "
                 "counted as NULL"
             )
     splits = _classes_by_split(row, task)
@@ -273,7 +274,7 @@ def _split(split: Any, folds: Folds | None) -> Split:
 def _keys(row: Mapping[str, Any], table: Table) -> list[str]:
     name, problems = table.key.name, []
     if row["keys_missing"]:
-        problems.append(f"key '{name}' is NULL or empty in {_rows(row['keys_missing'])}")
+        problems.append(f"key '{name}' is NULL or empty in {rows_text(row['keys_missing'])}")
     if row["keys_repeated"]:
         repeated = row["keys_repeated"]
         shown = ", ".join(f"{key['value']!r} ({key['examples']} rows)" for key in repeated)
@@ -290,7 +291,7 @@ def _labels(row: Mapping[str, Any], table: Table, task: str) -> list[str]:
     name, form = table.label.name, labels.of(task)
     if row["labels_bad"]:
         return [
-            f"label '{name}' is {form.words} in {_rows(row['labels_bad'])}"
+            f"label '{name}' is {form.words} in {rows_text(row['labels_bad'])}"
             f"{at_keys(row['labels_bad_keys'])}: leave them out in a query"
         ]
     absent = {"train", "validation", "test"} - {entry["split"] for entry in row["classes"]}
@@ -343,9 +344,8 @@ def _features(row: Mapping[str, Any]) -> list[str]:
         name = feature["name"]
         if feature["infinite"]:
             problems.append(
-                f"feature '{name}' is infinite in {_rows(feature['infinite'])}, or too large for "
-                "float32: make it NULL in a "
-                "query, or leave it out of source.features"
+                f"feature '{name}' is infinite in {rows_text(feature['infinite'])}, or too large "
+                "for float32: make it NULL in a query, or leave it out of source.features"
             )
         if feature["missing"] == row["examples"]:
             problems.append(f"feature '{name}' is NULL in every row: leave it out")
@@ -353,10 +353,6 @@ def _features(row: Mapping[str, Any]) -> list[str]:
             problems.append(f"feature '{name}' is NULL in every row of the train split")
     shown = problems[:20]
     return [*shown, f"... and {len(problems) - 20} more features"] if problems[20:] else shown
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'s' if count > 1 else ''}"
 
 
 def _classes(names: Collection[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trellis.workflow.contracts.table import Table
+from trellis.workflow.spec.quantities import rows_text
 from trellis.workflow.spec.split import ColumnSplit, GroupSplit
 from trellis_contracts.withheld import at_keys, quoted
 
@@ -46,7 +47,7 @@ def _unassigned(found: Any, title: str, split: Any) -> Iterator[str]:
     for entry in found:
         value, count = entry["value"], entry["examples"]
         is_ = "NULL" if value is None else quoted(repr(value), "another value")
-        rows = f"{count:,} row{'s' * (count > 1)}"
+        rows = rows_text(count)
         remedy = "leave them out in a query"
         if isinstance(split, GroupSplit):
             remedy = f"give each a group of its own, or {remedy}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trellis.workflow.contracts.table import Table
+from trellis.workflow.spec.quantities import rows_text
 from trellis_contracts.withheld import at_keys, quoted
 
 AUTOML_LARGEST = 10_000
@@ -24,11 +25,7 @@ def judge(row: Mapping[str, Any], table: Table, automl: bool) -> list[str]:
     if table.weight is None:
         return []
     found, title = row["weights"], f"weight '{table.weight.name}'"
-    bad = [
-        f"{what} in {found[name]:,} row{'s' if found[name] > 1 else ''}"
-        for name, what in _BAD.items()
-        if found[name]
-    ]
+    bad = [f"{what} in {rows_text(found[name])}" for name, what in _BAD.items() if found[name]]
     if bad:
         keys = at_keys(row["weights_bad_keys"])
         return [

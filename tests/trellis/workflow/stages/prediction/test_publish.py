@@ -7,6 +7,26 @@ import pytest
 from trellis.workflow import sql
 from trellis.workflow.stages.prediction.publish import errors_of
 
+OUT = "local-gcp.publish_tests.out"
+
+
+def publishing(predictions, errors, **values):
+    """The statement that makes the table."""
+    given = {
+        "answer": "label",
+        "abstained": False,
+        "conformal": None,
+        "bqml": None,
+        "automl": False,
+        "description": "Predictions",
+        "labels": "",
+        "encryption_key": None,
+        **values,
+    }
+    return sql.render(
+        "predict_publish", output=OUT, predictions=predictions, errors=errors, **given
+    )
+
 
 @pytest.fixture(scope="module")
 def client(google):
@@ -32,20 +52,8 @@ def published(client):
             "CREATE OR REPLACE TABLE publish_tests.raw (key STRING, prediction STRING)"
         )
         client.query_and_wait(f"INSERT INTO publish_tests.raw VALUES {', '.join(pairs)}")
-        values = {"answer": "label", "abstained": False, "conformal": None, **columns}
-        statement = sql.render(
-            "predict_publish",
-            output="local-gcp.publish_tests.out",
-            predictions="local-gcp.publish_tests.raw",
-            errors="local-gcp.publish_tests.errors",
-            bqml=None,
-            automl=False,
-            description="Predictions",
-            labels="",
-            encryption_key=None,
-            **values,
-        )
-        client.query_and_wait(statement)
+        raw, errors = "local-gcp.publish_tests.raw", "local-gcp.publish_tests.errors"
+        client.query_and_wait(publishing(raw, errors, **columns))
         rows = client.query_and_wait("SELECT * EXCEPT (prediction) FROM publish_tests.out")
         return {row["key"]: dict(row.items()) for row in rows}
 
@@ -81,7 +89,6 @@ def test_numbers_with_intervals(published):
     }
 
 
-OUT = "local-gcp.publish_tests.out"
 ROWS = """
     SELECT CONCAT('k', n) AS key, MOD(n, 10) AS size, IF(MOD(n, 3) = 0, NULL, 'a') AS kind,
       TIMESTAMP_ADD(TIMESTAMP '2024-01-01', INTERVAL n HOUR) AS taken, [1.0, n] AS trace,
@@ -103,21 +110,9 @@ def test_a_model_of_bigquery_ml_answers_a_query_in_the_servers_form(client, kind
     rows = f"SELECT * EXCEPT (class, number) FROM ({ROWS})"
     client.query_and_wait(f"CREATE OR REPLACE TABLE publish_tests.frozen AS {rows}")
     client.query_and_wait("DROP TABLE IF EXISTS publish_tests.out")
-    statement = sql.render(
-        "predict_publish",
-        output=OUT,
-        answer=kind,
-        abstained=False,
-        conformal=None,
-        predictions=None,
-        errors=None,
-        bqml="local-gcp.publish_tests.learned",
-        automl=False,
-        snapshot="local-gcp.publish_tests.frozen",
-        description="Predictions",
-        labels="",
-        encryption_key=None,
-    )
+    learned = {"bqml": "local-gcp.publish_tests.learned"}
+    learned["snapshot"] = "local-gcp.publish_tests.frozen"
+    statement = publishing(None, None, answer=kind, **learned)
     client.query_and_wait(statement)
     found = {row["key"]: dict(row.items()) for row in client.list_rows(OUT)}
     assert len(found) == 60
@@ -154,21 +149,8 @@ def test_automls_tables_are_read_in_the_servers_form(client, kind):
     client.query_and_wait(f"{made}.errors_1 AS SELECT 'bad' AS key, 7 AS size, {error}")
     client.query_and_wait("DROP TABLE IF EXISTS publish_tests.out")
     predicted = "local-gcp.publish_tests.predictions_1"
-    statement = sql.render(
-        "predict_publish",
-        output=OUT,
-        answer=kind,
-        abstained=False,
-        conformal=None,
-        predictions=predicted,
-        errors=errors_of(predicted, "automl"),
-        bqml=None,
-        automl=True,
-        description="Predictions",
-        labels="",
-        encryption_key=None,
-    )
-    client.query_and_wait(statement)
+    errors = errors_of(predicted, "automl")
+    client.query_and_wait(publishing(predicted, errors, answer=kind, automl=True))
     found = {row["key"]: row for row in client.list_rows(OUT)}
     assert json.loads(found["a"]["prediction"]) == expected
     assert found["a"][kind] == expected[kind]
