@@ -3,15 +3,12 @@
 import asyncio
 import datetime
 import json
-import os
 import threading
 import time
-import urllib.request
 
 import pytest
 from airflow.sdk import DAG
 from google.cloud.aiplatform_v1 import JobServiceClient
-from google.rpc import code_pb2
 
 from local_gcp.jobs.machine import Machine
 from tests.airflow_side import clear_and_run, run_dag
@@ -209,54 +206,6 @@ def test_a_job_that_someone_cancels_is_not_started_again(google, a_dag, jobs_of)
     assert task_instance(run).try_number == 1
     (job,) = jobs_of(dag)
     assert job["state"] == "JOB_STATE_CANCELLED"
-
-
-@pytest.mark.usefixtures("google")
-def test_jobs_that_google_fails_cost_no_more_than_the_plan_says(a_dag, capsys):
-    """Each attempt gets the time that the jobs before have left; the fourth would get too little.
-
-    A second is 1 USD here. The task waits for three real jobs: 7 s of machines.
-    """
-    plan = 12
-    dag = a_dag("sleep 60", {"timeout": f"{plan}s"}, at_most=float(plan), usd_per_hour=3600.0)
-    dag.get_task("job").retries = 5
-    jobs = JobServiceClient(
-        client_options={"api_endpoint": "us-central1-aiplatform.googleapis.com"}
-    )
-    parent = "projects/local-gcp/locations/us-central1"
-    mine = f"labels.airflow-dag={label_value(dag.dag_id)}"
-
-    def made():
-        found = jobs.list_custom_jobs(request={"parent": parent, "filter": mine})
-        return sorted(found, key=lambda job: job.create_time)
-
-    def fail_them():
-        for count, paid in enumerate((1, 2, plan / 2 + 0.1), start=1):
-            while len(made()) < count or sum(map(seconds, made())) < paid:
-                time.sleep(0.05)
-            fail = f"{os.environ['LOCAL_GCP_URL']}/local_gcp/fail?job={made()[-1].name}"
-            urllib.request.urlopen(urllib.request.Request(fail, method="POST")).close()
-
-    fault = threading.Thread(target=fail_them, daemon=True)
-    fault.start()
-    run = run_dag(dag)
-    fault.join(timeout=60)
-    assert (run.state, task_instance(run).try_number) == ("failed", 4)
-    billed = [seconds(job) for job in made()]
-    allowed = [job.job_spec.scheduling.timeout.total_seconds() for job in made()]
-    assert [job.error.code for job in made()] == [code_pb2.INTERNAL] * 3
-    assert allowed[0] == plan
-    for count, next_ in enumerate(allowed):
-        assert sum(billed[:count]) + next_ < plan + 1  # Vertex AI's limit has whole seconds
-    assert says(capsys.readouterr().out, f"have used {sum(billed):.2f} USD", f"{plan}.00 USD")
-
-
-def seconds(job):
-    """Time that a job has had its machines."""
-    if not job.start_time:
-        return 0.0
-    ended = job.end_time or datetime.datetime.now(datetime.UTC)
-    return (ended - job.start_time).total_seconds()
 
 
 def trigger_of(job, **arguments):
