@@ -1,7 +1,7 @@
 """`trellis try`: try a model's own file on one batch, in the trainer's environment.
 
-The file itself is read here, as `trellis check` reads it. To build the model takes TensorFlow, or
-another library, which cannot be installed beside Airflow, so the rest is a process:
+The file itself is read here, as `trellis check` reads it. To try the model takes TensorFlow, or the
+library of a file with `fit`, which Airflow's environment does not have, so the rest is a process:
 `python -m trainer try`.
 """
 
@@ -53,11 +53,11 @@ def run(file: Path, more: Sequence[str]) -> int:
         return 1
     if python is None:
         print(
-            "A model is built with TensorFlow, which is not installed in this environment "
-            f"({sys.executable}). The declarations in {model} are good; for the rest, run in a "
-            "checkout's folder after `make setup`\n"
+            "A model's file is tried with the packages of the image that trains it, which this "
+            f"environment ({sys.executable}) does not have. The declarations in {model} are good; "
+            "for the rest, run in a checkout's folder after `make setup`\n"
             f"  {_CHECKOUT} {' '.join(command)}\n"
-            "or in the image that trains it (platform.yaml: registry)\n"
+            "or in that image (platform.yaml: registry)\n"
             "  docker run --rm -v $PWD:/work:ro -w /work -e PYTHONPATH=/app --entrypoint python "
             f"REGISTRY/trainer:{job_image.TAG} {' '.join(command)}",
             file=sys.stderr,
@@ -105,7 +105,7 @@ def _image_columns(source: RowSource) -> list[str]:
 
 
 def _python(image: str | None) -> str | None:
-    """The Python with TensorFlow and the trainer: this one, or a checkout's. image: the
+    """The Python with the packages of the trainer's image: this one, or a checkout's. image: the
     experiment's own, whose packages it has, too.
     """
     if image is not None:

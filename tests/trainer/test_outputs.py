@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ from trainer import dataset_description, outputs
 from trainer.comparison.held_out_split import read_held_out_split
 from trellis_contracts import folds
 from trellis_contracts.folds import EVERYTHING
-from trellis_contracts.program import terms
+from trellis_contracts.program import page, terms
+from trellis_contracts.training import TrainedOn
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv/local_gcp/bin/python"
@@ -85,6 +87,14 @@ def test_a_program_that_uses_the_helpers_keeps_every_rule(dataset, training):
     metrics = json.loads((training / "metrics.json").read_text())
     assert metrics["hyperparameters"] == {"neighbours": 9, "power": 1.0}
     assert metrics["validation"]["auc"] > 0.7
+
+
+def test_figures_in_the_form_that_the_page_shows_keep_every_rule(dataset, training):
+    """A program in another language has that page alone."""
+    fingerprint = dataset_description.load(dataset).fingerprint
+    figures = replace(page.EXAMPLE, dataset=TrainedOn(f"{dataset}/", fingerprint))
+    (training / "metrics.json").write_text(figures.to_json("metrics.json"))
+    assert broken(dataset, training) == {}
 
 
 def test_a_trial_reports_its_metric_and_leaves_nothing(dataset, tmp_path):

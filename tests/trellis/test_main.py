@@ -163,12 +163,19 @@ def test_a_models_file_is_tried_on_images_of_the_sizes_that_rows_have(own, monke
     assert "--scale=full" in flags
 
 
-def test_where_there_is_no_tensorflow_the_command_is_printed(own, monkeypatch, capsys):
+OF_ANY_LIBRARY = "def fit(data, hyperparameters, report): ...\ndef load(folder): ...\n"
+
+
+@pytest.mark.parametrize("text", [OWN, OF_ANY_LIBRARY], ids=["build", "fit"])
+def test_where_the_trainer_is_not_installed_the_command_is_printed(own, monkeypatch, capsys, text):
+    """No message names TensorFlow: a file with `fit` may use any library."""
     monkeypatch.chdir(own.parent)
+    (own.parent / "mine.py").write_text(text)
     assert main(["try", "mine.py"]) == 1
     error = capsys.readouterr().err
     assert "The declarations in mine.py are good" in error
     assert "  .venv/trainer/bin/python -m trainer try mine.py\n" in error
+    assert "TensorFlow" not in error
     (own.parent / "mine.py").write_text("W = 1\n")
     assert main(["try", "mine.py"]) == 1
     assert "line 1: there is no function `def build" in capsys.readouterr().err

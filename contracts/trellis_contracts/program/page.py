@@ -4,6 +4,23 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from trellis_contracts import VERSION
 from trellis_contracts.program import terms
+from trellis_contracts.training import TrainedOn, Training
+
+EXAMPLE = Training(
+    model="neighbours.py",
+    task="binary_classification",
+    metric="auc",
+    hyperparameters={"neighbours": 9},
+    seed=0,
+    strategy=terms.PROGRAM,
+    epochs_run=1,
+    best_epoch=1,
+    history=({"epoch": 1, "seconds": 12.5, "val_auc": 0.97, "val_loss": 0.2},),
+    validation={"auc": 0.97, "loss": 0.2},
+    test=None,
+    dataset=TrainedOn("gs://lab/cells/datasets/77b0/", "77b0"),
+)
+"""metrics.json of a training, as the page shows it."""
 
 
 def text() -> str:
@@ -30,7 +47,17 @@ def _lines() -> Iterator[str]:
     yield ""
     yield (
         "A trial reports the metric that decides alone: a line of JSON in "
-        "CLOUD_ML_HP_METRIC_FILE, as cloudml-hypertune writes it."
+        "CLOUD_ML_HP_METRIC_FILE, as cloudml-hypertune writes it: "
+        '`{"timestamp": 1790000000.0, "trial": "3", "auc": "0.97", "global_step": "1"}`.'
+    )
+    yield from ("", "## metrics.json", "", "```json", EXAMPLE.to_json(terms.METRICS).rstrip())
+    yield from ("```", "")
+    yield (
+        "`dataset` has `--dataset` as it was given, and the `fingerprint` of its dataset.json. "
+        "`validation` has the metric that decides and `loss`: the log loss, or of a regression the "
+        "mean squared error in units of the label's variance on the train split. `history` has a "
+        "line for each epoch, at least one, with any further figures; `best_epoch` is the one "
+        "whose model is there."
     )
     yield from _section("Rules that are checked", ("rule", "the outputs keep it if"), terms.RULES)
     yield from _section("The server", ("variable", "meaning"), terms.SERVER)

@@ -72,7 +72,7 @@ class Output:
 
 
 OUTPUTS = (
-    Output(MODEL, "The model, in any form: what the server of the same image reads."),
+    Output(MODEL, "The model, in any form: what the server, of this or another image, reads."),
     Output(
         PREDICTIONS,
         "A prediction for each key of the test split, or, where dataset.json counts no example in "
@@ -81,7 +81,11 @@ OUTPUTS = (
         "dataset.json), or value (double). The schema's metadata has schema=1, and classes (JSON "
         "list) or task=regression.",
     ),
-    Output(METRICS, "Figures of the training, last: a training that has one is complete."),
+    Output(
+        METRICS,
+        "Figures of the training, in the form below; written last: a training that has one is "
+        "complete.",
+    ),
 )
 
 RULES: Mapping[str, str] = {
@@ -93,7 +97,7 @@ RULES: Mapping[str, str] = {
     "labels": "the labels are those of the dataset",
     "finite": "no probability and no value is NaN or infinite",
     "sum": "probabilities are from 0 to 1, and of one class for each example sum to 1",
-    "metric": "metrics.json has the metric that decides, on the validation split",
+    "metric": "metrics.json has the metric that decides, on the validation split, and `loss`",
     "dataset": "metrics.json names the dataset that the training was given",
     "strategy": f"metrics.json says {PROGRAM!r} as `strategy`",
 }
