@@ -129,6 +129,18 @@ def test_a_server_that_does_not_start_is_told_in_its_own_words(champion, name, e
     assert shares() == {"1": 100}
 
 
+def test_a_server_that_never_answers_its_health_route_fails_for_good(
+    champion, name, endpoint, held, shares
+):
+    """The other model keeps its requests."""
+    silent = model(name, SICK=held)
+    silent["container_spec"]["deployment_timeout"] = "1s"
+    with pytest.raises(JobFailedForGood, match="never became ready") as told:
+        deploy(endpoint, broken := register(name, sent=silent))
+    assert f"could not deploy {broken}" in str(told.value)
+    assert shares() == {"1": 100}
+
+
 def test_a_model_that_was_deleted_by_hand(serving, champion, challenger, endpoint, shares):
     serving.models.delete_model_version(name=challenger).result(timeout=10)
     with pytest.raises(JobFailedForGood, match="Clear the task that registers the model"):
