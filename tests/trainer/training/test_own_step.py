@@ -219,3 +219,29 @@ def test_several_machines(few_digits, make_job, peers):
     assert set(job.wait().values()) == {0}
     assert {"entropy", "reconstruction", "divergence"} <= {*job.metrics["history"][-1]}
     assert np.isfinite(job.metrics["history"][-1]["entropy"])
+
+
+@pytest.mark.slow
+def test_two_devices_learn_what_one_does(few_rows, make_job, monkeypatch, tmp_path):
+    """Each has half the batch; sums of gradients are rounded in another order."""
+    losses = "{'entropy': entropy(batch.labels, scores), 'square': tf.square(other[:, 0])}"
+    (tmp_path / "model.py").write_text(f"{START}    return {losses}\n")
+    alike = {
+        "model": tmp_path / "model.py",
+        "task": "binary_classification",
+        "epochs": 3,
+        "outputs": "metrics",
+        "optimizer": "sgd",
+        "learning_rate_scaling": "none",
+        "clip_norm": 0.5,
+    }
+    histories = {}
+    for devices, batch in ((1, 32), (2, 16)):
+        monkeypatch.setenv("LOCAL_GCP_ACCELERATORS", str(devices))
+        job = make_job(["chief:0"], few_rows, batch_size=batch, **alike)
+        job.start()
+        assert job.wait() == {"chief:0": 0}, job.log("chief:0")
+        histories[job.metrics["strategy"]] = job.metrics["history"]
+    for one, two in zip(histories["single"], histories["mirrored"], strict=True):
+        for name in ("entropy", "square", "val_loss"):
+            assert two[name] == pytest.approx(one[name], rel=1e-4)
