@@ -1,7 +1,7 @@
 """The hyperparameters of the models in this package, by the model that reads them.
 
-Each names the paper that it comes from, where there is one. hyperparameters.py has those of
-every model.
+Each names the paper that it comes from, where there is one. common_hyperparameters.py has
+those of every model.
 """
 
 from dataclasses import dataclass
