@@ -134,13 +134,17 @@ def overstayed(
     wait: seconds from its creation until it has its machines; of a search, also from the end of a
     trial until another one has some. limit: from then until it, or a trial, ends.
     """
-    # A search may be RUNNING, and so have a start, before a trial has machines. That of a trial is
-    # told when its machines are there: minutes after the trial before, in recorded searches.
-    parts = [part for part in getattr(job, "trials", [job]) if part.start_time]
-    running = [part.start_time for part in parts if not part.end_time or part is job]
-    ended = [part.end_time for part in parts if part.end_time and part is not job]
+    if hasattr(job, "trials"):
+        # A search may be RUNNING, and so have a start, before a trial has machines. A trial's start
+        # is set when its machines are there: minutes after the trial before, in recorded searches.
+        begun = [trial for trial in job.trials if trial.start_time]
+        running = [trial.start_time for trial in begun if not trial.end_time]
+        waits_since = max([job.create_time, *(trial.end_time for trial in begun if trial.end_time)])
+    else:
+        running = [job.start_time] if job.start_time else []
+        waits_since = job.create_time
     passed: Literal["wait", "limit"] = "limit" if running else "wait"
-    since = min(running) if running else max([job.create_time, *ended])
+    since = min(running, default=waits_since)
     seconds = limit if running else wait
     return passed if seconds is not None and (now - since).total_seconds() > seconds else None
 
