@@ -1,79 +1,129 @@
-"""Every field of Google's discovery documents is sent once: it is refused by name, or returned, or
-has the effect that another test shows. `request_types/` has the documents' fields.
+"""Every field of Google's discovery documents is sent once to each method that takes it: it is
+refused by name, or returned, or has the effect that another test shows. `request_types/` has the
+documents' fields.
 """
 
-import uuid
+import re
+from pathlib import Path
 
 import pytest
 import requests
 
 from local_gcp.emulated_fields import MESSAGES, Message
 from local_gcp.json_types import fields_of
+from tests.json_methods import DATASETS, METHODS, STORAGE, TEXT, Client, merged
 
-BIGQUERY = "https://bigquery.googleapis.com/bigquery/v2/projects/local-gcp"
-STORAGE = "https://storage.googleapis.com/storage/v1"
+HERE = Path(__file__).parent
 KEY = "projects/local-gcp/locations/us/keyRings/r/cryptoKeys/k"
-VALUES = {"string": "x", "int64": "7", "integer": 7, "number": 1.5, "boolean": True, "any": "x"}
+
+VALUES = {"int64": "7", "integer": 7, "number": 1.5, "boolean": True}
+VALUES |= dict.fromkeys(("string", "any"), "unlikely")
 VALID = {
     "access.role": "READER",
     "autoclass.enabled": True,
     "autoclass.terminalStorageClass": "ARCHIVE",
     "clustering.fields": ["a"],
+    "columnNameCharacterMap": "STRICT",
     "crc32c": "AAAAAA==",
+    "createDisposition": "CREATE_NEVER",
     "customPlacementConfig.dataLocations": ["US-EAST1", "US-WEST1"],
-    "customTime": "2024-01-01T00:00:00Z",
+    "customTime": "2030-01-01T00:00:00Z",
+    "defaultKmsKeyName": KEY,
     "defaultTableExpirationMs": "3600000",
-    "encryption.defaultKmsKeyName": KEY,
+    "defaultValueExpression": "'unlikely'",
     "expirationTime": "4102444800000",
     "iamConfiguration.publicAccessPrevention": "enforced",
+    "kmsKeyName": KEY,
     "lifecycle.rule.action.type": "Delete",
     "location": "EU",
+    "maxLength": "3",
     "md5Hash": "1B2M2Y8AsgTpgAmY7PhCfg==",
+    "mode": "REPEATED",
+    "precision": "5",
+    "projectId": "local-gcp",
+    "roundingMode": "ROUND_HALF_EVEN",
     "rpo": "DEFAULT",
+    "scale": "2",
     "softDeletePolicy.retentionDurationSeconds": "864000",
-    "schema.fields.maxLength": "3",
-    "schema.fields.precision": "5",
-    "schema.fields.roundingMode": "ROUND_HALF_EVEN",
-    "schema.fields.scale": "2",
     "storageBillingModel": "PHYSICAL",
     "storageClass": "NEARLINE",
     "timePartitioning.type": "DAY",
     "view.query": "SELECT 1 AS a",
+    "writeDisposition": "WRITE_APPEND",
 }
-"""Values that fit, by path; other fields get one of `VALUES`."""
-BESIDE = {
+"""Values that fit, by the last names of a path; other fields get one of `VALUES`."""
+_RECORD = {"name": "r", "type": "RECORD", "fields": [{"name": "f", "type": "STRING"}]}
+_NUMERIC = {"schema": {"fields": [{"type": "NUMERIC"}]}}
+BESIDE: dict[str, dict] = {
     "rpo": {"location": "NAM4"},
     "customPlacementConfig.dataLocations": {"location": "US"},
     "view.query": {"schema": None, "view": {"useLegacySql": False}},
+    "schema.fields.precision": _NUMERIC,
+    "schema.fields.scale": {"schema": {"fields": [{"type": "NUMERIC", "precision": "5"}]}},
+    "schema.fields.roundingMode": _NUMERIC,
+    **{
+        f"schema.fields.fields{name}": {"schema": {"fields": [_RECORD]}}
+        for name in ("", ".defaultValueExpression", ".description", ".fields", ".maxLength")
+    },
 }
+"""What a field needs beside it."""
+
+
+_KEY = "a table keeps whether it has one: bigquery/test_encryption.py"
+_CHANGES = {
+    "encryptionConfiguration.kmsKeyName": _KEY,
+    "schema.fields.fields": "the columns stay: bigquery/test_schema.py",
+    "schema.fields.maxLength": "a column's type stays",
+    "schema.fields.mode": "a column's type stays",
+    "schema.fields.name": "the columns stay",
+    "schema.fields.roundingMode": "a column's type stays",
+    "timePartitioning": "a table stays as it is partitioned: bigquery/test_partitions.py",
+    "view": "a table stays a table",
+}
+_JOB = {"configuration.dryRun": "of queries alone"}
+_QUERIES, _REST = "bigquery/test_queries.py", "bigquery/test_rest.py"
 EFFECTS = {
-    "Table": {
-        "view.useLegacySql": "legacy SQL is refused",
-        "requirePartitionFilter": "only partitioned tables have it: bigquery/test_partitions.py",
-        "timePartitioning.field": "checked against the schema: bigquery/test_partitions.py",
-        "timePartitioning.expirationMs": "needs a type: bigquery/test_partitions.py",
-        "timePartitioning.requirePartitionFilter": "needs a type: bigquery/test_partitions.py",
-        "schema.fields.type": "another type: bigquery/test_schema.py",
-        "schema.fields.mode": "another mode: bigquery/test_schema.py",
-        "schema.fields.fields": "of a RECORD: bigquery/test_schema.py",
-        "encryptionConfiguration.kmsKeyName": "bigquery/test_encryption.py",
-        "tableReference": "the table's name",
-        "schema.fields.defaultValueExpression": "an expression: bigquery/sql/test_definitions.py",
+    "tables.insert": {
+        "schema.fields.fields": "of a column that is a RECORD: bigquery/test_schema.py",
     },
-    "Dataset": {
-        "datasetReference": "the dataset's name",
-        "defaultEncryptionConfiguration.kmsKeyName": "bigquery/test_encryption.py",
+    "tables.patch": _CHANGES,
+    "tables.update": _CHANGES,
+    "models.patch": {"encryptionConfiguration.kmsKeyName": _KEY},
+    "jobs.insert, a query": {
+        "configuration.query.defaultDataset": f"needs its names: {_QUERIES}",
+        "configuration.query.destinationTable": f"needs its names: {_REST}",
     },
-    "Bucket": {"name": "the bucket's name", "iamConfiguration.bucketPolicyOnly": "its former name"},
-    "Object": {"name": "the object's name", "crc32c": "checked", "md5Hash": "checked"},
-    "ComposeRequest": {
+    "jobs.insert, a load": _JOB,
+    "jobs.insert, an extract": _JOB,
+    "jobs.insert, a copy": _JOB,
+    # In the configuration of its job, as of jobs.insert.
+    "jobs.query": {
+        "defaultDataset": _QUERIES,
+        "destinationEncryptionConfiguration": "bigquery/test_encryption.py",
+        "dryRun": _QUERIES,
+        "formatOptions": _QUERIES,
+        "jobCreationMode": "a job is made in either mode",
+        "jobTimeoutMs": "bigquery/test_jobs.py",
+        "labels": "bigquery/test_jobs.py",
+        "maxResults": _REST,
+        "maximumBytesBilled": _QUERIES,
+        "parameterMode": _REST,
+        "queryParameters": _QUERIES,
+        "queryResultsFormat": "JSON alone",
+        "requestId": _REST,
+        "timeoutMs": "bigquery/test_jobs.py",
+        "useQueryCache": "no result is kept for another query",
+    },
+    "tabledata.insertAll": dict.fromkeys(
+        ("ignoreUnknownValues", "rows", "skipInvalidRows"), "bigquery/test_streaming.py"
+    ),
+    "objects.compose": {
         "deleteSourceObjects": "storage/test_objects.py",
-        "sourceObjects": "storage/test_objects.py",
-        "destination.name": "the address names it",
-        "destination.crc32c": "of the parts",
         "destination.md5Hash": "a composed object has none",
+        "sourceObjects": "storage/test_objects.py",
     },
 }
+"""By method, what a field does that is not in the answer, or why another error comes."""
 
 
 def leaves(message, api, path="", seen=()):
@@ -89,20 +139,19 @@ def leaves(message, api, path="", seen=()):
             yield from leaves(inner, api, where, (*seen, message))
 
 
-def nested(path, value):
-    for name in reversed(path.split(".")):
-        value = {name: value}
-    return value
-
-
-def merged(one, other):
-    both = dict(one)
-    for name, value in other.items():
-        old = both.get(name)
-        both[name] = (
-            merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-        )
-    return both
+def sample(kind, api, path):
+    """A value of a field's type: of a message, one with one field."""
+    names = path.split(".")
+    for start in range(len(names)):
+        if (suffix := ".".join(names[start:])) in VALID:
+            return VALID[suffix]
+    if kind in VALUES:
+        return VALUES[kind]
+    fields, table = fields_of(kind, api), MESSAGES[api].get(kind)
+    scalars = [n for n, k in fields.items() if k in VALUES and (not table or table.takes(n, "x"))]
+    if not scalars:
+        return dict.fromkeys([*fields, "unlikely"][:1], "unlikely")
+    return {name: sample(fields[name], api, name) for name in scalars[:1]}
 
 
 def shaped(message, api, path, value):
@@ -111,7 +160,6 @@ def shaped(message, api, path, value):
     kind = fields_of(message, api)[name]
     if rest:
         value = shaped(kind.strip("[]{}"), api, rest, value)
-        value = value if isinstance(value, dict) else {rest: value}
     elif isinstance(value, list):
         return {name: value}
     kinds = {"[": lambda v: [v], "{": lambda v: {"k": v}}
@@ -130,132 +178,140 @@ def holds(answer, sent):
 
 
 @pytest.fixture(scope="module")
-def send(local_gcp):
-    """send("Bucket", body): the response to a creation of a resource with the body's fields."""
+def client(local_gcp):
     with requests.Session() as session:
         session.trust_env = False
         session.proxies = {"https": local_gcp.client_env["https_proxy"]}
         session.verify = local_gcp.client_env["REQUESTS_CA_BUNDLE"]
         dataset = {"datasetReference": {"datasetId": "request_fields"}}
-        session.post(f"{BIGQUERY}/datasets", json=dataset).raise_for_status()
-        session.post(f"{STORAGE}/b", json={"name": "request-fields"}).raise_for_status()
-        part = "https://storage.googleapis.com/upload/storage/v1/b/request-fields/o"
-        session.post(f"{part}?uploadType=media&name=part", data=b"x").raise_for_status()
-
-        def send(message, body):
-            name = f"n{uuid.uuid4().hex}"
-            table = f"{BIGQUERY}/datasets/request_fields/tables"
-            query = {"configuration": {"query": {"query": "SELECT 1", "useLegacySql": False}}}
-            column = {"schema": {"fields": [{"name": "a", "type": "STRING"}]}}
-            address, least = {
-                "Dataset": (f"{BIGQUERY}/datasets", {"datasetReference": {"datasetId": name}}),
-                "Table": (table, {"tableReference": {"tableId": name}, **column}),
-                "Job": (f"{BIGQUERY}/jobs", query),
-                "QueryRequest": (f"{BIGQUERY}/queries", query["configuration"]["query"]),
-                "TableDataInsertAllRequest": (f"{table}/t/insertAll", {"rows": []}),
-                "Bucket": (f"{STORAGE}/b", {"name": name}),
-                "ComposeRequest": (
-                    f"{STORAGE}/b/request-fields/o/{name}/compose",
-                    {"sourceObjects": [{"name": "part"}]},
-                ),
-                "Object": (
-                    "https://storage.googleapis.com/upload/storage/v1/b/request-fields/o"
-                    "?uploadType=resumable",
-                    {"name": name},
-                ),
-            }[message]
-            body = {n: v for n, v in merged(least, body).items() if v is not None}
-            answer = session.post(address, json=body)
-            if message == "Object" and answer.ok:
-                answer = session.put(answer.headers["Location"], data=b"")
-            return answer
-
-        yield send
+        session.post(DATASETS, json=dataset).raise_for_status()
+        session.post(STORAGE, json={"name": "request-fields"}).raise_for_status()
+        yield Client(session)
 
 
-ROOTS = [
-    ("bigquery", "Dataset"),
-    ("bigquery", "Table"),
-    ("bigquery", "Job"),
-    ("bigquery", "QueryRequest"),
-    ("bigquery", "TableDataInsertAllRequest"),
-    ("storage", "Bucket"),
-    ("storage", "Object"),
-    ("storage", "ComposeRequest"),
-]
+def problem(client, method, path, kind, table):
+    """What is wrong with the answer to a request with a field; None: nothing."""
+    last, inner = path.rpartition(".")[2], kind.strip("[]{}")
+    value = sample(inner, method.api, path)
+    if table is not None and last in table.only:
+        value = table.only[last][0]
+    body = shaped(method.message, method.api, path, value)
+    beside = BESIDE.get(path, {}) if method.verb == "POST" else {}
+    answer = client.send(method, merged(beside, body))
+    text = answer.json()["error"]["message"] if not answer.ok else ""
+    named = re.search(rf"\b({re.escape(last)}|unlikely)\b", text)
+    if table is not None and last not in f"{table.used} {table.output}".split():
+        return None if answer.status_code in (400, 501) and named else f"not refused: {text}"
+    if not answer.ok:
+        if answer.status_code == 501 and "the field" in text:
+            return f"refused, although the table has it: {text}"
+        return None if named else f"an error that does not name it: {text}"
+    if table is not None and last in table.output.split():
+        return None
+    shown = answer.json()
+    shown = shown.get(method.shown, shown)
+    # The answer to a composition is the composed object.
+    return None if holds(shown, body.get("destination", body)) else "taken and not returned"
 
 
-@pytest.mark.parametrize(("api", "message"), ROOTS, ids=[message for _, message in ROOTS])
-def test_a_field_is_refused_by_name_or_returned_or_has_its_effect(send, api, message):
-    wrong = []
-    for path, kind, table in leaves(message, api):
-        last, inner = path.rpartition(".")[2], kind.strip("[]{}")
-        value = VALID.get(path, VALUES.get(inner, {"x": "x"}))
-        if table is not None and last in table.only:
-            value = table.only[last][0]
-        body = shaped(message, api, path, value)
-        if inner not in VALUES:
-            body = shaped(message, api, path, dict.fromkeys([*fields_of(inner, api)][:1], "x"))
-        answer = send(message, merged(BESIDE.get(path, {}), body))
-        text = answer.json()["error"]["message"] if not answer.ok else ""
-        taken = table is None or last in f"{table.used} {table.output}".split()
-        if not taken:
-            if answer.status_code not in (400, 501) or last not in text:
-                wrong.append((path, answer.status_code, text))
-        elif answer.status_code == 501 and "the field" in text:
-            wrong.append((path, "refused, although the table has it", text))
-        elif answer.ok and message in EFFECTS:
-            output = table is not None and last in table.output.split()
-            known = any(path == p or path.startswith(f"{p}.") for p in EFFECTS[message])
-            # The answer to a composition is the composed object.
-            sent = body.get("destination", body)
-            if not (output or known or holds(answer.json(), sent)):
-                wrong.append((path, "taken and not returned", body))
-    assert wrong == []
+@pytest.mark.parametrize("name", METHODS)
+def test_a_field_is_refused_by_name_or_returned_or_has_its_effect(client, name):
+    method = METHODS[name]
+    found = {}
+    for path, kind, table in leaves(method.message, method.api):
+        other = path.startswith("configuration.") and path.split(".")[1] in (
+            {"query", "load", "extract", "copy"} - {method.part}
+        )
+        if not other and (what := problem(client, method, path, kind, table)):
+            found[path] = what
+    known = EFFECTS.get(name, {})
+    covered = {e: [p for p in found if p == e or p.startswith(f"{e}.")] for e in known}
+    unknown = found.keys() - {path for paths in covered.values() for path in paths}
+    assert {path: found[path] for path in sorted(unknown)} == {}
+    assert [effect for effect, paths in covered.items() if not paths] == []
 
 
-@pytest.mark.parametrize(("api", "message"), ROOTS, ids=[message for _, message in ROOTS])
-def test_a_name_that_google_does_not_know_is_refused(send, api, message):
-    answer = send(message, {"nonsense": 1})
+@pytest.mark.parametrize("name", METHODS)
+def test_a_name_that_google_does_not_know_is_refused(client, name):
+    answer = client.send(METHODS[name], {"nonsense": 1})
     assert answer.status_code == 400
     assert 'Unknown name "nonsense"' in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
-    ("message", "body"),
+    ("name", "body"),
     [
-        ("Table", {"schema": {"fields": [{"name": "a", "type": "STRING", "collation": "und:ci"}]}}),
-        ("Table", {"defaultCollation": "und:ci"}),
-        ("Dataset", {"isCaseInsensitive": True}),
-        ("Dataset", {"defaultRoundingMode": "ROUND_HALF_EVEN"}),
-        ("QueryRequest", {"queryResultsFormat": "ARROW"}),
-        ("QueryRequest", {"preserveNulls": True}),
-        ("Bucket", {"versioning": {"enabled": True}}),
-        ("Object", {"temporaryHold": True}),
+        (
+            "tables.insert",
+            {"schema": {"fields": [{**TEXT, "collation": "und:ci"}]}},
+        ),
+        ("tables.insert", {"defaultCollation": "und:ci"}),
+        ("datasets.insert", {"isCaseInsensitive": True}),
+        ("datasets.insert", {"defaultRoundingMode": "ROUND_HALF_EVEN"}),
+        ("jobs.query", {"queryResultsFormat": "ARROW"}),
+        ("jobs.query", {"preserveNulls": True}),
+        ("buckets.insert", {"versioning": {"enabled": True}}),
+        ("objects.insert", {"temporaryHold": True}),
     ],
 )
-def test_what_would_be_ignored_is_refused(send, message, body):
-    answer = send(message, body)
+def test_what_would_be_ignored_is_refused(client, name, body):
+    answer = client.send(METHODS[name], body)
     assert answer.status_code == 501, answer.text
     assert next(iter(body)) in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
-    ("message", "body"),
+    ("name", "body"),
     [
-        ("Table", {"schema": {"fields": [{"name": "a", "type": "STRING", "maxLength": "0"}]}}),
-        ("Table", {"defaultCollation": "", "defaultRoundingMode": "ROUNDING_MODE_UNSPECIFIED"}),
-        ("Dataset", {"isCaseInsensitive": False, "linkedDatasetSource": {}}),
         (
-            "QueryRequest",
+            "tables.insert",
+            {"schema": {"fields": [{**TEXT, "maxLength": "0"}]}},
+        ),
+        (
+            "tables.insert",
+            {"defaultCollation": "", "defaultRoundingMode": "ROUNDING_MODE_UNSPECIFIED"},
+        ),
+        ("datasets.insert", {"isCaseInsensitive": False, "linkedDatasetSource": {}}),
+        (
+            "jobs.query",
             {"queryResultsFormat": "JSON", "jobCreationMode": "JOB_CREATION_OPTIONAL"},
         ),
-        ("Bucket", {"versioning": {"enabled": False}, "acl": []}),
-        ("Object", {"temporaryHold": False}),
+        ("buckets.insert", {"versioning": {"enabled": False}, "acl": []}),
+        ("objects.insert", {"temporaryHold": False}),
     ],
 )
-def test_defaults_of_what_is_not_emulated_may_be_sent(send, message, body):
-    assert send(message, body).status_code == 200
+def test_defaults_of_what_is_not_emulated_may_be_sent(client, name, body):
+    assert client.send(METHODS[name], body).status_code == 200
+
+
+SOURCES = {
+    api: [path.read_text() for path in (HERE.parent / "src/local_gcp" / api).rglob("*.py")]
+    for api in MESSAGES
+}
+
+
+def test_each_method_that_takes_a_message_is_sent():
+    """Those of uploads, and jobs.query, read their messages themselves."""
+    route = re.compile(
+        r'(?:method|bucket|of_object)\(\s*(?:"[A-Z]+",\s*[^,]+,\s*)?"([\w.]+)",\s*[\w.]+,\s*"(\w+)"'
+    )
+    found = {
+        match for sources in SOURCES.values() for text in sources for match in route.findall(text)
+    }
+    sent = {(name.partition(",")[0], method.message) for name, method in METHODS.items()}
+    short = sent | {(name.partition(".")[2], message) for name, message in sent}
+    assert len(found) > 15
+    assert found <= short
+
+
+def test_each_field_that_is_used_is_read_somewhere():
+    """An answer that repeats a job's configuration does not show that it had an effect."""
+    for api, messages in MESSAGES.items():
+        for name, message in messages.items():
+            used = set(message.used.split()) - message.only.keys()
+            assert {
+                f for f in used if not any(f'"{f}"' in text for text in SOURCES[api])
+            } == set(), name
 
 
 def test_the_tables_name_fields_of_the_discovery_documents():
@@ -267,9 +323,9 @@ def test_the_tables_name_fields_of_the_discovery_documents():
             assert set(message.only) <= set(message.used.split()), name
 
 
-def test_a_value_that_a_used_field_may_not_have_is_refused(send):
-    for message, body in (
-        ("QueryRequest", {"queryResultsFormat": "AVRO"}),
-        ("Job", {"configuration": {"query": {"priority": "SOON"}}}),
+def test_a_value_that_a_used_field_may_not_have_is_refused(client):
+    for name, body in (
+        ("jobs.query", {"queryResultsFormat": "AVRO"}),
+        ("jobs.insert, a query", {"configuration": {"query": {"priority": "SOON"}}}),
     ):
-        assert send(message, body).status_code == 501
+        assert client.send(METHODS[name], body).status_code == 501

@@ -139,6 +139,8 @@ _STORAGE = {
         " satisfiesPZI satisfiesPZS selfLink softDeleteTime timeCreated updated",
     ),
     "Bucket.encryption": Message("defaultKmsKeyName"),
+    "Bucket.iamConfiguration.bucketPolicyOnly": Message("enabled", "lockedTime"),
+    "Bucket.iamConfiguration.uniformBucketLevelAccess": Message("enabled", "lockedTime"),
     "Bucket.hierarchicalNamespace": Message(""),  # enabled is false
     "Bucket.softDeletePolicy": Message("retentionDurationSeconds", "effectiveTime"),
     "Object": Message(

@@ -56,6 +56,14 @@ def not_emulated(what: str) -> ApiError:
     return ApiError(501, message, "notImplemented")
 
 
+def check_unchanged(name: str, given: Any, own: Any) -> None:
+    """Raise ApiError 501 if a request gives a field that cannot change another value than its
+    own.
+    """
+    if given not in (None, own):
+        raise not_emulated(f"a change of {name} from {own!r} to {given!r}")
+
+
 def internal_error(error: Exception) -> str:
     """Return the message for an error of local_gcp's own, whose traceback the caller logs."""
     return (

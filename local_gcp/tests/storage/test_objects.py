@@ -379,3 +379,32 @@ def test_autoclass_keeps_the_times_of_its_changes(client):
         assert bucket.autoclass_toggle_time > began
     finally:
         bucket.delete()
+
+
+def test_a_bucket_stays_where_it_is(client):
+    bucket = client.create_bucket(f"place-{uuid.uuid4().hex[:8]}", location="europe-west4")
+    bucket.iam_configuration.uniform_bucket_level_access_enabled = True
+    bucket.patch()
+    try:
+        bucket.labels = {"a": "b"}
+        bucket.update()  # replaces all that may change
+        assert bucket.location == "EUROPE-WEST4"
+        with pytest.raises(exceptions.MethodNotImplemented, match="location"):
+            client._connection.api_request(
+                method="PATCH", path=bucket.path, data={"location": "US"}, query_params={}
+            )
+    finally:
+        bucket.delete()
+
+
+def test_the_former_name_of_a_bucket_s_access_has_its_effect(client):
+    bucket = client.create_bucket(f"former-{uuid.uuid4().hex[:8]}")
+    try:
+        former = {"iamConfiguration": {"bucketPolicyOnly": {"enabled": True}}}
+        client._connection.api_request(
+            method="PATCH", path=bucket.path, data=former, query_params={}
+        )
+        bucket.reload()
+        assert bucket.iam_configuration.uniform_bucket_level_access_enabled
+    finally:
+        bucket.delete()

@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 from local_gcp.project import PROJECT_NUMBER, project_id
+from local_gcp.rest import check_unchanged
 from local_gcp.storage.call import Call
 
+from . import locations
 from .catalog import ANONYMOUS, Catalog, etag, now_ms
 from .database import Database
 from .errors import BigQueryError, invalid
@@ -102,6 +104,11 @@ class DatasetApi:
             catalog = Catalog(cursor)
             stored = catalog.dataset(ref)
             check_etag(call, dataset_resource(ref, _shown(stored))["etag"])
+            reference = call.body.get("datasetReference") or {}
+            checked_project(reference.get("projectId") or ref.project)
+            check_unchanged("datasetId", reference.get("datasetId"), ref.dataset)
+            place = call.body.get("location") and locations.canonical(call.body["location"])
+            check_unchanged("location", place, stored["location"])
             body = {name: value for name, value in call.body.items() if name not in _FIXED}
             fresh = new_dataset({**body, "location": stored["location"]})
             if not replace:

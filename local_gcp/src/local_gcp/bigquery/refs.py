@@ -32,7 +32,7 @@ class DatasetRef:
     @classmethod
     def from_api(cls, resource: dict) -> Self:
         """Read a REST DatasetReference."""
-        return cls(resource["projectId"], resource["datasetId"])
+        return cls(*_named(resource, "projectId", "datasetId"))
 
     @property
     def api(self) -> dict:
@@ -86,7 +86,7 @@ class TableRef(_ChildRef):
     @classmethod
     def from_api(cls, resource: dict) -> Self:
         """Read a REST TableReference."""
-        return cls(resource["projectId"], resource["datasetId"], resource["tableId"])
+        return cls(*_named(resource, "projectId", "datasetId", "tableId"))
 
     @property
     def api(self) -> dict:
@@ -128,7 +128,7 @@ class ModelRef(_ChildRef):
     @classmethod
     def from_api(cls, resource: dict) -> Self:
         """Read a REST ModelReference."""
-        return cls(resource["projectId"], resource["datasetId"], resource["modelId"])
+        return cls(*_named(resource, "projectId", "datasetId", "modelId"))
 
     @property
     def api(self) -> dict:
@@ -137,6 +137,14 @@ class ModelRef(_ChildRef):
 
     def __str__(self) -> str:
         return f"{self.project}:{self.dataset}.{self.model}"
+
+
+def _named(resource: dict, *names: str) -> list[str]:
+    """The fields of a REST reference; raises BigQueryError(invalid) for one that is missing."""
+    for name in names:
+        if not resource.get(name):
+            raise invalid(f"Required parameter is missing: {name}")
+    return [resource[name] for name in names]
 
 
 def _checked(what: str, pattern: re.Pattern[str], value: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from local_gcp.rest import check_unchanged
 from local_gcp.storage.call import Call
 
 from . import streaming_buffer
@@ -66,6 +67,7 @@ class TableApi:
             call.params["dataset"],
             reference.get("tableId") or "",
         )
+        check_unchanged("datasetId", reference.get("datasetId"), ref.dataset)
         TableRef.parse(str(ref), ref.project)  # checks the names
         with self._locks.hold([ref]), self._database.transaction() as cursor:
             catalog = Catalog(cursor)
@@ -117,6 +119,10 @@ class TableApi:
             record = catalog.get(ref)
             check_etag(call, etag(record.resource))
             body = dict(call.body)
+            reference = body.get("tableReference") or {}
+            checked_project(reference.get("projectId") or ref.project)
+            check_unchanged("datasetId", reference.get("datasetId"), ref.dataset)
+            check_unchanged("tableId", reference.get("tableId"), ref.table)
             changes = {name: body.get(name) for name in _KEPT if replace or name in body}
             if not replace and "labels" in body:
                 labels = merged_labels(record.resource.get("labels"), body["labels"])
@@ -125,6 +131,8 @@ class TableApi:
             if "encryptionConfiguration" in changes:
                 changes["encryptionConfiguration"] = self._key(catalog, record, body)
             schema = changes.pop("schema", None)
+            if record.view_query is None and changes.get("view"):
+                raise not_emulated("a change of a table into a view")
             if record.view_query is not None:
                 changes |= self._view(
                     catalog, changes.pop("view", None) or record.resource["view"], ref, schema

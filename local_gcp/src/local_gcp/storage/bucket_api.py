@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from local_gcp.project import PROJECT_NUMBER, project_id
-from local_gcp.rest import ApiError
+from local_gcp.rest import ApiError, check_unchanged
 from local_gcp.storage import listing
 from local_gcp.storage.call import Call
 from local_gcp.storage.catalog import BucketRow
@@ -22,6 +22,9 @@ from local_gcp.storage.resources import (
     writable_bucket_fields,
 )
 from local_gcp.storage.store import ObjectStore
+
+_FIXED = ("location", "customPlacementConfig")
+"""Where a bucket is, since its creation."""
 
 
 class BucketApi:
@@ -77,7 +80,9 @@ class BucketApi:
 
     def update(self, call: Call) -> dict[str, Any]:
         new = writable_bucket_fields(call.body)
-        return self._change(call, lambda _: new)
+        return self._change(
+            call, lambda old: {**{name: old[name] for name in _FIXED if name in old}, **new}
+        )
 
     def delete(self, call: Call) -> None:
         with self._lock:
@@ -121,8 +126,12 @@ class BucketApi:
         return BucketRow(name, 1, {}, created, created)  # a folder made by another program
 
     def _change(self, call: Call, change: Callable[[dict], dict]) -> dict[str, Any]:
+        check_unchanged("name", call.body.get("name"), call.bucket)
         with self._lock:
             row = self._row(call)
+            place = bucket_resource(row, call.base_url)
+            for name in _FIXED:
+                check_unchanged(name, _upper(call.body.get(name)), _upper(place.get(name)))
             fields = change(row.fields)
             fields = with_autoclass_times(row.fields, fields, time.time_ns() // 1000)
             if fields == row.fields:
@@ -135,6 +144,15 @@ class BucketApi:
             )
             self.catalog.put_bucket(changed)
         return bucket_resource(changed, call.base_url)
+
+
+def _upper(value: Any) -> Any:
+    """A location, or a list of some, as Cloud Storage shows it."""
+    if isinstance(value, dict):
+        return {name: _upper(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return sorted(map(_upper, value))
+    return value.upper() if isinstance(value, str) else value
 
 
 def _check_project(call: Call) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from local_gcp.rest import ApiError
+from local_gcp.rest import ApiError, check_unchanged
 from local_gcp.storage import listing
 from local_gcp.storage.call import Call
 from local_gcp.storage.checksums import Checksums, checksums
@@ -77,7 +77,9 @@ class ObjectApi:
             )
         if not all(source.get("name") for source in wanted):
             raise ApiError(400, "Each of sourceObjects needs a name.", "required")
-        fields = writable_object_fields(call.body.get("destination") or {})
+        given = call.body.get("destination") or {}
+        check_unchanged("name", given.get("name"), call.object)
+        fields = writable_object_fields(given)
         if key := call.query.get("kmsKeyName"):
             fields["kmsKeyName"] = key
         target = self.store.temporary()
@@ -123,6 +125,7 @@ class ObjectApi:
         return object_resource(moved, call.base_url)
 
     def _copy(self, call: Call) -> StoredObject:
+        check_unchanged("name", call.body.get("name"), call.params["target"])
         source = self.store.get(call.bucket, call.object, call.number("sourceGeneration"))
         Preconditions.of(call.query, prefix="ifSource").check(source)
         source = self.store.summed(source)
@@ -168,6 +171,7 @@ class ObjectApi:
         return found
 
     def _update(self, call: Call, change) -> dict[str, Any]:
+        check_unchanged("name", call.body.get("name"), call.object)
         updated = self.store.update(
             call.bucket, call.object, change, call.conditions, call.generation
         )

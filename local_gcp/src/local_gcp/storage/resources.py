@@ -108,7 +108,12 @@ def writable_bucket_fields(resource: dict[str, Any]) -> dict[str, Any]:
             "Invalid value for iamConfiguration.publicAccessPrevention: "
             f"{access['publicAccessPrevention']!r}.",
         )
-    return {key: value for key, value in resource.items() if key in _BUCKET_FIELDS}
+    kept = {key: value for key, value in resource.items() if key in _BUCKET_FIELDS}
+    if access:
+        former = access.get("bucketPolicyOnly")
+        access = {key: value for key, value in access.items() if key != "bucketPolicyOnly"}
+        kept["iamConfiguration"] = {_ACCESS: former, **access} if former else access
+    return kept
 
 
 def _locations() -> set[str]:
