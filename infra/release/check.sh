@@ -13,6 +13,9 @@ for package in "trellis-airflow==$WHEEL" "trellis-contracts==$CONTRACTS"; do
 done
 [ -n "$DAGS_BUCKET" ] \
     || stop "_DAGS_BUCKET is empty; terraform -chdir=infra output -raw release prints the command"
+# In its own project, Airflow's account can delete and replace images.
+[ -n "$IMAGES_PROJECT" ] && [ "$IMAGES_PROJECT" != "$PROJECT" ] \
+    || stop "_IMAGES_PROJECT names no second project; terraform -chdir=infra output -raw release prints the command"
 [ -f "dags/$PLATFORM" ] \
     || stop "there is no dags/$PLATFORM; terraform -chdir=infra output -raw platform_yaml prints it"
 grep -q "^project: $PROJECT\$" "dags/$PLATFORM" \

@@ -6,5 +6,4 @@ WHEEL=$(sed -n 's/^version = "\(.*\)"$/\1/p' plugins/pyproject.toml)
 CONTRACTS=$(sed -n 's/^version = "\(.*\)"$/\1/p' contracts/pyproject.toml)
 # Of the job images, as the DAGs name them.
 IMAGE=$(sed -n 's/^TAG = "\(.*\)"$/\1/p' contracts/trellis_contracts/job_image.py)
-IMAGES_PROJECT=${IMAGES_PROJECT:-$PROJECT}
 IMAGES="$REGION-docker.pkg.dev/$IMAGES_PROJECT/$NAME"

@@ -11,7 +11,7 @@ from tests.infra import terraform
 
 PLATFORM = """\
 project: our-lab
-registry: us-central1-docker.pkg.dev/our-lab/trellis
+registry: us-central1-docker.pkg.dev/our-images/trellis
 """
 
 RECORD = """\
@@ -153,6 +153,7 @@ class Checkout:
             "SCAN_PAUSE": "0",
             "BUILD": "0123-abcd",
             "PROJECT": "our-lab",
+            "IMAGES_PROJECT": "our-images",
             "REGION": "us-central1",
             "NAME": "trellis",
             "DAGS_BUCKET": "us-central1-trellis-0123abcd-bucket",
@@ -172,7 +173,9 @@ class Checkout:
     def pushed(self) -> dict[str, str]:
         """The build of each tag in the registry."""
         return {
-            path.name.removeprefix("us-central1-docker.pkg.dev_our-lab_trellis_"): path.read_text()
+            path.name.removeprefix(
+                "us-central1-docker.pkg.dev_our-images_trellis_"
+            ): path.read_text()
             for path in (self.registry / "remote").glob("*")
         }
 

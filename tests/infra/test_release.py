@@ -40,11 +40,13 @@ def test_a_checkout_that_fits_is_released(checkout):
     ("variables", "platform", "complaint"),
     [
         ({"DAGS_BUCKET": ""}, PLATFORM, "_DAGS_BUCKET is empty"),
+        ({"IMAGES_PROJECT": ""}, PLATFORM, "_IMAGES_PROJECT names no second project"),
+        ({"IMAGES_PROJECT": "our-lab"}, PLATFORM, "_IMAGES_PROJECT names no second project"),
         ({"PLATFORM": "platform-prod.yaml"}, PLATFORM, "there is no dags/platform-prod.yaml"),
         ({}, PLATFORM.replace("our-lab", "local-gcp"), "is not of project our-lab"),
         ({"NAME": "second"}, PLATFORM, "does not take its images from"),
     ],
-    ids=["bucket", "file", "project", "registry"],
+    ids=["bucket", "no images' project", "images' own project", "file", "project", "registry"],
 )
 def test_one_that_does_not_fit_is_refused_first(checkout, variables, platform, complaint):
     (checkout.folder / "dags/platform.yaml").write_text(platform)
@@ -199,7 +201,7 @@ def test_an_image_of_which_nothing_was_recorded_is_named(checkout):
     checkout.run("images.sh")
     result = checkout.run("documents.sh")
     assert result.returncode == 0
-    assert says(result.stderr, "nobody recorded", "/our-lab/trellis/export:")
+    assert says(result.stderr, "nobody recorded", "/our-images/trellis/export:")
 
 
 SCANNED = {

@@ -2,16 +2,20 @@
 
 import dataclasses
 import io
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.cloud.aiplatform_v1 import JobServiceClient
 
 from tests.trellis.doctor.conftest import BUILDS, COMPOSER, KEY, NETWORK, SUBNETWORK, composer
+from tests.trellis.programs.killed_tasks import pool
 from tests.wording import says
-from trellis.doctor.diagnoses import airflow, perimeter, prices
-from trellis.doctor.findings import Notice
+from trellis.doctor import demand
+from trellis.doctor.diagnoses import airflow, perimeter, prices, quotas
+from trellis.doctor.findings import Notice, Passed
 from trellis.doctor.runner import DIAGNOSES, diagnose
 from trellis.google_api import RefusedError
 from trellis.workflow.spec.source import TableSource
@@ -364,3 +368,33 @@ def test_old_prices_and_prices_of_another_region(target):
     (finding, others, _) = prices.diagnose(there)
     assert says(others.problem, "services", "us-central1")
     assert says(finding.problem, "us-central1", "europe-west4")
+
+
+@pytest.fixture
+def running(google):
+    """A job on one n1-standard-4, of four vCPUs."""
+    options = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
+    jobs = JobServiceClient(client_options=options)
+    job = {"display_name": "a job", "job_spec": {"worker_pool_specs": [pool("sleep 600")]}}
+    parent = "projects/local-gcp/locations/us-central1"
+    made = jobs.create_custom_job(parent=parent, custom_job=job)
+    while jobs.get_custom_job(name=made.name).state.name != "JOB_STATE_RUNNING":
+        time.sleep(0.1)
+    yield
+    jobs.cancel_custom_job(name=made.name)
+
+
+@pytest.mark.usefixtures("running")
+def test_machines_of_a_quota_that_others_have_are_told(target, plant):
+    metric = "custom_model_training_cpus"
+    (need,) = [each for each in demand.vertex(target()) if each.metric == metric]
+    limits = {f"aiplatform.googleapis.com/{metric}": need.amount + 3}
+    plant(quotas=limits)
+    (notice,) = [each for each in quotas.vertex(target()) if isinstance(each, Notice)]
+    assert says(notice.problem, metric, f"4 of {need.amount + 3}", need.who, str(need.amount))
+    assert str(need.amount + 4) in notice.fix
+
+    plant(quotas=limits, missing_permissions=["monitoring.timeSeries.list"])
+    told = list(quotas.vertex(target()))
+    assert all(isinstance(each, Passed) for each in told)
+    assert "monitoring.timeSeries.list" in told[0].text
