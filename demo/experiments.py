@@ -207,37 +207,41 @@ def _leaderboard(board: dict, width: int) -> Iterator[Table]:
     """
     names = max(len(contender["name"]) for contender in board["contenders"])
     left = width - names - 5
-    part: dict[str, dict] = {}
+    part: list[tuple[str, list[str]]] = []
     for name, metric in board["metrics"].items():
-        own = _width(metric) + 2
+        figures = [_figure(contender, name) for contender in board["contenders"]]
+        chance = metric["chance"]
+        column = metric["title"], [*figures, "-" if chance is None else f"{chance:.4f}"]
+        own = _width(*column) + 2
         if part and own > left:
             yield _part(board, part)
-            part, left = {}, width - names - 5
-        part[name] = metric
+            part, left = [], width - names - 5
+        part.append(column)
         left -= own
     yield _part(board, part)
 
 
-def _width(metric: dict) -> int:
-    return max(map(len, (*metric["title"].split(), "0.0000")))
+def _figure(contender: dict, metric: str) -> str:
+    if contender["status"] != "ok":
+        return "failed"
+    return f"{contender['metrics'][metric]['value']:.4f}" if metric in contender["metrics"] else "-"
 
 
-def _part(board: dict, metrics: dict[str, dict]) -> Table:
+def _width(title: str, figures: list[str]) -> int:
+    """Characters of a column. Each word of its title may be a line."""
+    return max(map(len, (*title.split(), *figures)))
+
+
+def _part(board: dict, columns: list[tuple[str, list[str]]]) -> Table:
+    """A table. columns: title, and a figure of each contender and of chance."""
     table = Table(box=None, header_style="bold")
     table.add_column("")
     table.add_column("contender", no_wrap=True)
-    for metric in metrics.values():
-        table.add_column(metric["title"], width=_width(metric))
-    for contender in board["contenders"]:
+    for title, figures in columns:
+        table.add_column(title, width=_width(title, figures))
+    *rows, chance = zip(*(figures for _, figures in columns), strict=True)
+    for contender, row in zip(board["contenders"], rows, strict=True):
         mark = "*" if contender["name"] == board["winner"] else ""
-        scored = contender["status"] == "ok"
-        values = [
-            f"{contender['metrics'][m]['value']:.4f}"
-            if scored and m in contender["metrics"]
-            else "-"
-            for m in metrics
-        ]
-        table.add_row(mark, contender["name"], *(values if scored else ["failed"]))
-    chances = [metric["chance"] for metric in metrics.values()]
-    table.add_row("", "chance", *("-" if c is None else f"{c:.4f}" for c in chances), style="dim")
+        table.add_row(mark, contender["name"], *row)
+    table.add_row("", "chance", *chance, style="dim")
     return table
