@@ -3,9 +3,13 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
+from scipy.spatial.distance import jensenshannon
+from sklearn.datasets import load_breast_cancer
 
 from tests.contracts.datasets import IMAGE, categorical, dataset, numeric
 from trellis_contracts import drift
@@ -77,6 +81,81 @@ def test_the_divergence_of_two_normal_distributions():
     found, bins = divergence(one["quantiles"], two["quantiles"])
     assert found == pytest.approx(0.160, rel=0.05)
     assert bins == 19
+
+
+def halves():
+    """Each of the 30 numbers of scikit-learn's breast cancer data: of benign samples, and of
+    malignant ones.
+    """
+    data = load_breast_cancer()
+    for column in data.data.T:
+        yield column[data.target == 1], column[data.target == 0]
+
+
+def test_scipy_has_the_same_divergence():
+    """Of the shares between the deciles, by its own interpolation; and of the rows themselves in
+    these bins, of which 21 quantiles keep most.
+    """
+    for one, two in halves():
+        of_both = [np.quantile(values, np.linspace(0, 1, 21)) for values in (one, two)]
+        ours, _ = divergence(*(quantiles.tolist() for quantiles in of_both))
+        edges = np.unique([quantiles[2:-1:2] for quantiles in of_both])
+        upto = [np.interp(edges, q, np.linspace(0, 1, 21), left=0, right=1) for q in of_both]
+        shares = [np.diff(one, prepend=0, append=1) for one in upto]
+        if all(len(np.unique(quantiles)) == 21 for quantiles in of_both):  # no jump
+            assert ours == pytest.approx(jensenshannon(*shares, base=2) ** 2, rel=1e-9)
+        bins = [
+            np.bincount(np.searchsorted(edges, v), minlength=len(edges) + 1) for v in (one, two)
+        ]
+        assert ours == pytest.approx(jensenshannon(*bins, base=2) ** 2, abs=0.04)
+
+
+def test_tensorflow_data_validation_has_the_same_distances():
+    """The examples of its own tests, and what they expect (anomalies/metrics_test.cc)."""
+    one, two = np.linspace(1, 3, 21), np.linspace(2, 6, 21)
+    # Its bins end where a distribution ends; ours are deciles, which lose a twentieth of that.
+    assert divergence(one.tolist(), two.tolist())[0] == pytest.approx(0.65563906222, rel=0.05)
+    # The last tenth of one and the first of the other are in one bin.
+    apart = [*np.linspace(3, 4, 11), *np.linspace(4.2, 6, 10)]
+    assert divergence(np.linspace(0, 2, 21).tolist(), apart)[0] == pytest.approx(1, abs=0.1)
+    hello = moved(categorical("c", "h" * 100 + "w" * 900), categorical("c", "h" * 300 + "w" * 700))
+    assert abs(hello.distance.value) == pytest.approx(0.2, abs=1e-5)
+    before, now = categorical("c", "b" * 900 + "c" * 100), categorical("c", "a" * 300 + "b" * 700)
+    for one, two in ((before, now), (now, before)):
+        assert abs(moved(one, two).distance.value) == pytest.approx(0.3, abs=1e-5)
+
+
+@pytest.mark.parametrize(("before", "now"), [(120, 150), (120, 175), (300, 381), (5, 16), (5, 22)])
+def test_scipy_accuses_the_same_shares(before, now):
+    """Pearson's test of two shares of 1,000 rows, without a correction, at 0.1 %."""
+    found = moved(
+        numeric("x", normal(1, count=1000 - before), missing=before),
+        numeric("x", normal(1, count=1000 - now), missing=now),
+    ).missing
+    table = [[before, 1000 - before], [now, 1000 - now]]
+    assert found.beyond(0) == (stats.chi2_contingency(table, correction=False).pvalue < 0.001)
+
+
+@pytest.mark.parametrize(("column", "rows"), [("age", 60), ("age", 90)])
+def test_scipy_accuses_the_same_means(column, rows):
+    """A shift by half a standard deviation is one of chance of 60 rows, and not of 90; SciPy's
+    test has the quantiles of Student's t, which are near the normal ones.
+    """
+    one, two = normal(1, count=rows), normal(2, mean=0.55, count=rows)
+    found = moved(numeric(column, one), numeric(column, two)).shift
+    assert found.beyond(0) == (stats.ttest_ind(one, two, equal_var=False).pvalue < 0.001)
+
+
+@pytest.mark.parametrize("values", [5, 8, 1000])
+def test_the_chance_of_a_divergence_is_scipys(values):
+    """The 99.9 % quantile of chi-squared, by Wilson and Hilferty's approximation: twice the sample
+    sizes' harmonic mean times the divergence in nats, of one population, has that distribution.
+    """
+    one, two = [float(n % values) for n in range(400)], [float(n % values) for n in range(800)]
+    found = moved(numeric("x", one), numeric("x", two)).distance
+    _, bins = divergence(*(numeric("x", of)["statistics"]["quantiles"] for of in (one, two)))
+    known = stats.chi2.ppf(0.999, bins - 1)
+    assert found.chance * math.log(2) * 8 / (1 / 400 + 1 / 800) == pytest.approx(known, rel=0.02)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(1, 3))

@@ -114,7 +114,8 @@ def build(
         if watched:
             aim = objectives.build(dataset, dataclasses.replace(h, class_weights="none"))
             names = [tensor.name for tensor in model.inputs]
-            callbacks.append(FirstEpoch(settings.dataset, dataset, aim, names))
+            begun = settings.start is not None
+            callbacks.append(FirstEpoch(settings.dataset, dataset, aim, names, begun))
     callbacks.append(ProgressLine(settings.epochs, settings.task, settings.metric, losses))
     return CallbackList(callbacks, model=model)
 

@@ -130,7 +130,8 @@ def findings(
 class FirstEpoch(Callback):
     """Looks at a model before and after its first epoch, and prints what is wrong with it.
 
-    names: of the inputs that the model takes; None: all. warnings: the sentences; metrics.json has
+    names: of the inputs that the model takes; None: all. begun: whether the weights are those of an
+    earlier training, whose loss need not fall any more. warnings: the sentences; metrics.json has
     them, and the report.
     """
 
@@ -140,9 +141,10 @@ class FirstEpoch(Callback):
         dataset: DatasetDescription,
         aim: Objective,
         names: Collection[str] | None = None,
+        begun: bool = False,
     ):
         super().__init__()
-        self._dataset, self._aim = dataset, aim
+        self._dataset, self._aim, self._begun = dataset, aim, begun
         taken = tf.constant(sample.stored(address, dataset, scores.at_once(dataset, EXAMPLES)))
         parsed: tuple[Any, Any, Any] = records.Records(dataset, names).parse(taken)
         self._inputs, self._labels, _ = parsed
@@ -161,7 +163,7 @@ class FirstEpoch(Callback):
             return
         self.warnings = findings(self._answers, self._dataset, self._inputs, _FEATURES)
         after = self._loss()
-        if not after < self._before:
+        if not (self._begun or after < self._before):
             self.warnings.append(
                 f"the loss of the first {len(self._labels)} training examples did not fall in the "
                 f"first epoch: {self._before:.4g} before, {after:.4g} after it; look at "

@@ -49,6 +49,13 @@ def test_the_page_tells_the_whole_story_of_a_table(run):
     assert "script" not in page.tags
 
 
+def test_a_training_that_went_on_from_the_served_model_says_so(run, classifier):
+    assert "the served model" not in Page(report(run, "auc")).text
+    run.contender(2, classifier(LABELS, 2, skill=2, seed=3), start="gs://b/e/runs/a/best.npz")
+    page = Page(report(run, "auc")).text
+    assert "training/2 the served model\N{RIGHT SINGLE QUOTATION MARK}s weights" in page
+
+
 CHANGES = {
     "schema": 1,
     "previous": "gs://b/cells/datasets/beef/",

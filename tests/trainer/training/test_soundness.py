@@ -103,17 +103,22 @@ def test_a_layer_whose_units_are_all_dead_is_named():
     assert dead_layers(model, np.random.default_rng(0).normal(size=(32, 4))) == ["dead"]
 
 
-@pytest.mark.parametrize(("factor", "told"), [(0.9, 0), (1.5, 1)])
+@pytest.mark.parametrize(
+    ("factor", "begun", "told"), [(0.9, False, 0), (1.5, False, 1), (1.5, True, 0)]
+)
 def test_a_loss_that_does_not_fall_in_the_first_epoch_is_reported(
-    factor, told, monkeypatch, capsys
+    factor, begun, told, monkeypatch, capsys
 ):
-    """The weights are changed as a good and a bad epoch would."""
+    """The weights are changed as a good and a bad epoch would; those of an earlier training may
+    have nothing left to gain.
+    """
     dataset = sample.rows("regression", 0)
     monkeypatch.setattr(
         sample, "stored", lambda address, dataset, count: sample.made_up(dataset, count)
     )
     model = build_model("dense", dataset, hyperparameters.Hyperparameters())
-    watch = FirstEpoch("gs://b/d/", dataset, objectives.build(dataset, hyperparameters.Common()))
+    aim = objectives.build(dataset, hyperparameters.Common())
+    watch = FirstEpoch("gs://b/d/", dataset, aim, begun=begun)
     watch.set_model(model)
     watch.on_train_begin()
     kernel, bias = model.layers[-1].get_weights()

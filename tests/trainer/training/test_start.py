@@ -2,22 +2,29 @@
 
 Rows follow one linear rule. An earlier model has learned it from many rows; two trainings see a few
 further rows for as many epochs, one from its weights and one from new ones. Their scores on 8,000
-rows are the truth; what a leaderboard says of small test splits is held against it.
+rows are the truth; what a leaderboard says of small test splits is held against it. Keras' own
+`fit` from the same weights is the answer from elsewhere.
 """
 
 import re
+from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from testbed.tables import write_table
 from tests.trainer.comparison.trainings import a_training
-from trainer import predictions
+from trainer import models, predictions
 from trainer.comparison.notes import started
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.scoreboard import Scoreboard, metric_named
 from trainer.metrics.outcome import Outcome
+from trainer.training import records
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import NUMERIC
+from trellis_contracts.hyperparameters import Hyperparameters
 
 FEATURES, POPULATION, TEST, SPLITS = 12, 8000, 300, 200
 FLAGS = {"units": 16, "learning_rate": 0.003, "metric": "auc", "early_stopping_patience": 0}
@@ -138,3 +145,35 @@ def test_a_parent_that_has_seen_the_test_rows_seems_better_than_any_model_can_be
     assert AUC.point(cold) == pytest.approx(0.5, abs=0.1)
     assert low > 0
     assert lead > 0.05
+
+
+def test_keras_goes_on_from_the_same_weights_alike(train, draw, tmp_path):
+    """All rows are one batch, so that their order changes nothing."""
+    rows, _ = draw("now", RULE, 200)
+    flags = {"batch_size": 200, "learning_rate": 0.01, "plateau_patience": 0, "units": 8}
+    train(rows, output="first", epochs=3, **flags)
+    start = max((tmp_path / "first/checkpoints").glob("step-*/best.npz"))
+    ours = train(rows, output="warm", epochs=3, warmup_epochs=0, start=str(start), **flags)
+    dataset = DatasetDescription.from_json(Path(rows, "dataset.json").read_text())
+    model = models.build("dense", dataset, Hyperparameters(units=8))
+    with np.load(start) as arrays:
+        model.set_weights([arrays[name] for name in arrays.files])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.01), loss, metrics=["accuracy"])
+    theirs = model.fit(
+        *of_split(dataset, rows, "train"),
+        batch_size=200,
+        epochs=3,
+        validation_data=of_split(dataset, rows, "validation"),
+        verbose=0,
+    )
+    for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
+        own = [row[name] for row in ours["history"]]
+        assert own == pytest.approx(theirs.history[name], rel=1e-5), name
+
+
+def of_split(dataset, folder, split):
+    """Inputs and labels of all examples of a split."""
+    (batch,) = tf.data.TFRecordDataset(dataset.uris(folder, split)).batch(1000)
+    inputs, labels, _ = records.Records(dataset).parse(batch)
+    return inputs, labels

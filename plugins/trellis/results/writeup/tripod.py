@@ -1,7 +1,8 @@
 """The TRIPOD+AI checklist for studies of prediction models, filled in as far as a run tells.
 
-Numbers and topics: Collins et al., TRIPOD+AI statement, BMJ 2024;385:e078378,
-doi:10.1136/bmj-2023-078378. The words are ours: hold the published checklist beside it.
+Numbers and titles: Collins et al., TRIPOD+AI statement, BMJ 2024;385:e078378,
+doi:10.1136/bmj-2023-078378. What each asks for is in our words: hold the published checklist beside
+it.
 """
 
 from collections.abc import Callable
@@ -15,12 +16,13 @@ from trellis.results.writeup.markdown import code, listed, open_, table
 
 @dataclass(frozen=True)
 class Item:
-    """number: in the checklist. topic: what it asks for. tells: what the run tells of that, or
-    None. rest: what the author must add; empty if nothing.
+    """number, title: in the checklist. asks: for what, empty if the title says so. tells: what the
+    run tells of that, or None. rest: what the author must add; empty if nothing.
     """
 
     number: str
-    topic: str
+    title: str
+    asks: str
     tells: Callable[[Facts], str | None] | None
     rest: str
 
@@ -33,12 +35,13 @@ def text(f: Facts) -> str:
         answer = item.tells(f) if item.tells else None
         done += answer is not None
         rest = open_(item.rest) if item.rest or answer is None else None
-        rows.append((item.number, item.topic, " ".join(filter(None, [answer, rest]))))
+        topic = ": ".join(filter(None, [item.title, item.asks]))
+        rows.append((item.number, topic, " ".join(filter(None, [answer, rest]))))
     return "\n\n".join(
         [
             "# TRIPOD+AI checklist",
-            f"The run tells something of {done} of {len(ITEMS)} items. Items: Collins et al., BMJ "
-            "2024;385:e078378, in our words.",
+            f"The run tells something of {done} of {len(ITEMS)} items. Numbers and titles: Collins "
+            "et al., BMJ 2024;385:e078378; what they ask for is in our words.",
             table(["item", "topic", "in this study"], rows),
         ]
     )
@@ -70,6 +73,26 @@ def _balance(f: Facts) -> str:
     weight = f.settings["source"].get("weight")
     rows = f" Rows were weighted by {code(weight)}." if weight else ""
     return f"In the training split: {shares}. {how}{rows}"
+
+
+def _missing(f: Facts) -> str:
+    return f"{data.missing(f)} Item 12b says how they were handled."
+
+
+def _calculated(f: Facts) -> str | None:
+    if f.board.folds:
+        return "Each example was predicted by the models of folds that had not seen it."
+    chosen = f.selected
+    if chosen is None:
+        return None
+    return (
+        f"The exported model itself ({code(f'{chosen.uri}model/')}) predicted each example of the "
+        f"test split ({code(f'{chosen.uri}predictions.parquet')})."
+    )
+
+
+def _numbers(f: Facts) -> str:
+    return f"{data.source(f)} {data.outcome_by_split(f)}"
 
 
 def _output(f: Facts) -> str:
@@ -123,66 +146,112 @@ def _flow(f: Facts) -> str:
 
 
 ITEMS = (
-    Item("1", "title: development or evaluation, population, outcome", _title, "population"),
-    Item("2", "abstract, by TRIPOD+AI for Abstracts", None, "abstract"),
-    Item("3a", "background: context, purpose, existing models", None, "context and rationale"),
-    Item("3b", "background: target population, intended use and users", None, "intended use"),
-    Item("3c", "background: known inequalities between groups", None, "known inequalities"),
-    Item("4", "objectives", None, "objectives"),
-    Item("5a", "sources of the data, and why these", data.source, "why they are representative"),
-    Item("5b", "dates of the data", data.dates, "accrual and follow-up"),
-    Item("6a", "setting and centres", None, "setting, number and places of centres"),
-    Item("6b", "who was eligible", None, "criteria; the source's query has those of the rows"),
-    Item("6c", "treatments", None, "treatments received"),
-    Item("7", "preparation and quality of the data", _quality, ""),
-    Item("8a", "outcome: definition and time", data.outcome, "how and when it was assessed"),
-    Item("8b", "outcome: assessors, if it is a judgement", None, "assessors"),
-    Item("8c", "outcome: blinding", None, "blinding"),
-    Item("9a", "predictors: choice", data.predictors, "why these"),
-    Item("9b", "predictors: definition and measurement", None, "how and when they were measured"),
-    Item("9c", "predictors: assessors, if they are a judgement", None, "assessors"),
-    Item("10", "sample size", data.source, "how it was arrived at"),
-    Item("11", "missing data", data.missing, "why they are missing"),
-    Item("12a", "use of the data for development and evaluation", data.split_rule, ""),
-    Item("12b", "handling of predictors", data.preprocessing, ""),
+    Item("1", "Title", "development or evaluation, population, outcome", _title, "population"),
+    Item("2", "Abstract", "by TRIPOD+AI for Abstracts", None, "abstract"),
+    Item("3a", "Background", "context, purpose, existing models", None, "context and rationale"),
+    Item("3b", "Background", "target population, intended use and users", None, "intended use"),
+    Item("3c", "Background", "known inequalities between groups", None, "known inequalities"),
+    Item("4", "Objectives", "", None, "objectives"),
+    Item("5a", "Data", "sources, and why these", data.source, "why they are representative"),
+    Item("5b", "Data", "dates", data.dates, "accrual and follow-up"),
+    Item(
+        "6a", "Participants", "setting and centres", None, "setting, number and places of centres"
+    ),
+    Item(
+        "6b",
+        "Participants",
+        "who was eligible",
+        None,
+        "criteria; the source's query has those of the rows",
+    ),
+    Item("6c", "Participants", "treatments", None, "treatments received"),
+    Item("7", "Data preparation", "with its quality", _quality, ""),
+    Item("8a", "Outcome", "definition and time", data.outcome, "how and when it was assessed"),
+    Item("8b", "Outcome", "assessors, if it is a judgement", None, "assessors"),
+    Item("8c", "Outcome", "blinding", None, "blinding"),
+    Item("9a", "Predictors", "choice", data.predictors, "why these"),
+    Item("9b", "Predictors", "definition and measurement", None, "how and when they were measured"),
+    Item("9c", "Predictors", "assessors, if they are a judgement", None, "assessors"),
+    Item("10", "Sample size", "", data.source, "how it was arrived at"),
+    Item("11", "Missing data", "", _missing, "why they are missing"),
+    Item(
+        "12a",
+        "Analytical methods",
+        "use of the data for development and evaluation",
+        data.split_rule,
+        "",
+    ),
+    Item("12b", "Analytical methods", "handling of predictors", data.preprocessing, ""),
     Item(
         "12c",
+        "Analytical methods",
         "model, building steps, search, internal validation",
         lambda f: f"{modelling.models(f)} {modelling.search(f)} {modelling.training(f)}",
         "why this type of model",
     ),
-    Item("12d", "differences between clusters", scoring.slices, "whether sites differ"),
-    Item("12e", "measures of performance", scoring.evaluation, ""),
-    Item("12f", "updating of the model", scoring.updating, "any that came after this run"),
-    Item("12g", "how predictions were calculated", _output, ""),
-    Item("13", "class imbalance", _balance, ""),
-    Item("14", "fairness", scoring.slices, "groups that were compared, and what was done"),
-    Item("15", "output of the model and its thresholds", _output, ""),
-    Item("16", "differences of training and evaluation data", _same_source, ""),
-    Item("17", "ethical approval and consent", None, "approval and consent"),
-    Item("18a", "funding", None, "funding"),
-    Item("18b", "conflicts of interest", None, "conflicts"),
-    Item("18c", "protocol", None, "protocol"),
-    Item("18d", "registration", None, "registration"),
-    Item("18e", "sharing of data", _sharing, "who may have them"),
-    Item("18f", "sharing of code", modelling.software, "where the code is"),
-    Item("19", "involvement of patients and the public", None, "involvement"),
-    Item("20a", "flow of participants", _flow, "participants who were left out before the source"),
-    Item("20b", "characteristics of participants", data.characteristics, "those that no model saw"),
+    Item(
+        "12d",
+        "Analytical methods",
+        "differences between clusters",
+        scoring.slices,
+        "whether sites differ",
+    ),
+    Item("12e", "Analytical methods", "measures of performance", scoring.evaluation, ""),
+    Item(
+        "12f",
+        "Analytical methods",
+        "updating of the model",
+        scoring.updating,
+        "any that came after this run",
+    ),
+    Item("12g", "Analytical methods", "how predictions were calculated", _calculated, ""),
+    Item("13", "Class imbalance", "", _balance, ""),
+    Item("14", "Fairness", "", scoring.slices, "groups that were compared, and what was done"),
+    Item("15", "Model output", "with its thresholds", _output, ""),
+    Item("16", "Training versus evaluation", "differences of their data", _same_source, ""),
+    Item("17", "Ethical approval", "with consent", None, "approval and consent"),
+    Item("18a", "Funding", "", None, "funding"),
+    Item("18b", "Conflicts of interest", "", None, "conflicts"),
+    Item("18c", "Protocol", "", None, "protocol"),
+    Item("18d", "Registration", "", None, "registration"),
+    Item("18e", "Data sharing", "", _sharing, "who may have them"),
+    Item("18f", "Code sharing", "", modelling.software, "where the code is"),
+    Item("19", "Patient and public involvement", "", None, "involvement"),
+    Item("20a", "Participants", "flow", _flow, "participants who were left out before the source"),
+    Item("20b", "Participants", "characteristics", data.characteristics, "those that no model saw"),
     Item(
         "20c",
+        "Participants",
         "training and evaluation data compared",
         data.outcome_by_split,
         "distribution of key predictors in the evaluation data",
     ),
-    Item("21", "numbers in each analysis", data.source, ""),
-    Item("22", "full specification of the model", _specified, "who may use it"),
-    Item("23a", "performance with intervals", _performance, ""),
-    Item("23b", "performance in clusters", scoring.slices, "results by site"),
-    Item("24", "results of updating", scoring.updating, "any that came after this run"),
-    Item("25", "interpretation", None, "interpretation, with fairness and earlier studies"),
-    Item("26", "limitations", _limits, "further limitations"),
-    Item("27a", "use: input that is poor or missing", data.preprocessing, "what users should do"),
-    Item("27b", "use: what users must do, and know", None, "interaction and expertise"),
-    Item("27c", "next steps", None, "further research"),
+    Item("21", "Model development", "numbers in each analysis", _numbers, ""),
+    Item("22", "Model specification", "", _specified, "who may use it"),
+    Item("23a", "Model performance", "with intervals", _performance, ""),
+    Item("23b", "Model performance", "in clusters", scoring.slices, "results by site"),
+    Item("24", "Model updating", "results", scoring.updating, "any that came after this run"),
+    Item("25", "Interpretation", "", None, "interpretation, with fairness and earlier studies"),
+    Item("26", "Limitations", "", _limits, "further limitations"),
+    Item(
+        "27a",
+        "Usability of the model in the context of current care",
+        "input that is poor or missing",
+        data.preprocessing,
+        "what users should do",
+    ),
+    Item(
+        "27b",
+        "Usability of the model in the context of current care",
+        "what users must do, and know",
+        None,
+        "interaction and expertise",
+    ),
+    Item(
+        "27c",
+        "Usability of the model in the context of current care",
+        "next steps",
+        None,
+        "further research",
+    ),
 )
