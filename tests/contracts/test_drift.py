@@ -93,8 +93,8 @@ def halves():
 
 
 def test_scipy_has_the_same_divergence():
-    """Of the shares between the deciles, by its own interpolation; and of the rows themselves in
-    these bins, of which 21 quantiles keep most.
+    """It is given the shares between the deciles, by NumPy's interpolation; and the rows themselves
+    in these bins, of which 21 quantiles keep most.
     """
     for one, two in halves():
         of_both = [np.quantile(values, np.linspace(0, 1, 21)) for values in (one, two)]

@@ -83,7 +83,7 @@ POPULATIONS = {
 
 
 def simulated(population, rule, seed):
-    """Of each of SETS data sets: the threshold found, and what the leaderboard has of it."""
+    """The threshold found in each of SETS data sets, and what the leaderboard has of it."""
     random = np.random.default_rng(seed)
     board = None
     for _ in range(SETS):
