@@ -54,6 +54,9 @@ def run(folder: Path, write: bool, file: Path = TABLE, services_file: Path = ser
     print(f"{old['date']} -> {new['date']}, USD an hour; of queries, USD a TiB")
     for region, each in changed.items():
         _report(region, each, rates[region], reports[region])
+    print("\nNot looked up, by hand:")
+    for what, (day, source) in services.table(path=services_file).by_hand.items():
+        print(f"  {what}, of {day}: {source}")
     if write:
         file.write_text(renewal.text(new))
         services_file.write_text(json.dumps(new_services, indent=2) + "\n")

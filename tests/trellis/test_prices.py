@@ -100,6 +100,7 @@ def test_services_are_renewed_with_machines(catalog, table, elsewhere, capsys):
     catalog(vertex=vertex, more={"B-1": bigquery, "D-1": dataflow, "S-1": stored})
     assert prices.run(elsewhere, write=True, file=table) == 0
     out = capsys.readouterr().out
+    assert says(out, "by hand", "AutoML's node hours, of 2026-10-07", "Composer's")
     # Iowa's are not in this catalog: they stay.
     assert says(out, "query_tib", "none ->", "7.500000000")
     assert says(out, "Without one price", "query_tib, ")
@@ -108,6 +109,8 @@ def test_services_are_renewed_with_machines(catalog, table, elsewhere, capsys):
     assert (new.query_tib, new.dataflow_vcpu, new.dataflow_memory_gb) == (7.5, 0.06, 0.004)
     assert (new.dataflow_disk_gb, new.training_disk_gb) == (0.00006, 0.0003)
     assert services.table("us-central1", file).query_tib == services.table().query_tib
+    assert new.date > "2026-10-07"
+    assert new.by_hand == services.table().by_hand
 
 
 def test_a_new_region_without_all_prices_of_services_is_not_added(

@@ -364,6 +364,11 @@ def test_old_prices_and_prices_of_another_region(target):
     (finding, _) = prices.diagnose(old)
     assert "days ago" in finding.problem
     assert finding.fix == "trellis prices --write"
+    older = dataclasses.replace(target(), today=target().today + timedelta(days=300))
+    (_, automl, composer, _) = prices.diagnose(older)
+    assert says(automl.problem, "AutoML", "2026-10-07")
+    assert says(automl.fix, "prices.json", "vertex-ai/pricing")
+    assert says(composer.problem, "Composer")
     there = target(region="europe-west4", subnetwork=None, private_addresses=False)
     (finding, others, _) = prices.diagnose(there)
     assert says(others.problem, "services", "us-central1")

@@ -286,7 +286,8 @@ def test_a_run_that_only_plans_is_green_and_leaves_nothing(google, a_dag, capfd)
     assert "Only planned (dry_run): nothing ran" in out
     assert says(out, "maximize accuracy", "learning_rate, dropout")
     told = run.get_task_instance("plan").xcom_pull(task_ids="plan")["dry_run"]
-    assert told[-1].startswith("One run costs at most ")
+    assert told[-2].startswith("One run costs at most ")
+    assert says(told[-1], "on-demand prices of us-central1")
 
 
 def test_a_run_of_folds_that_only_plans_is_green(google, a_dag):

@@ -1,4 +1,4 @@
-"""Checks the region and the age of the prices for budgets."""
+"""Checks the region and the age of the prices that bound what runs cost."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -22,6 +22,13 @@ def diagnose(target: Target) -> Iterator[Finding | Passed]:
             "They give the upper bound of a run's cost, which is checked against its budget.",
             "trellis prices --write",
         )
+    for what, (day, source) in others.by_hand.items():
+        if (target.today - date.fromisoformat(day)).days > _OLD_DAYS:
+            yield Finding(
+                f"The price of {what} is of {day}.",
+                "It is a part of the bound of runs with AutoML, or of the digest.",
+                f"Compare plugins/trellis/workflow/pricing/prices.json with its source: {source}",
+            )
     for of, whose in (("machines", table.region), ("services", others.region)):
         if target.platform.region == whose:
             continue

@@ -8,7 +8,7 @@ SKUs have names such as
     Vertex AI: Training/Pipelines on SSD backed PD Capacity in Belgium
     Standard Storage Belgium                        a regional bucket
 
-AutoML's node hours are not looked up: their page has one price for all regions.
+AutoML's node hours and Composer's DCU-hours are not looked up: see `services`.
 """
 
 import re

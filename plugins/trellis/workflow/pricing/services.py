@@ -1,8 +1,9 @@
 """Prices of what is no machine: BigQuery's queries, Dataflow's workers, disks, AutoML's node hours.
 
 prices.json is the one table, by region as machines.json; `trellis prices` renews both. AutoML has
-one price for all regions, Composer is held at one, and no prices of spot machines exist for any of
-these.
+one price for all regions, Composer is held at one: these two are by hand, as their SKUs' names in
+the catalog are on no page of Google's and in no public list. No prices of spot machines exist for
+any of these.
 """
 
 import functools
@@ -14,6 +15,8 @@ from typing import Any
 
 TABLE = Path(__file__).with_name("prices.json")
 
+AUTOML, COMPOSER = "AutoML's node hours", "Composer's DCU-hours"
+
 
 @dataclass(frozen=True)
 class Services:
@@ -23,7 +26,8 @@ class Services:
     of a worker's pd-standard. training_disk_gb: an hour of a GB of pd-ssd of a Vertex AI job.
     storage_gb_month: a month of a GB in Cloud Storage. automl: an hour of training, of a
     deployed node and of batch prediction, by the kind of data; one that is not there is an hour of
-    the machines. composer_dcu: an hour of a DCU of Composer's environment.
+    the machines. composer_dcu: an hour of a DCU of Composer's environment. by_hand: date and source
+    of what `trellis prices` does not renew, by what it is.
     """
 
     region: str
@@ -32,6 +36,7 @@ class Services:
     source: str
     automl: Mapping[str, Mapping[str, float]]
     composer_dcu: float
+    by_hand: Mapping[str, tuple[str, str]]
     query_tib: float
     dataflow_vcpu: float
     dataflow_memory_gb: float
@@ -47,5 +52,9 @@ def table(region: str | None = None, path: Path = TABLE) -> Services:
     regions = tuple(raw["prices"])
     whose = region if region is not None and region in regions else regions[0]
     automl = {kind: raw["automl"][kind] for kind in ("image", "table")}
-    everywhere = (automl, raw["composer"]["dcu"])
+    by_hand = {
+        what: (raw[key]["date"], raw[key]["source"])
+        for what, key in ((AUTOML, "automl"), (COMPOSER, "composer"))
+    }
+    everywhere = (automl, raw["composer"]["dcu"], by_hand)
     return Services(whose, regions, raw["date"], raw["source"], *everywhere, **raw["prices"][whose])

@@ -7,7 +7,7 @@ Of one image each: images -> dataset (with its import) -> train -> predict, see 
 import functools
 from typing import Any
 
-from trellis.workflow.pricing import cost
+from trellis.workflow.pricing import cost, services
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import vertex_job
@@ -91,8 +91,9 @@ STAGE = Stage(
     at_most=lambda experiment, platform, bytes_: {
         NAME: cost.baseline(experiment, NAME, bytes_, platform.region)
     },
-    assumes="; AutoML trains for all its node hours and predicts for an hour, when it is stopped; "
-    "it reads its rows in BigQuery once for each",
+    assumes="; AutoML trains for all its node hours, whose price is of "
+    f"{services.table().by_hand[services.AUTOML][0]}, and predicts for an hour, when it is "
+    "stopped; it reads its rows in BigQuery once for each",
     spent=lambda jobs: jobs.baselines("automl"),
     jobs=lambda plan: {"automl": 1, "batch": 1},
     advice={f"{NAME}.": FAILED_BASELINE},

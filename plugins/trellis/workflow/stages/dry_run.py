@@ -24,4 +24,5 @@ def lines(stages: Sequence[Stage], plan: Plan, platform: Platform) -> list[str]:
     saved = costs.spot_savings(stages, plan.experiment, platform, usd)
     if saved:
         shown.append(f"Spot machines save about {sum(saved.values()):.2f} USD of that.")
+    shown.append(f"Assumed: {plan.cost['assumptions']}.")
     return shown
