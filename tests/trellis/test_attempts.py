@@ -50,7 +50,7 @@ def search():
 
 
 def batch():
-    """Of a model whose container never answers; Vertex AI knows no time limit of such a job."""
+    """A model whose container never answers; such a job of Vertex AI has no time limit."""
     options = {"api_endpoint": "us-central1-aiplatform.googleapis.com"}
     folder = "gs://attempts"
     model = {
