@@ -126,6 +126,12 @@ def explained(platform, name, instance):
     return json_format.MessageToDict(prediction)
 
 
+def shares(folder):
+    """Percent of the requests that a run's model had at each smoke test."""
+    steps = read(folder / "deployment.json")["steps"]
+    return [step["share"] for step in steps if step["step"].startswith("smoke")]
+
+
 def challenger_of(folder):
     """challenger.json of a run."""
     address = folder / "leaderboard/challenger.json"

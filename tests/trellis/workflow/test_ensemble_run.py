@@ -56,8 +56,7 @@ def test_an_ensemble_that_wins_passes_the_gate_and_is_served(google, group, tmp_
     assert len(read(folder / "training/ensemble/model/ensemble.json")["members"]) == 4
     served = succession.check_served(platform, "together", "2", folder)
     assert served.artifact_uri.endswith("training/ensemble/model"), served.artifact_uri
-    steps = read(folder / "deployment.json")["steps"]
-    assert [s["share"] for s in steps if s["step"].startswith("smoke")] == [50, 100]
+    assert succession.shares(folder) == [50, 100]
     instance = succession.challenger_of(folder).examples[0].instance
     answer = succession.explained(platform, "together", instance)
     assert answer["explanation"]["attributions"].keys() == instance.keys()

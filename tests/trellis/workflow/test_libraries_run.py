@@ -113,8 +113,7 @@ def test_it_follows_a_network_is_rolled_back_to_it_and_forward_again(google, pla
     assert chosen["parameters"].keys() == library.tune.search.keys()
     workers = library.train.machines.workers
     assert metrics["strategy"] == ("multi_worker" if workers > 1 else "single")
-    steps = read(theirs / "deployment.json")["steps"]
-    assert [s["share"] for s in steps if s["step"].startswith("smoke")] == [50, 100]
+    assert succession.shares(theirs) == [50, 100]
 
     example = succession.challenger_of(theirs).examples[0]
     answer = succession.explained(platform, library.name, example.instance)

@@ -39,6 +39,7 @@ NETWORK = {
     "train__epochs": 40,
 }
 WEAK = {**NETWORK, "hyperparameters": {"units": 1, "learning_rate": 1e-6}, "train__epochs": 1}
+POORLY = {**WEAK, "deploy__gate__require": {"auc": 0.01}, "deploy__gate__learned": False}
 
 ALONE = {"tune": None, "train__maximize": "auc", "predict": None}
 
@@ -63,17 +64,19 @@ def an_experiment(name, file=ROOT / "dags/experiments/neighbours.yaml", **change
     return with_changes(load(file), own | named).model_copy(update={"name": name})
 
 
-def test_a_program_is_tuned_and_compared_followed_by_a_network_and_put_back(google, platform):
+def test_a_program_follows_a_network_by_a_canary_is_followed_by_one_and_put_back(google, platform):
     name = "a-program"
-    first = an_experiment(name)
+    before = an_experiment(name, **POORLY)
+    first = an_experiment(name, deploy__canary=[50, 100])
     second = an_experiment(name, **NETWORK, deploy__gate__tolerance=0.05)
-    theirs, ours = succession.follow(google, platform, first, second)
+    _, theirs, ours = succession.follow(google, platform, before, first, second)
+    assert succession.shares(theirs) == [50, 100]
     metrics = read(theirs / "training/1/metrics.json")
     assert metrics["strategy"] == "program"
     (chosen,) = read(theirs / "trials.json")["chosen"]
     assert metrics["hyperparameters"] == chosen["parameters"]
     assert read(ours / "training/1/metrics.json")["model"] == "dense"
-    succession.check_bulk(google, platform, first, theirs, "1", 500)
+    succession.check_bulk(google, platform, first, theirs, "2", 500)
 
 
 def test_a_program_learns_in_every_fold_beside_bigquery_ml(google, platform):
@@ -134,7 +137,11 @@ model: pictures.py
 task: multiclass_classification
 image: example.com/programs/pictures:1
 serve_image: example.com/programs/pictures-server:2
-program: {train: [python, -m, pictures.train], serve: [python, -m, pictures.serve]}
+program:
+  train: [python, -m, pictures.train]
+  serve: [python, -m, pictures.serve]
+  health: /alive
+  predict: /answers
 hyperparameters: {neighbours: 5, power: 1.0}
 train: {epochs: 1, maximize: accuracy, machines: {type: n1-standard-4}, timeout: 1 hour}
 deploy:
@@ -148,7 +155,9 @@ predict: {images: digits/images}
 def test_a_program_reads_images_of_the_tfrecords_and_another_image_serves_it(
     google, platform, upload_digits, tmp_path
 ):
-    """Neither has to import TensorFlow. In bulk the server answers as the run has predicted."""
+    """Neither has to import TensorFlow. At its own routes, one by one and in bulk, the server
+    answers as the run has predicted.
+    """
     shutil.rmtree(google.buckets / platform.bucket)
     upload_digits(platform.bucket)
     declared = (ROOT / "dags/experiments/neighbours.py").read_text()
@@ -235,15 +244,13 @@ def test_a_services_model_is_served_followed_by_a_network_and_put_back(google, p
     """
     baselines, allowed, rows = SERVICES[service]
     name, own = f"by-{service}", {"baselines": baselines, "budget": "100 USD"}
-    poor = {"deploy__gate__require": {"auc": 0.01}, "deploy__gate__learned": False}
-    before = an_experiment(name, **WEAK, **poor)
+    before = an_experiment(name, **POORLY)
     by_canary = {"deploy__allow": ["trainings", service], "deploy__canary": [50, 100]}
     first = an_experiment(name, **WEAK, **own, **by_canary)
     then = {"source__query": rows, "deploy__allow": allowed, "deploy__gate__tolerance": 0.05}
     second = an_experiment(name, **NETWORK, **own, **then)
     _, theirs, ours = succession.follow(google, platform, before, first, second)
-    steps = read(theirs / "deployment.json")["steps"]
-    assert [s["share"] for s in steps if s["step"].startswith("smoke")] == [50, 100]
+    assert succession.shares(theirs) == [50, 100]
     assert succession.challenger_of(theirs).service == service
     assert succession.challenger_of(ours).service is None
     board = read(ours / "leaderboard/leaderboard.json")
@@ -279,6 +286,7 @@ def test_automls_model_of_images_is_served_asked_in_bulk_and_compared_on_other_d
     first = with_changes(before, own)
     _, theirs = succession.follow(google, platform, before, first)
     assert succession.challenger_of(theirs).service == "automl"
+    assert succession.shares(theirs) == [10, 50, 100]
     succession.check_bulk_images(google, platform, first, theirs)
 
     never = {("deploy", "gate", "require"): {"accuracy": 0.9999}}
