@@ -55,11 +55,27 @@ resource "google_storage_bucket_iam_member" "objects" {
   member = each.value
 }
 
-# The models that it serves, and images of the group's that a request names.
+# The models that it serves, and images of the group's that a request names: of what runs write (layout.py of
+# the contracts) the models alone, no rows, predictions or messages. A list asks for the bucket itself.
+locals {
+  objects = "projects/_/buckets/${local.bucket}/objects/"
+  # Objects that none of these matches are the group's own files.
+  made = ["{e}/runs/", "{e}/datasets/", "{e}/predictions/", "_index/{e}", "dataflow/{e}", "cloudbuild/{e}"]
+}
+
 resource "google_storage_bucket_iam_member" "served" {
   bucket = google_storage_bucket.group.name
   role   = "roles/storage.objectViewer"
   member = local.serve
+
+  condition {
+    title       = "models"
+    description = "Models of runs, and files that no run made"
+    expression = join(" || ", [
+      "resource.name.extract(\"${local.objects}{e}/runs/\") != \"\" && resource.name.extract(\"/training/{rank}/model/\") != \"\"",
+      join(" && ", [for name in local.made : "resource.name.extract(\"${local.objects}${name}\") == \"\""]),
+    ])
+  }
 }
 
 # The bucket's own record, which clients ask for before its objects.

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import types
 
 import pytest
 
@@ -74,6 +75,52 @@ def test_jobs_can_start_nothing_and_query_nothing(plans):
 def test_served_models_read_and_do_nothing_else(plans):
     roles = {role for member, role, _ in grants(plans["sources"]) if "trellis-serve@" in member}
     assert roles == {"roles/storage.objectViewer"}
+
+
+class Name(str):
+    """The attribute resource.name of an IAM condition, with CEL's function.
+
+    https://docs.cloud.google.com/iam/docs/conditions-attribute-reference#extract
+    """
+
+    def extract(self, template):
+        prefix, suffix = re.split(r"{\w+}", template)
+        _, found, rest = self.partition(prefix)
+        part, ends, _ = rest.partition(suffix) if suffix else (rest, "end", "")
+        return part if found and ends else ""
+
+
+RUN = "heartbeats/runs/manual__2026"
+
+
+@pytest.mark.parametrize(
+    ("path", "may"),
+    [
+        (f"{RUN}/training/0/model/saved_model.pb", True),
+        (f"{RUN}/training/ensemble/model/variables/variables.index", True),
+        ("images/patient_17.png", True),
+        (None, True),
+        (f"{RUN}/plan.json", False),
+        (f"{RUN}/training/0/predictions.parquet", False),
+        (f"{RUN}/examples/check.txt", False),
+        ("heartbeats/datasets/0123/source/rows-0.parquet", False),
+        ("heartbeats/predictions/manual/rows.jsonl", False),
+        ("_index/heartbeats/runs/manual.json", False),
+        ("cloudbuild/source.tgz", False),
+    ],
+)
+def test_served_models_read_of_what_runs_write_the_models_alone(plans, path, may):
+    """path: in the bucket; None: the bucket itself, of which a list asks."""
+    (condition,) = (
+        values["condition"][0]["expression"]
+        for address, _, values, _ in planned(plans["defaults"])
+        if address == "google_storage_bucket_iam_member.served"
+    )
+    operators = re.findall(r"&&|\|\|", condition)
+    assert len(operators) <= 12, "IAM's limit"
+    name = "projects/_/buckets/our-lab-trellis" + (f"/objects/{path}" if path else "")
+    python = condition.replace("&&", "and").replace("||", "or")
+    assert eval(python, {"resource": types.SimpleNamespace(name=Name(name))}) == may
 
 
 def test_the_readme_lists_every_role(plans):
