@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from trainer.families import FAMILIES
 from trainer.prediction_checks import PredictionsError
 from trainer.prediction_forms import AnyPredictions
-from trellis_contracts.dataset import family_of
 from trellis_contracts.documents import ContractError
 from trellis_contracts.predictions import PredictionsHeader
+from trellis_contracts.tasks import family_of
 
 
 def write(

@@ -6,10 +6,9 @@ model_hyperparameters.py has those of single models.
 from dataclasses import dataclass
 
 from trellis_contracts.hyperparameter_field import hyperparameter
-from trellis_contracts.tasks import NAMED, OF_EXAMPLES, SEGMENTATION, SURVIVAL
+from trellis_contracts.tasks import NAMED, OF_CLASSES, OF_EXAMPLES, OF_PIXELS, OF_TIMES
 
 _CLASSIFICATION = [*NAMED]
-_OF_CLASSES = [*NAMED, SEGMENTATION]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +131,8 @@ class OfEveryModel:
         "much as large ones, alone or added to the cross-entropy; the reported loss is the "
         "cross-entropy",
         enum=["cross_entropy", "focal", "dice", "cross_entropy+dice"],
-        of_tasks={"dice": [SEGMENTATION], "cross_entropy+dice": [SEGMENTATION]},
-        tasks=_OF_CLASSES,
+        of_tasks={word: [*OF_PIXELS] for word in ("dice", "cross_entropy+dice")},
+        tasks=[*OF_CLASSES],
     )
     focal_gamma: float = hyperparameter(
         2.0,
@@ -141,7 +140,7 @@ class OfEveryModel:
         "much as all",
         minimum=0,
         maximum=10,
-        tasks=_OF_CLASSES,
+        tasks=[*OF_CLASSES],
         idle_with={"loss": ["cross_entropy", "dice", "cross_entropy+dice"]},
     )
     class_weights: str = hyperparameter(
@@ -171,7 +170,7 @@ class OfEveryModel:
         "Efron (https://doi.org/10.1080/01621459.1977.10480613), and Breslow's baseline of the "
         "train split. Each batch has to hold several events",
         enum=["hazards", "cox"],
-        tasks=[SURVIVAL],
+        tasks=[*OF_TIMES],
     )
     intervals: int = hyperparameter(
         20,
@@ -179,7 +178,7 @@ class OfEveryModel:
         unit="intervals",
         minimum=2,
         maximum=200,
-        tasks=[SURVIVAL],
+        tasks=[*OF_TIMES],
         idle_with={"objective": ["cox"]},
     )
     augment: bool = hyperparameter(

@@ -75,12 +75,13 @@ from trellis_contracts.dataset_features import IMAGE, IMAGE_RULE, Feature, Label
 from trellis_contracts.documents import ContractError
 from trellis_contracts.files import File, Part, optional
 from trellis_contracts.tasks import (
+    CLASSIFICATION,
     MULTICLASS,
     MULTILABEL,
-    ONE_CLASS,
     REGRESSION,
     TASKS,
     Task,
+    family_of,
 )
 
 FILE_NAME = "dataset.json"
@@ -90,15 +91,6 @@ SPLITS = ("train", "validation", "test")
 
 HASH_RULE = "FARM_FINGERPRINT(key) mod 100"
 GROUP_RULE = "FARM_FINGERPRINT(group) mod 100"
-
-CLASSIFICATION = "classification"
-FAMILIES = (CLASSIFICATION, *(task for task in TASKS if task not in ONE_CLASS))
-"""Families of tasks: those in which an example has one class are one family, each other its own."""
-
-
-def family_of(task: str | None) -> str:
-    """The family of a task, one of FAMILIES. task: None of images of one class each."""
-    return CLASSIFICATION if task is None or task in ONE_CLASS else task
 
 
 class DatasetError(ValueError):

@@ -7,7 +7,7 @@ those of every model.
 from dataclasses import dataclass
 
 from trellis_contracts.hyperparameter_field import hyperparameter
-from trellis_contracts.tasks import SEGMENTATION
+from trellis_contracts.tasks import OF_PIXELS
 
 _WITH_HIDDEN_LAYERS = ("dense", "residual", "wide_and_deep", "recurrent", "transformer")
 _OF_IMAGES = ("convolutional", "vision_transformer", "backbone")
@@ -215,7 +215,7 @@ class OfModels:
         maximum=4096,
         models=("unet", "backbone"),
         inputs=["image"],
-        tasks=[SEGMENTATION],
+        tasks=[*OF_PIXELS],
     )
     backbone: str = hyperparameter(
         "MobileNetV2",

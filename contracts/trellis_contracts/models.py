@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from trellis_contracts.tasks import ALL, OF_EXAMPLES, SEGMENTATION
+from trellis_contracts.tasks import ALL, OF_EXAMPLES, OF_PIXELS
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ MODELS = {
         "step, and others that double it again, each joined with what there was at its size",
         ("image",),
         max_pooling=True,
-        tasks=(SEGMENTATION,),
+        tasks=OF_PIXELS,
     ),
     "recurrent": Model(
         "GRU or LSTM cells over each sequence of a row, then fully connected layers over their "

@@ -35,8 +35,8 @@ class Task:
     number, time or mask: a module of trainer.exporting.tables.labels. label_keys: of
     columns.json, what the label has beside its column. rows: BigQuery's types of its columns beside
     `label` in the frozen rows. predictions: Arrow's types of columns of predictions.parquet beside
-    `key`, and metadata: what the file has to say of them. unfit: keys of an experiment file that do
-    not go with it, and why.
+    `key`, and metadata: what the file has to say of them. loss: what `loss` is of it; "": it has
+    none by which models compare. unfit: keys of an experiment file that do not go with it, and why.
     """
 
     description: str
@@ -57,17 +57,21 @@ class Task:
     )
     metadata: tuple[str, ...] = ("classes",)
     of_pixels: bool = False
+    loss: str = ""
     unfit: Mapping[str, str] = field(default_factory=dict)
 
 
 _OF_A_CLASS = CLASS_TYPES, "a class is text, a whole number or a BOOL"
+_CROSS_ENTROPY = "mean cross-entropy of the predicted probabilities, in nats"
 
 
 # In all classifications a model predicts one probability per class, so that all that comes after
 # training (serving, comparison) knows one form of prediction.
 TASKS = {
-    MULTICLASS: Task("one of several classes", 2, None, *_OF_A_CLASS, "accuracy", 0.8),
-    BINARY: Task("one of two classes", 2, 2, *_OF_A_CLASS, "auc", 0.8),
+    MULTICLASS: Task(
+        "one of several classes", 2, None, *_OF_A_CLASS, "accuracy", 0.8, loss=_CROSS_ENTROPY
+    ),
+    BINARY: Task("one of two classes", 2, 2, *_OF_A_CLASS, "auc", 0.8, loss=_CROSS_ENTROPY),
     MULTILABEL: Task(
         "any number of several classes",
         2,
@@ -79,6 +83,7 @@ TASKS = {
         "sets",
         labels="sets of classes",
         predictions={"label": "int64", "probabilities": "list<float>"},
+        loss="mean cross-entropy of a class and its absence, in nats, averaged over the classes",
         unfit={
             "baselines.bqml": "BigQuery ML learns one class of each row, not several: leave it out",
             "baselines.automl": "is trained on one class of each example, not several: leave it "
@@ -99,6 +104,8 @@ TASKS = {
         answers=("value",),
         predictions={"label": "double", "value": "double"},
         metadata=(),
+        loss="mean squared error in units of the label's variance on the train split, so that 1 is "
+        "what predicting its mean costs",
         unfit={"deploy.gate.recall": "a regression has no classes: leave it out"},
     ),
     SURVIVAL: Task(
@@ -147,6 +154,7 @@ TASKS = {
             "distance": "list<double>",
         },
         of_pixels=True,
+        loss="mean cross-entropy of the pixels, in nats",
         unfit={
             "baselines.bqml": "BigQuery ML has no model of masks: leave it out. "
             "dags/experiments/cells.yaml has Otsu's threshold among its `other_models`",
@@ -174,8 +182,26 @@ ONE_CLASS = (MULTICLASS, BINARY)
 OF_EXAMPLES = tuple(name for name, task in TASKS.items() if not task.of_pixels)
 """Tasks with one answer for each example, and none for each pixel."""
 
+OF_PIXELS = tuple(name for name, task in TASKS.items() if task.of_pixels)
+"""Tasks with an answer for each pixel of an image."""
+
+OF_CLASSES = tuple(name for name, task in TASKS.items() if task.min_classes)
+"""Tasks whose answers are classes, of examples or of pixels."""
+
+OF_TIMES = tuple(name for name, task in TASKS.items() if task.form == "time")
+"""Tasks whose label is a time to an event."""
+
 NAMED = (*ONE_CLASS, MULTILABEL)
 """Tasks whose label is text: the names of an example's classes."""
+
+CLASSIFICATION = "classification"
+FAMILIES = (CLASSIFICATION, *(task for task in TASKS if task not in ONE_CLASS))
+"""Families of tasks: those in which an example has one class are one family, each other its own."""
+
+
+def family_of(task: str | None) -> str:
+    """The family of a task, one of FAMILIES. task: None of images of one class each."""
+    return CLASSIFICATION if task is None or task in ONE_CLASS else task
 
 
 def classes_in(label: str, task: str | None) -> list[str]:

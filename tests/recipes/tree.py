@@ -81,7 +81,7 @@ def add_metric(tree: Path) -> None:
         "share of predictions that miss by at most one, in the label's unit",
     ),
 """
-    insert(tree / "contracts/trellis_contracts/metrics.py", '    "r2": Metric(', entry)
+    insert(tree / "contracts/trellis_contracts/metrics/regression.py", '    "r2": Metric(', entry)
     column = """\
         Metric(
             "max_error",
@@ -133,6 +133,7 @@ def _share_near(task, sums, means, examples):
 COUNT = {
     "family.py": "trainer/families",
     "metrics.py": "trainer/metrics",
+    "listed.py": "contracts/trellis_contracts/metrics",
     "objective.py": "trainer/training/objectives",
     "answers.py": "trainer/serving/answers",
     "predictions.py": "trainer/prediction_forms",
@@ -172,7 +173,3 @@ def add_task(tree: Path) -> None:
 """
     insert(contracts / "tasks.py", "    SEGMENTATION: Task(", entry)
     insert(contracts / "schemas/task.schema.json", '"multiclass_classification", ', '"count", ')
-    metric = """\
-    "poisson_deviance": Metric("minimize", ("count",), "mean Poisson deviance of the counts"),
-"""
-    insert(contracts / "metrics.py", '    "concordance": Metric(', metric)

@@ -4,9 +4,8 @@ import importlib
 
 from trainer.comparison.scoreboard import metrics_for
 from trellis_contracts import metrics
-from trellis_contracts.dataset import CLASSIFICATION, FAMILIES
 from trellis_contracts.models import MODELS
-from trellis_contracts.tasks import TASKS
+from trellis_contracts.tasks import CLASSIFICATION, FAMILIES, TASKS
 
 
 def test_every_declared_model_has_a_module():

@@ -17,10 +17,10 @@ from trainer.metrics.outcome import AnyOutcome
 from trainer.prediction_checks import RuleError
 from trainer.prediction_forms import AnyPredictions
 from trainer.stored import labels_of
-from trellis_contracts.dataset import CLASSIFICATION, DatasetDescription
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE, Feature, Label
 from trellis_contracts.records import parse, payloads
-from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.tasks import CLASSIFICATION, MULTILABEL
 from trellis_contracts.withheld import quoted, some_of
 
 _NAMED = 10  # keys that an error message lists
@@ -57,7 +57,7 @@ class HeldOutSplit:
     """Keys and labels of the test split, ordered by key.
 
     keys: (n,) object array of str. labels: as trainer.families has them. classes: class names;
-    empty of numbers. family: of the task, one of trellis_contracts.dataset.FAMILIES. label: of the
+    empty of numbers. family: of the task, one of trellis_contracts.tasks.FAMILIES. label: of the
     dataset. records: where each example lies, (file, offset of its payload, length in bytes).
     groups: None unless groups decide the dataset's split; group_names: (n,) int64, the same in all
     datasets of these rows. addresses: of the examples' images, if each has one. rows: of the test

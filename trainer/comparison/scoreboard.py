@@ -23,9 +23,9 @@ from trainer.comparison.samples import Samples
 from trainer.families import FAMILIES
 from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome
-from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.leaderboard import Difference, Estimate
 from trellis_contracts.metrics import parted
+from trellis_contracts.tasks import CLASSIFICATION
 
 DECIMALS = 6
 
@@ -51,7 +51,7 @@ def estimate(value: float, interval: tuple[float, float], decimals: int) -> Esti
 
 
 def metrics_for(family: str, classes: Sequence[str] = ()) -> dict[str, Metric]:
-    """The metrics of a family of tasks, by name. family: of dataset.FAMILIES. classes:
+    """The metrics of a family of tasks, by name. family: of tasks.FAMILIES. classes:
     of the dataset; a classification of two has those of the positive class, too.
     """
     return FAMILIES[family].metrics(classes)

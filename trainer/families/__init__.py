@@ -23,8 +23,7 @@ from trainer.metrics.metric import Metric
 from trainer.metrics.outcome import AnyOutcome
 from trainer.prediction_forms import AnyPredictions
 from trellis_contracts import tasks
-from trellis_contracts.dataset import FAMILIES as NAMES
-from trellis_contracts.dataset import DatasetDescription, family_of
+from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import Label
 from trellis_contracts.postprocessing import Postprocessing
 
@@ -45,7 +44,7 @@ class About(Protocol):
 
 
 class Family(abc.ABC):
-    """Interface of a family. name: of trellis_contracts.dataset.FAMILIES. form: of the predictions.
+    """Interface of a family. name: of trellis_contracts.tasks.FAMILIES. form: of the predictions.
     loss: the metric that ranks like the training's loss. order: the metric of how examples are
     ordered; None: none is. lone: labels for which no metric is defined. kind: of the labels in the
     records.
@@ -61,7 +60,9 @@ class Family(abc.ABC):
     @property
     def labels(self) -> str:
         """What labels are, in the plural."""
-        return next(one.labels for name, one in tasks.TASKS.items() if family_of(name) == self.name)
+        return next(
+            one.labels for name, one in tasks.TASKS.items() if tasks.family_of(name) == self.name
+        )
 
     @abc.abstractmethod
     def metrics(self, classes: Sequence[str] = ()) -> dict[str, Metric]:
@@ -153,7 +154,7 @@ class Family(abc.ABC):
 
 
 FAMILIES: Mapping[str, Family] = {
-    name: importlib.import_module(f"trainer.families.{name}").Of() for name in NAMES
+    name: importlib.import_module(f"trainer.families.{name}").Of() for name in tasks.FAMILIES
 }
 """By name, which is that of the module."""
 

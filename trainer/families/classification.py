@@ -9,7 +9,7 @@ from trainer.metrics import (
 from trainer.metrics.decision import decide
 from trainer.metrics.outcome import Outcome
 from trainer.prediction_forms.classification import Predictions
-from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.tasks import CLASSIFICATION
 
 
 class Of(OfClasses):

@@ -21,7 +21,7 @@ from trainer.metrics.decision import Threshold, decide
 from trainer.metrics.formulas import brier_terms
 from trainer.metrics.groups import Groups
 from trainer.metrics.ranks import Ranking, placements
-from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.tasks import CLASSIFICATION
 
 FLOOR = float(np.finfo(np.float32).eps)
 
@@ -29,7 +29,7 @@ FLOOR = float(np.finfo(np.float32).eps)
 class AnyOutcome(abc.ABC):
     """Interface that the outcomes of classes and of values share.
 
-    family: of the task, one of dataset.FAMILIES. labels: (n,) true classes, sets of
+    family: of the task, one of tasks.FAMILIES. labels: (n,) true classes, sets of
     them or values. groups: of examples that are not independent; None if all are.
     """
 

@@ -47,7 +47,7 @@ class Model:
     "risk" (n,) and "survival" (n, times) of a time to an event, "mask" (n, height, width) uint8 and
     "shares" (n, classes) of a segmentation, or "probabilities" (n, classes) with "label" (n,)
     bytes, of a multi-label task "decided" (n, classes) bool. classes: names.
-    family: of its task, one of trellis_contracts.dataset.FAMILIES. threshold: by which it labels
+    family: of its task, one of trellis_contracts.tasks.FAMILIES. threshold: by which it labels
     (trainer.metrics.decision); None: with the most probable class. explainer: None of a task that
     has no score to explain. times, horizons: of a time to an event.
     postprocessing: what an answer has beside that (trainer.postprocessing).

@@ -8,11 +8,11 @@ from trainer import dataset_description, storage
 from trainer.training import TrainingError, class_weights, cluster
 from trainer.training.settings import Settings
 from trellis_contracts import hyperparameters
-from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError, family_of
+from trellis_contracts.dataset import SPLITS, DatasetDescription, DatasetError
 from trellis_contracts.dataset_features import IMAGE, SEQUENCE, TEXT
 from trellis_contracts.hyperparameters import Common
 from trellis_contracts.models import MODELS, words_for
-from trellis_contracts.tasks import MULTICLASS, MULTILABEL, NUMBERS, TASKS
+from trellis_contracts.tasks import MULTICLASS, MULTILABEL, NUMBERS, TASKS, family_of
 from trellis_contracts.withheld import quoted, some_of
 
 Refuse = Callable[[str], NoReturn]

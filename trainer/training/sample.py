@@ -32,7 +32,7 @@ from trellis_contracts.dataset_features import (
     Statistics,
     TermStatistics,
 )
-from trellis_contracts.tasks import REGRESSION, SURVIVAL, TASKS
+from trellis_contracts.tasks import NUMBERS, OF_TIMES, TASKS
 
 _EXAMPLES = 4096
 _NULLS = 0.1
@@ -139,13 +139,12 @@ def _description(features: tuple[Feature, ...], task: str, classes: int) -> Data
 
 
 def _label(task: str) -> Label:
-    if task == REGRESSION:
+    if task in OF_TIMES:
+        times = _statistics(500, 290, 0, 1000)
+        return Label("label", "float32", "time", times, Event.of("event", times.quantiles, ()))
+    if task in NUMBERS:
         return Label("label", "float32", "label", _statistics(0, 1, -3, 3))
-    if task != SURVIVAL:
-        return Label()
-    times = _statistics(500, 290, 0, 1000)
-    event = Event.of("event", times.quantiles, ())
-    return Label("label", "float32", "time", times, event)
+    return Label()
 
 
 def _answers(dataset: DatasetDescription) -> int:

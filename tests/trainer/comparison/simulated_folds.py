@@ -12,9 +12,8 @@ from trainer.comparison.scoreboard import metric_named
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import ValueOutcome
-from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.folds import Folds
-from trellis_contracts.tasks import REGRESSION
+from trellis_contracts.tasks import CLASSIFICATION, REGRESSION
 
 POPULATION = 3000
 

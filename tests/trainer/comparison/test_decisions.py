@@ -9,9 +9,9 @@ from trainer.metrics.decision import Threshold
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import ValueOutcome
-from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.decision import Cost, Rule
 from trellis_contracts.postprocessing import Abstention, Conformal
+from trellis_contracts.tasks import CLASSIFICATION
 
 CLASSES = ("well", "ill")
 

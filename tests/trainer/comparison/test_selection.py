@@ -3,8 +3,7 @@
 from tests.trainer.comparison.trainings import a_training
 from trainer.comparison.run_folder import Contender
 from trainer.comparison.selection import challenger, selected_training
-from trellis_contracts.dataset import CLASSIFICATION
-from trellis_contracts.tasks import REGRESSION
+from trellis_contracts.tasks import CLASSIFICATION, REGRESSION
 
 
 def training(name, metric="accuracy", kind="training", **validation):

@@ -12,7 +12,7 @@ from trainer.metrics import binary
 from trainer.metrics.decision import Threshold
 from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import Outcome
-from trellis_contracts.dataset import CLASSIFICATION
+from trellis_contracts.tasks import CLASSIFICATION
 
 METRICS = binary.metrics()
 

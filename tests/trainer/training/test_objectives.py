@@ -19,10 +19,9 @@ from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.set_outcome import SetOutcome
 from trainer.training import TrainingError, objectives
-from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.dataset_features import Label, Statistics
 from trellis_contracts.hyperparameters import Hyperparameters
-from trellis_contracts.tasks import MULTILABEL, REGRESSION
+from trellis_contracts.tasks import CLASSIFICATION, MULTILABEL, REGRESSION
 
 PLAIN = Hyperparameters()
 

@@ -42,8 +42,8 @@ from trainer.families import FAMILIES
 from trainer.prediction_checks import PredictionsError
 from trainer.prediction_forms import AnyPredictions
 from trainer.storage import StorageError
-from trellis_contracts.dataset import CLASSIFICATION
 from trellis_contracts.predictions import SUM_TOLERANCE
+from trellis_contracts.tasks import CLASSIFICATION
 from trellis_contracts.withheld import quoted
 
 

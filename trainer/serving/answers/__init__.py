@@ -14,8 +14,8 @@ import numpy as np
 
 from trainer.metrics.decision import Threshold
 from trainer.serving.errors import ModelFailureError
-from trellis_contracts.dataset import CLASSIFICATION, FAMILIES
 from trellis_contracts.postprocessing import Postprocessing
+from trellis_contracts.tasks import CLASSIFICATION, FAMILIES
 
 Outputs = Mapping[str, np.ndarray]
 """What a signature returns, (n, ...) each, by name."""

@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trellis_contracts.dataset import family_of
 from trellis_contracts.predictions import PredictionsHeader
+from trellis_contracts.tasks import family_of
 
 
 def frame(data: bytes) -> pd.DataFrame:
