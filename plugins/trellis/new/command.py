@@ -23,7 +23,7 @@ from trellis.workflow.spec.yaml_file import parse
 from trellis.workflow.validation import class_names, platform
 from trellis.workflow.validation.file import NAME, check_on, load, validate
 from trellis_contracts.catalog import load as load_catalog
-from trellis_contracts.tasks import ALL, MULTILABEL, REGRESSION, SEGMENTATION
+from trellis_contracts.tasks import ALL, MULTILABEL, OF_PIXELS, REGRESSION, TASKS
 from trellis_contracts.withheld import shown
 
 DATASET = "data"
@@ -227,7 +227,7 @@ def _of_rows(
     print(f"label: {label} ({chosen.task}){why}")
     _say_few("rows", classes)
     known: Sequence[tuple[str, int | str]] = ()
-    if chosen.task == SEGMENTATION:
+    if TASKS[chosen.task].of_pixels:
         label_of = partial(client_of, group), chosen.label.name, chosen.label.addresses, local
         known = images.masks_of_column(*label_of)
         _say_masks(known)
@@ -255,7 +255,7 @@ def _of_rows(
 
 
 def _of_images(found: Images, group: Platform, options: argparse.Namespace) -> Callable[[str], str]:
-    if found.masks or options.task == SEGMENTATION:
+    if found.masks or options.task in OF_PIXELS:
         return _of_masks(found, group, options)
     several = found.several and options.task is None
     chosen = MULTILABEL if several else roles.task_of_labels(found.classes, options.task)
@@ -270,21 +270,22 @@ def _of_images(found: Images, group: Platform, options: argparse.Namespace) -> C
 
 
 def _of_masks(found: Images, group: Platform, options: argparse.Namespace) -> Callable[[str], str]:
-    if options.task not in (None, SEGMENTATION):
+    task = options.task or OF_PIXELS[0]
+    if task not in OF_PIXELS:
         raise DataError(
             f"the labels of {found.address} are masks, which {options.task} (--task) does not "
-            f"learn: leave it out, or write {SEGMENTATION}"
+            f"learn: leave it out, or write {OF_PIXELS[0]}"
         )
     if not found.masks:
         raise DataError(
-            f"{found.address} has no masks: a {SEGMENTATION} learns from images/NAME.png with "
+            f"{found.address} has no masks: a {task} learns from images/NAME.png with "
             "masks/NAME.png, or from lines gs://BUCKET/IMAGE,gs://BUCKET/MASK"
         )
-    print(f"{found.address}: {found.count:,} images with masks ({SEGMENTATION})")
+    print(f"{found.address}: {found.count:,} images with masks ({task})")
     _say_masks(found.masks)
     source = found.address.removeprefix(f"gs://{group.bucket}/")
     owner = _owner(options)
-    return lambda budget: text.of_images(found, SEGMENTATION, source, owner, budget)
+    return lambda budget: text.of_images(found, task, source, owner, budget)
 
 
 def _say_masks(known: Sequence[tuple[str, int | str]]) -> None:

@@ -124,7 +124,7 @@ def is_fold(column: Column) -> bool:
     return few and bool(_FOLD.fullmatch(words(column)))
 
 
-def survival(columns: Sequence[Column]) -> tuple[Column, Column] | None:
+def time_and_event(columns: Sequence[Column]) -> tuple[Column, Column] | None:
     """A time and whether it ended with an event or was censored; None if there is no such pair."""
     numbers = ("INT64", "FLOAT64", "NUMERIC")
     times = [

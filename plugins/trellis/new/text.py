@@ -13,8 +13,6 @@ from trellis_contracts.tasks import (
     BINARY,
     MULTILABEL,
     ONE_CLASS,
-    SEGMENTATION,
-    SURVIVAL,
     TASKS,
     natural_order,
 )
@@ -48,7 +46,7 @@ def of_rows(
             *_masks(masks),
             "",
             f"model: {model}",
-            f"task: {roles.task}{_guessed(roles)}",
+            f"task: {roles.task}   # {roles.remark}",
             *_positive(roles.task, classes),
             *_batch(rows.rows),
             "",
@@ -235,18 +233,15 @@ def _picture_model(alone: bool) -> str:
 
 
 def _row_baselines(roles: Roles, alone: bool) -> list[str]:
-    if roles.task == SEGMENTATION:
-        return ["# No baselines of services: other_models can have Otsu's threshold."]
+    unfit = TASKS[roles.task].unfit
+    if {"baselines.bqml", "baselines.automl"} <= unfit.keys():
+        why = unfit["baselines.bqml"].replace(": leave it out", "")
+        text = f"No baselines of services: {why}."
+        return textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
     if alone:
         return ["# No baselines: BigQuery ML reads no images. AutoML does: automl: {node_hours: 8}"]
     if roles.sequences:
         return ["# No baselines: BigQuery ML and AutoML read no sequences."]
-    if roles.task == MULTILABEL:
-        return ["# No baselines: BigQuery ML and AutoML learn one class of each row."]
-    if roles.task == SURVIVAL:
-        return [
-            "# No baselines of services: other_models can have Cox's (docs/how-to/survival.md)."
-        ]
     types = (
         "[logistic_reg, boosted_tree_classifier]"
         if roles.classification
@@ -279,11 +274,3 @@ def _counts(classes: Mapping[str, int]) -> str:
     shown = list(classes.items())[:10]
     more = f", and {len(classes) - 10} more" if len(classes) > 10 else ""
     return f"Classes: {', '.join(f'{line(n)} {count:,}' for n, count in shown)}{more}."
-
-
-def _guessed(roles: Roles) -> str:
-    if roles.event is not None:
-        return f"   # {roles.label.name} is a time, and {roles.event.name} how it ended"
-    if roles.task == SEGMENTATION:
-        return f"   # {roles.label.name} has the addresses of masks"
-    return f"   # the label has {roles.label.distinct:,} values and is {roles.label.type}"

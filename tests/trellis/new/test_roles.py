@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from trellis.new import files
 from trellis.new.described import Column, DataError, Rows
-from trellis.new.roles import propose, task_of, task_of_labels, with_sets
+from trellis.new.labels.names import task_of
+from trellis.new.roles import propose, task_of_labels, with_sets
 
 
 def rows(*columns, count=1000, **more):
