@@ -12,7 +12,7 @@ is one more module in each.
 
 import abc
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -145,6 +145,14 @@ class Family(abc.ABC):
         label: Label,
     ) -> dict[str, Any]:
         """The server's answer to the example at a place, as trainer.serve describes it."""
+
+    def files(
+        self, folder: str, keys: np.ndarray, answers: np.ndarray
+    ) -> Iterable[tuple[str, bytes]]:
+        """Addresses and contents of the files that `beside` reads, of (n, ...) answers of a
+        predictor. folder: of the contender.
+        """
+        return ()
 
     def beside(self, folder: str, key: str) -> dict[str, Any]:
         """What the server's answer has of a file beside the predictions. folder: of the contender.

@@ -6,7 +6,7 @@ import numpy as np
 
 from trainer import storage
 from trainer.families import Family
-from trainer.masks import pixels
+from trainer.masks import encode, pixels
 from trainer.metrics import (
     masks,
     segmentation,
@@ -65,6 +65,10 @@ class Of(Family):
         pixels = predictions.predicted[place]
         shares = (pixels / pixels.sum()).tolist()
         return {"shares": dict(zip(predictions.classes, shares, strict=True))}
+
+    def files(self, folder, keys, answers):
+        for key, mask in zip(keys, answers, strict=True):
+            yield layout.mask(folder, key), encode(mask)
 
     def beside(self, folder, key):
         png = storage.local_path(layout.mask(folder, key)).read_bytes()

@@ -14,7 +14,6 @@ out: the order of examples of one class, r2 of equal labels. The loss is without
 replica's entry is a process: its steps, and the examples of all its devices.
 """
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,29 +90,28 @@ def keep(
     The saved model itself makes them, from the stored examples: the comparison scores the model
     that would be served. address: of the dataset's folder. load: reads a saved model.
     """
+    # They import Parquet, which takes a second and which a tuning trial does not need.
+    from trainer.families import FAMILIES
+
     chosen = held_out.of(asked, address, dataset, predictor)
     split = "test" if dataset.examples("test") else "validation"
     predictor.save(places.model, chosen.threshold, chosen.postprocessing)
     if chosen.postprocessing.calibration is not None:
         before = scores.of_split(predictor, address, dataset, split)
         _write(places.uncalibrated, before, None)
-    saved, writing = load(places.model, dataset), None
-    if dataset.entry.of_pixels:
-        writing = functools.partial(_write_masks, places)
-    found = scores.of_split(saved, address, dataset, split, writing)
+    saved, family = load(places.model, dataset), FAMILIES[dataset.family]
+    folder = f"{places.model.parent}/"
+
+    def write_files(batch: StoredBatch, answers: np.ndarray) -> None:
+        for uri, content in family.files(folder, batch.keys, answers):
+            storage.write_bytes(uri, content)
+
+    found = scores.of_split(saved, address, dataset, split, write_files)
     _write(places.predictions, found, chosen.threshold)
     return chosen, found.figures(chosen.threshold) if split == "test" else None
 
 
-def _write_masks(places: Places, batch: StoredBatch, answers: np.ndarray) -> None:
-    from trainer import masks
-
-    for key, mask in zip(batch.keys, answers, strict=True):
-        storage.write_bytes(places.mask(key), masks.encode(mask))
-
-
 def _write(path: Path, found: Scores, threshold: Threshold | None) -> None:
-    # They import Parquet, which takes a second and which a tuning trial does not need.
     from trainer import predictions
     from trainer.families import FAMILIES
 

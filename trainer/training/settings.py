@@ -54,10 +54,6 @@ class Places:
         """predictions.parquet, beside the model."""
         return Path(layout.predictions(f"{self.model.parent}/"))
 
-    def mask(self, key: str) -> Path:
-        """The mask of an example, beside the model."""
-        return Path(layout.mask(f"{self.model.parent}/", key))
-
     @property
     def uncalibrated(self) -> Path:
         """uncalibrated.parquet, beside the model."""

@@ -16,7 +16,7 @@ from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.schedule import MANUAL
 from trellis.workflow.stages.prediction import (
     changes,
-    masks,
+    files,
     plan,
     predict,
     publish,
@@ -25,12 +25,11 @@ from trellis.workflow.stages.prediction import (
     truth,
 )
 from trellis.workflow.validation.file import PREDICTIONS
-from trellis_contracts.tasks import TASKS
 
 
 def build(experiment: Experiment, platform: Platform) -> DAG:
-    """plan -> snapshot -> changes (both of a table) -> predict -> masks (of a segmentation) ->
-    publish (of a table) -> result
+    """plan -> snapshot -> changes (both of a table) -> predict -> masks (of answers that are
+    files) -> publish (of a table) -> result
 
     A model of BigQuery ML's is asked by `publish`, and `predict` is skipped.
 
@@ -54,8 +53,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         planned = plan.task(experiment, platform)
         predicted = predict.task(experiment, platform)
         answered = predicted
-        if TASKS[experiment.task].of_pixels:
-            answered = masks.task(experiment, platform)
+        if writing := files.stage(experiment):
+            answered = writing.task(experiment, platform)
             predicted >> answered
         resulted = result.task(experiment, platform, functools.partial(tell, platform))
         if isinstance(experiment.prediction, ImagePredict):

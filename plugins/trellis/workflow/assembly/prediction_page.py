@@ -5,7 +5,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.prediction import DATE, ImagePredict, Predict, TablePredict
 from trellis.workflow.spec.quantities import duration_text, usd_text
-from trellis_contracts.tasks import TASKS
+from trellis.workflow.stages.prediction import files
 
 ADVICE = {
     "plan": "Nothing was spent. Follow the message: promote a model, fix the table, or choose "
@@ -60,9 +60,6 @@ _TRUTH = """\
 | truth, score, performance | score earlier predictions whose labels have arrived since |
 """
 _SKIPPED = "; skipped for a model of BigQuery ML's, which publish asks by a query (ML.PREDICT)"
-_MASKS = (
-    "| masks | writes each mask as a PNG below `masks/`, and `masks.jsonl`, their addresses |\n"
-)
 _PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
 
 
@@ -70,6 +67,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
     """The DAG's doc_md."""
     predict = experiment.prediction
     rows = not isinstance(predict, ImagePredict)
+    writing = files.stage(experiment)
     return _PAGE.format(
         name=experiment.name,
         rollback=platform.dag_id("rollback"),
@@ -80,7 +78,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         cost=prediction.at_most(experiment, platform),
         rows=_rows(predict),
         truth=_TRUTH if predict.truth else "",
-        publish=(_MASKS if TASKS[experiment.task].of_pixels else "") + (_PUBLISH if rows else ""),
+        publish=(writing.LINE if writing else "") + (_PUBLISH if rows else ""),
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),
         skipped=_SKIPPED if experiment.deploy and "bqml" in experiment.deploy.services else "",

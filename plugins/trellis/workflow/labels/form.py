@@ -31,7 +31,8 @@ class LabelForm:
     else checks.sql finds, of `rows`. is_named: whether the label is text, the names of classes.
     of_files: whether it is the address of a file. alone: whether one feature can tell it; together:
     whether a sum of numbers can. no_parts: why no part of a metric can be bounded where `parts` are
-    empty.
+    empty. written_by: the stage that writes a batch prediction's answers as files
+    (trellis.workflow.stages.prediction.files); "": they are columns.
     """
 
     key: ClassVar[str] = "source.label"
@@ -44,6 +45,7 @@ class LabelForm:
     alone: ClassVar[bool] = True
     together: ClassVar[bool] = False
     no_parts: ClassVar[str] = ""
+    written_by: ClassVar[str] = ""
 
     def problems(self, experiment: Experiment, learned: bool) -> Iterator[Problem]:
         """List what the file lacks, or has too much. learned: whether the task's label is one."""

@@ -21,6 +21,7 @@ class Form(form.LabelForm):
     answer = FOREGROUND
     bad = "FALSE"  # one without an address is rejected, as an image is
     is_named, of_files, alone = False, True, False
+    written_by = "masks"
 
     def problems(self, experiment: Experiment, learned: bool) -> Iterator[Problem]:
         source = experiment.source

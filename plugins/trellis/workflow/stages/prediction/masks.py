@@ -1,4 +1,4 @@
-"""masks: of a segmentation, writes what a batch prediction has answered as files in the bucket.
+"""masks: writes the masks that a batch prediction has answered as files in the bucket.
 
     masks/HASH.png    a mask: grey, 8 bits, a pixel is the index of its class
     masks.jsonl       a line for each instance: key (of images the address), mask (its address),
@@ -26,10 +26,14 @@ from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.lookups import left, own_dataset, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.prediction import lines
 from trellis.workflow.stages.prediction.lines import Answer
 from trellis.workflow.stages.prediction.publish import written
 from trellis_contracts import layout
+
+LINE = "| masks | writes each mask as a PNG below `masks/`, and `masks.jsonl`, their addresses |\n"
+"""Of the DAG's page."""
 
 # Masks that are written at once, and read before that: a request of the server has 10 MB at most.
 _WRITERS = 16
@@ -48,6 +52,29 @@ def task(experiment: Experiment, platform: Platform) -> Any:
         return write(plan, platform, left.returned(ti, "predict", "predictions")["output"])
 
     return masks()
+
+
+def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict[str, Any]:
+    """The job of `publish`, which loads masks.jsonl as the run's table. predicted: not read."""
+    project, dataset, table = plan.output.split(".")
+    types = {"key": "STRING", "mask": "STRING", FOREGROUND: "FLOAT64"}
+    types |= {"prediction": "STRING", "error": "STRING"}
+    key = platform.encryption_key
+    return {
+        "load": {
+            "sourceUris": [plan.run.masks],
+            "sourceFormat": "NEWLINE_DELIMITED_JSON",
+            "schema": {"fields": [{"name": name, "type": of} for name, of in types.items()]},
+            "destinationTable": {"projectId": project, "datasetId": dataset, "tableId": table},
+            "destinationTableProperties": {
+                "description": f"Predictions in {plan.run.uri}",
+                "labels": job_messages.labels(plan.experiment, platform),
+            },
+            "createDisposition": "CREATE_IF_NEEDED",
+            "writeDisposition": "WRITE_EMPTY",
+            **({"destinationEncryptionConfiguration": {"kmsKeyName": key}} if key else {}),
+        }
+    }
 
 
 def write(plan: PredictionPlan, platform: Platform, predicted: str) -> str:

@@ -8,8 +8,7 @@ predictions as JSON text. Without any failed row, or any other, one of the two m
 answer of our server may also be an error. The run's table has a row for each instance: key, label
 value or risk, prediction, error; the curve of survival is in the prediction. Of a model that hands
 examples back it has `abstained`; of one with a coverage `prediction_set`, or `interval_low` and
-`interval_high`. Of a segmentation it has the addresses of the masks that `masks` has written: key,
-mask, foreground, prediction, error.
+`interval_high`. Where answers are files, the table is of what their stage has written.
 """
 
 from typing import Any
@@ -20,24 +19,26 @@ from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.vertex.registry import AUTOML
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.lookups import left, own_dataset, plans
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned, returned
+from trellis.workflow.stages.prediction import files
 from trellis.workflow.stages.prediction.table_options import table_options
 
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task."""
     predicted = returned("predict", "output", required=False)
+    writing = files.stage(experiment)
+    making = writing.job if writing else job
     return BigQueryJobOperator(
         task_id="publish",
         # `predict` is skipped where a query predicts.
         trigger_rule="none_failed_min_one_success",
-        configuration=planned(experiment, platform, job, predicted, load=plans.load_prediction),
+        configuration=planned(experiment, platform, making, predicted, load=plans.load_prediction),
         product=planned(experiment, platform, output, load=plans.load_prediction),
         project_id=platform.project,
         location=platform.location,
@@ -51,8 +52,6 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
     """The query job. predicted: the table of the batch prediction; None if there was none."""
     rows = plan.rows
     assert rows is not None
-    if rows.answer == FOREGROUND:
-        return _of_masks(plan, platform)
     tables: dict[str, str | None] = {"predictions": None, "errors": None}
     if rows.bqml is not None:
         left.rows_to_predict(plan, platform)
@@ -94,29 +93,6 @@ def written(platform: Platform, predicted: str, service: str | None) -> dict[str
             "deleted, or have expired. Clear `predict` to predict again."
         )
     return {kind: name if there[kind] else None for kind, name in names.items()}
-
-
-def _of_masks(plan: PredictionPlan, platform: Platform) -> dict[str, Any]:
-    """The job that loads what `masks` has written."""
-    project, dataset, table = plan.output.split(".")
-    types = {"key": "STRING", "mask": "STRING", FOREGROUND: "FLOAT64"}
-    types |= {"prediction": "STRING", "error": "STRING"}
-    key = platform.encryption_key
-    return {
-        "load": {
-            "sourceUris": [plan.run.masks],
-            "sourceFormat": "NEWLINE_DELIMITED_JSON",
-            "schema": {"fields": [{"name": name, "type": of} for name, of in types.items()]},
-            "destinationTable": {"projectId": project, "datasetId": dataset, "tableId": table},
-            "destinationTableProperties": {
-                "description": f"Predictions in {plan.run.uri}",
-                "labels": job_messages.labels(plan.experiment, platform),
-            },
-            "createDisposition": "CREATE_IF_NEEDED",
-            "writeDisposition": "WRITE_EMPTY",
-            **({"destinationEncryptionConfiguration": {"kmsKeyName": key}} if key else {}),
-        }
-    }
 
 
 def output(plan: PredictionPlan, platform: Platform) -> str:

@@ -16,7 +16,7 @@ from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import Rows
 from trellis.workflow.contracts.table import Column, Feature
 from trellis.workflow.labels.mask import FOREGROUND
-from trellis.workflow.stages.prediction import lines, masks, publish
+from trellis.workflow.stages.prediction import lines, masks
 from trellis.workflow.validation.file import with_changes
 from trellis_contracts import layout
 from trellis_contracts.columns import ImageForm
@@ -112,7 +112,7 @@ def test_the_masks_of_rows_are_in_the_run_s_table(google, predictions):
     plan = SimpleNamespace(run=run, rows=rows, output=output, experiment=of_rows.experiment)
     masks.write(plan, of_rows.platform, "local-gcp.masks_tests.raw")
     client.delete_table(output, not_found_ok=True)
-    client.create_job(publish.job(plan, of_rows.platform, "local-gcp.masks_tests.raw")).result()
+    client.create_job(masks.job(plan, of_rows.platform, "local-gcp.masks_tests.raw")).result()
     found = {row["key"]: dict(row.items()) for row in client.list_rows(output)}
     assert found["a"] == {
         "key": "a",
