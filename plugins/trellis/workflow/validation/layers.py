@@ -48,8 +48,8 @@ def _masks(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     halvings = [BACKBONE_HALVINGS]
     if "blocks" in known:
         halvings = [int(float(text)) for text in possible(experiment, catalog, "blocks")]
-    sides = [int(float(text)) for text in possible(experiment, catalog, "patch")]
-    tried = itertools.product(filter(None, sides), halvings, sizes.values())
+    sides = [side for text in possible(experiment, catalog, "patch") if (side := int(float(text)))]
+    tried = itertools.product(sides, halvings, sizes.values())
     found = (
         f"got {side}; {why}"
         for side, times, size in tried
@@ -57,6 +57,8 @@ def _masks(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     )
     if message := next(found, ""):
         yield Problem((*where, "patch"), message)
+    elif sides:
+        yield from _size((*where, "patch"), (min(sides), min(sides)), experiment, catalog)
 
 
 def _sizes(source: Source) -> Iterator[tuple[Field, tuple[int, int]]]:
