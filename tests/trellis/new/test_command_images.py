@@ -139,13 +139,13 @@ def test_a_manifest_with_any_number_of_labels(trellis, dags, google, planned, ca
 def test_a_manifest_of_numbers(trellis, dags, google, planned, capsys):
     (google.buckets / "new-tests").mkdir(exist_ok=True)
     for n in range(40):
-        png(google.buckets / f"new-tests/cells/{n}.png", 30)
-    lines = [f"gs://new-tests/cells/{n}.png,{n / 4}\n" for n in range(40)]
-    (google.buckets / "new-tests/cells/manifest.csv").write_text("".join(lines))
-    address = "gs://new-tests/cells/manifest.csv"
+        png(google.buckets / f"new-tests/counts/{n}.png", 30)
+    lines = [f"gs://new-tests/counts/{n}.png,{n / 4}\n" for n in range(40)]
+    (google.buckets / "new-tests/counts/manifest.csv").write_text("".join(lines))
+    address = "gs://new-tests/counts/manifest.csv"
     assert trellis("new", "experiment", address) == 0
     assert "40 images, 40 labels (regression)" in capsys.readouterr().out
-    plan = planned("cells")
+    plan = planned("counts")
     assert (plan.experiment.task, plan.experiment.metric) == ("regression", "rmse")
     assert (plan.dataset.examples, plan.dataset.classes) == (40, None)
 
