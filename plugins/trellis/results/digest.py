@@ -80,7 +80,7 @@ def around(
         size += blob.size or 0
         new += (blob.size or 0) * (start <= blob.time_created < end)
     prices = services.table(platform.region)
-    gb_month = prices.storage_gb_month
+    gb_month, (few, many) = prices.storage_gb_month, prices.composer_dcus
     kept = "" if platform.retention else "; no `retention` in platform.yaml says what may go"
     return [
         "",
@@ -89,7 +89,8 @@ def around(
         f"{new / 1e9:.2f} GB of them new, {new / 1e9 * gb_month:.2f} USD a month{kept}",
         *_deployed(surveyed),
         f"  Airflow's environment: {prices.composer_dcu * HOURS_OF_A_MONTH:.2f} USD a month for "
-        "each of its DCUs; Composer's bill says how many",
+        f"each of its DCUs; Composer's bill says how many (a small one has {few} to {many}, by "
+        "others' estimate)",
         "  BigQuery's tables, logs",
     ]
 

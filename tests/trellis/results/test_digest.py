@@ -119,7 +119,7 @@ def test_what_stands_around_the_runs(group, bucket, google):
     before = digest.around(client, here, now - timedelta(days=9), now - timedelta(days=8), none)
     assert says(before[2], usd, "0.00 GB", "0.00 USD a month")
     # 0.06 USD an hour, 730 hours.
-    assert says(text[-2], "43.80 USD a month", "DCU")
+    assert says(text[-2], "43.80 USD a month", "DCU", "7 to 9")
 
 
 def test_what_deployed_models_cost(group, bucket):

@@ -26,7 +26,8 @@ class Services:
     of a worker's pd-standard. training_disk_gb: an hour of a GB of pd-ssd of a Vertex AI job.
     storage_gb_month: a month of a GB in Cloud Storage. automl: an hour of training, of a
     deployed node and of batch prediction, by the kind of data; one that is not there is an hour of
-    the machines. composer_dcu: an hour of a DCU of Composer's environment. by_hand: date and source
+    the machines. composer_dcu: an hour of a DCU of Composer's environment. composer_dcus: from how
+    many to how many a small one is, by others' estimate. by_hand: date and source
     of what `trellis prices` does not renew, by what it is.
     """
 
@@ -36,6 +37,7 @@ class Services:
     source: str
     automl: Mapping[str, Mapping[str, float]]
     composer_dcu: float
+    composer_dcus: tuple[int, int]
     by_hand: Mapping[str, tuple[str, str]]
     query_tib: float
     dataflow_vcpu: float
@@ -56,5 +58,6 @@ def table(region: str | None = None, path: Path = TABLE) -> Services:
         what: (raw[key]["date"], raw[key]["source"])
         for what, key in ((AUTOML, "automl"), (COMPOSER, "composer"))
     }
-    everywhere = (automl, raw["composer"]["dcu"], by_hand)
+    composer = raw["composer"]
+    everywhere = (automl, composer["dcu"], tuple(composer["dcus"]), by_hand)
     return Services(whose, regions, raw["date"], raw["source"], *everywhere, **raw["prices"][whose])
