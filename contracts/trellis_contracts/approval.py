@@ -6,6 +6,7 @@ The task `approve` writes it; the deployment, the record of the run and its page
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import ClassVar, Literal
 
 from trellis_contracts.files import File
@@ -56,14 +57,19 @@ class Approval(File):
         return self.state == APPROVED and self.leaderboard == digest(board)
 
     @property
+    def deadline(self) -> str:
+        """`until` for a reader, to the minute: 2026-11-30 13:16 UTC."""
+        return f"{datetime.fromisoformat(self.until).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+    @property
     def summary(self) -> str:
         """The answer in one sentence, without a full stop."""
         who = " or ".join(self.approvers)
         return {
-            WAITING: f"it waits for an answer of {who} until {self.until}",
+            WAITING: f"it waits for an answer of {who} until {self.deadline}",
             APPROVED: f"{self.by} approved it" + (f": {self.reason}" if self.reason else ""),
             REJECTED: f"{self.by} rejected it: {self.reason or 'no reason was given'}",
-            EXPIRED: f"nobody answered in time: {who} had until {self.until}",
+            EXPIRED: f"nobody answered in time: {who} had until {self.deadline}",
             OVERTAKEN: f"it was overtaken: {self.reason}",
         }[self.state]
 

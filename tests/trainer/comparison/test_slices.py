@@ -171,29 +171,44 @@ def test_a_regression_is_worse_where_its_error_is_larger():
     assert [one.name for one in result.slices if one.is_worse("minimize")] == ["scanner = old"]
 
 
-def all_cover(metric, sizes, visits, simulations):
-    """Share of simulated test splits on which every gap's interval holds the true gap, which is 0:
-    the model is as good at each site. sizes: patients at each; visits: of each patient.
+def a_split(random, metric, sizes, visits, apart=0.9):
+    """A made-up split and its sites. sizes: patients at each; visits: of each patient. apart: half
+    of the distance of the two classes at the first site, 0.9 at the others.
+    """
+    patients = np.repeat(np.arange(sum(sizes)), visits)
+    site = np.repeat(np.arange(len(sizes)), sizes)
+    groups = Groups.named(patients) if visits > 1 else None
+    # Half of the noise is the patient's.
+    noise = random.normal(size=len(patients)) + random.normal(size=sum(sizes))[patients]
+    noise /= np.sqrt(2)
+    if metric in REGRESSION_METRICS:
+        return ValueOutcome(np.zeros(len(patients)), noise, groups), by(site[patients])
+    positive = random.integers(0, 2, sum(sizes))
+    middle = np.where(site == 0, apart, 0.9) * np.where(positive, 1, -1)
+    share = 1 / (1 + np.exp(-2 * (noise + middle[patients])))
+    return Outcome(positive[patients], np.stack([1 - share, share], 1), groups), by(site[patients])
+
+
+def judged(metric, sizes, visits, simulations, apart=0.9):
+    """Share of simulated test splits on which every gap's interval holds the true gap, and by site
+    the share on which it is said to be worse. The truth is that of 30,000 patients of each site.
     """
     random = np.random.default_rng(12)
-    patients = np.repeat(np.arange(sum(sizes)), visits)
-    parts = by(np.repeat(np.arange(len(sizes)), sizes)[patients])
-    groups = Groups.named(patients) if visits > 1 else None
-    n, covered = len(patients), 0
+    all_of = REGRESSION_METRICS | metrics_for("classification", BINARY)
+    primary, true = all_of[metric], {}
+    if apart != 0.9:
+        outcome, parts = a_split(random, metric, [30_000] * len(sizes), 1, apart)
+        for part in parts:
+            rest = primary.point(outcome.subset(~part.rows))
+            true[part.name] = primary.point(outcome.subset(part.rows)) - rest
+    covered, worse = 0, dict.fromkeys((f"site = {n}" for n in range(len(sizes))), 0)
     for _ in range(simulations):
-        # Half of the noise is the patient's.
-        noise = (random.normal(size=n) + random.normal(size=sum(sizes))[patients]) / np.sqrt(2)
-        if metric in REGRESSION_METRICS:
-            primary = REGRESSION_METRICS[metric]
-            outcome = ValueOutcome(np.zeros(n), noise, groups)
-        else:
-            primary = metrics_for("classification", BINARY)[metric]
-            labels = random.integers(0, 2, sum(sizes))[patients]
-            share = 1 / (1 + np.exp(-2 * (noise + np.where(labels, 0.9, -0.9))))
-            outcome = Outcome(labels, np.stack([1 - share, share], 1), groups)
-        gaps = slices.gaps(parts, outcome, primary, 6).by_name.values()
-        covered += all(gap.low <= 0 <= gap.high for gap in gaps)
-    return covered / simulations
+        outcome, parts = a_split(random, metric, sizes, visits, apart)
+        gaps = slices.gaps(parts, outcome, primary, 6).by_name
+        covered += all(gap.low <= true.get(n, 0) <= gap.high for n, gap in gaps.items())
+        for name, gap in gaps.items():
+            worse[name] += gap.high < 0
+    return covered / simulations, [count / simulations for count in worse.values()]
 
 
 @pytest.mark.slow
@@ -203,7 +218,19 @@ def all_cover(metric, sizes, visits, simulations):
 def test_the_intervals_of_all_gaps_hold_together(metric, sizes, visits):
     # Three standard errors below 95% of 200; below 88% for means of few skewed errors.
     least = 0.81 if metric in ("log_loss", "rmse") else 0.904
-    assert all_cover(metric, sizes, visits, 200) > least
+    assert judged(metric, sizes, visits, 200)[0] > least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["auc", "accuracy"])
+@pytest.mark.parametrize(("sizes", "visits"), [([100] * 4, 1), ([60] * 4, 4)])
+def test_a_site_at_which_the_model_is_blind_is_found_and_no_other_one(metric, sizes, visits):
+    """At the first site both classes have the same scores: an AUC and an accuracy of 0.5."""
+    together, worse = judged(metric, sizes, visits, 100, apart=0.0)
+    print(metric, sizes, visits, together, worse)
+    assert together > 0.88  # three standard errors below 95% of 100
+    assert worse[0] > 0.9
+    assert max(worse[1:]) <= 0.05
 
 
 SITES = np.array(["north", "south", "east", "west"])

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -193,7 +194,13 @@ def test_a_model_of_the_groups_own_is_not_described_as_ours(gather, put, digits,
 def test_missing_values_are_those_of_the_training_split(gather, put):
     ages, sites = numeric("age", [1, 2], missing=100), categorical("site", "aab", missing=250)
     put("digits/datasets/3f2a/dataset.json", dataset(ages, sites))
-    assert says(methods.text(gather()), "2 of 2 predictors", "at most 25.0% (`site`)")
+    f = gather()
+    assert says(methods.text(f), "2 of 2 predictors", "at most 25.0% (`site`)")
+    (told,) = (row[2] for row in cells(tripod.text(f), "item") if row[0] == "11")
+    assert "[OPEN: why they are missing]" in told
+    put("digits/datasets/3f2a/dataset.json", dataset(numeric("age", [1, 2])))
+    (told,) = (row[2] for row in cells(tripod.text(gather()), "item") if row[0] == "11")
+    assert told == "No predictor had missing values in the training split."
 
 
 def test_the_checklist_is_the_published_one():
@@ -322,6 +329,13 @@ def test_the_card_names_the_selected_training_and_who_approved_it(gather, put):
     assert rows[0][:2] == ["`training/1` (winner, selected)", "0.9000 [0.8000, 0.9500]"]
     assert "olga approved it" in text
     assert "[OPEN: who may use it" in text
+
+
+def test_the_card_begins_with_what_the_file_says_of_itself(gather):
+    f = gather()
+    about = "Who recurs? The women of\nthree sites.\n\nTwo minutes on a laptop."
+    text = card.text(replace(f, plan=replace(f.plan, description=about)))
+    assert text.splitlines()[2] == "Who recurs? The women of three sites."
 
 
 @pytest.mark.parametrize("text", ["a|b", "a\nb", "a`b", "| x |"])

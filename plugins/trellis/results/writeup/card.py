@@ -26,7 +26,7 @@ def text(f: Facts) -> str:
     remarks = [f"- {each}" for each in scoring.limitations(f)]
     parts = [
         f"# Model card: {name}",
-        f.plan.description.partition("\n")[0],
+        " ".join(f.plan.description.partition("\n\n")[0].split()),
         "## Model details",
         table(["", ""], details),
         f"{modelling.models(f)} {modelling.training(f)}",

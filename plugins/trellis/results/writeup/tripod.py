@@ -76,7 +76,9 @@ def _balance(f: Facts) -> str:
 
 
 def _missing(f: Facts) -> str:
-    return f"{data.missing(f)} Item 12b says how they were handled."
+    if not any(one.statistics and one.statistics.missing for one in f.dataset.features):
+        return data.missing(f)
+    return f"{data.missing(f)} Item 12b says how they were handled. {open_('why they are missing')}"
 
 
 def _calculated(f: Facts) -> str | None:
@@ -173,7 +175,7 @@ ITEMS = (
     Item("9b", "Predictors", "definition and measurement", None, "how and when they were measured"),
     Item("9c", "Predictors", "assessors, if they are a judgement", None, "assessors"),
     Item("10", "Sample size", "", data.source, "how it was arrived at"),
-    Item("11", "Missing data", "", _missing, "why they are missing"),
+    Item("11", "Missing data", "", _missing, ""),
     Item(
         "12a",
         "Analytical methods",

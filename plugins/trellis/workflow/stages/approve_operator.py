@@ -209,6 +209,6 @@ def _body(dag_id: str, run: Run, decision: Promotion, asked: Approval) -> str:
             "",
             f"[The run and its report]({page}), also as `{run.report}`",
             "",
-            f"Without an answer until {asked.until}, it is not deployed.",
+            f"Without an answer until {asked.deadline}, it is not deployed.",
         ]
     )
