@@ -8,6 +8,7 @@ the same weights after every step.
 import contextlib
 import faulthandler
 import hashlib
+import logging
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -189,7 +190,15 @@ def connect(kind: str, cluster: Cluster, seed: int, deterministic: bool = True) 
             )
         else:
             strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    logging.getLogger("tensorflow").addFilter(_not_of_a_gather)
     return Distribution(kind, strategy, cluster)
+
+
+def _not_of_a_gather(record: logging.LogRecord) -> bool:
+    """Return whether a message of TensorFlow's is not its warning of a function that it makes anew
+    in each `gather` by itself: it would be the last line of a training, in place of the scores.
+    """
+    return "_batch_all_gather" not in record.getMessage()
 
 
 def _tpus() -> tf.distribute.cluster_resolver.TPUClusterResolver:

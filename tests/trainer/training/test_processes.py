@@ -65,6 +65,12 @@ def test_all_processes_see_the_same_metrics(undisturbed):
     assert lines(CHIEF) == lines(WORKER)
 
 
+def test_what_the_workers_exchange_is_no_warning(undisturbed):
+    """It would hide the last line of a training, which has its scores."""
+    for name in PAIR:
+        assert "retracing" not in undisturbed.log(name)
+
+
 @pytest.mark.slow
 def test_two_workers_score_as_one_process_does(few_digits, make_job):
     """37 validation examples, of which each worker reads its own; ranks of ten classes."""
