@@ -71,7 +71,8 @@ class FinishedRun:
         if board:
             for part in _leaderboard(board, console.width):
                 console.print(part)
-            say("* winner")
+            passed_over = any(map(_passed_over, board["contenders"]))
+            say("* winner" + ("   - not selected by the validation split" if passed_over else ""))
             serving.show_decision(board)
         if record := self._read("deployment.json"):
             serving.show_deployment(record)
@@ -232,6 +233,11 @@ def _width(title: str, figures: list[str]) -> int:
     return max(map(len, (*title.split(), *figures)))
 
 
+def _passed_over(contender: dict) -> bool:
+    """Whether it is a training that does not compete: it is listed last, whatever it scores."""
+    return contender["selected"] is False and contender["status"] == "ok"
+
+
 def _part(board: dict, columns: list[tuple[str, list[str]]]) -> Table:
     """A table. columns: title, and a figure of each contender and of chance."""
     table = Table(box=None, header_style="bold")
@@ -241,7 +247,8 @@ def _part(board: dict, columns: list[tuple[str, list[str]]]) -> Table:
         table.add_column(title, width=_width(title, figures))
     *rows, chance = zip(*(figures for _, figures in columns), strict=True)
     for contender, row in zip(board["contenders"], rows, strict=True):
-        mark = "*" if contender["name"] == board["winner"] else ""
+        passed_over = "-" if _passed_over(contender) else ""
+        mark = "*" if contender["name"] == board["winner"] else passed_over
         table.add_row(mark, contender["name"], *row)
     table.add_row("", "chance", *chance, style="dim")
     return table

@@ -27,7 +27,7 @@ def test_no_figure_of_the_leaderboard_is_cut_on_a_narrow_screen(width, name, uni
     """Nor one of a number's error, in the label's unit."""
     metrics = {f"m{n}": {"title": title, "chance": 0.5} for n, title in enumerate(TITLES * 3)}
     values = {m: {"value": unit * (0.1234 + n / 100)} for n, m in enumerate(metrics)}
-    contenders = [{"name": name, "status": "ok", "metrics": values}]
+    contenders = [{"name": name, "status": "ok", "selected": True, "metrics": values}]
     board = {"metrics": metrics, "contenders": contenders, "winner": name}
     screen = Console(file=io.StringIO(), width=max(width, len(name) + 20))
     for part in experiments._leaderboard(board, screen.width):
@@ -37,3 +37,20 @@ def test_no_figure_of_the_leaderboard_is_cut_on_a_narrow_screen(width, name, uni
     figures = re.findall(r"-?\d+\.\d{4}", text)
     assert set(figures) == {f"{one['value']:.4f}" for one in values.values()} | {"0.5000"}
     assert (text.count("chance") == 1) == (width == 400)
+
+
+def test_a_training_that_the_validation_split_did_not_select_is_marked():
+    """It is listed last, though it may have the higher score on the test split."""
+    scores = (("training/2", True, 0.76), ("training/1", False, 0.77))
+    contenders = [
+        {"name": name, "status": "ok", "selected": chosen, "metrics": {"auc": {"value": score}}}
+        for name, chosen, score in scores
+    ]
+    metrics = {"auc": {"title": "AUC", "chance": 0.5}}
+    board = {"metrics": metrics, "contenders": contenders, "winner": "training/2"}
+    screen = Console(file=io.StringIO(), width=80)
+    for part in experiments._leaderboard(board, 80):
+        screen.print(part)
+    rows = [line.split() for line in screen.file.getvalue().splitlines()]
+    assert ["*", "training/2", "0.7600"] in rows
+    assert ["-", "training/1", "0.7700"] in rows
