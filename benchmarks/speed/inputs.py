@@ -6,8 +6,7 @@ limit of small images (tens of microseconds for each tensor of a batch). In `str
 and `large` nothing is kept in memory: every epoch reads, parses and decodes. In `small` and `kept`
 the decoded images are, as they are of every share that fits in memory: reading is not decoding
 there. The limit of `small` reads records and does nothing with them; that of `kept` takes the same
-batches out of one NumPy array. `on_disk` is `kept` with the images on disk; its limit is `kept`
-itself. Of `first` the first epoch is timed, once of few images and once of
+batches out of one NumPy array. Of `first` the first epoch is timed, once of few images and once of
 many: the rate is that of the images beyond the few, so the pipeline's start does not count. Its
 limit is the same of ours in the later epochs.
 """
@@ -94,7 +93,7 @@ def candidates(scratch, side, channels, count, encoding, limit, kept=None, rate=
     examples = dataset.examples("train")
     steps = examples // BATCH
 
-    def ours(rate=rate, kept=kept):
+    def ours(rate=rate):
         return rate(our_batches(address, dataset, kept), steps)
 
     def parse(record):
@@ -133,10 +132,7 @@ def candidates(scratch, side, channels, count, encoding, limit, kept=None, rate=
     def later():
         return ours(later_rate)
 
-    def in_memory():
-        return ours(kept=places.MEMORY)
-
-    known = (reading, decoding, gathering, later, in_memory)
+    known = (reading, decoding, gathering, later)
     limits = {function.__name__: function for function in known}
     yield {"ours": ours, "peer": naive, "limit": limits[limit]}
 
@@ -151,10 +147,6 @@ def streamed(scratch):
 
 def kept(scratch):
     return candidates(scratch, 32, 3, 20_000, "png", "gathering", places.MEMORY)
-
-
-def on_disk(scratch):
-    return candidates(scratch, 32, 3, 20_000, "png", "in_memory", places.DISK)
 
 
 def large(scratch):

@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from trainer import storage
 from trainer.models.image_inputs import image_input
-from trainer.training import TrainingError, kept, patches, records
+from trainer.training import TrainingError, kept, patches, records, windows
 from trainer.training.augmentation import Augmentation
 from trainer.training.distribution import Distribution
 from trainer.training.records import do_not_convert
@@ -165,7 +165,7 @@ class Input:
         over: `evaluation_steps` of them are the split once. weights: 1, or 0 of what only fills a
         batch: metrics count every example once, whatever it counts in training.
         """
-        return self._distribute(lambda context: self.evaluation_batches(context, split))
+        return self._distribute(lambda context: _endless(self.evaluation_batches(context, split)))
 
     def _distribute(self, batches: Batches) -> Iterator:
         return iter(self._distribution.strategy.distribute_datasets_from_function(batches))
@@ -213,13 +213,17 @@ class Input:
         if (own := self._kept(split, self._reader(split, context))) and own.rows:
 
             @do_not_convert
-            def batch(index):
-                places = index * size + tf.range(size, dtype=tf.int64)
-                inputs, labels, _ = self._examples(own, tf.minimum(places, own.rows - 1))
-                return inputs, labels, tf.cast(places < own.rows, tf.float32)
+            def once(_):
+                every = own.tensors()
 
-            batches = tf.data.Dataset.range(steps).map(batch, tf.data.AUTOTUNE)
-            return batches.repeat().prefetch(2)
+                def batch(index):
+                    places = index * size + tf.range(size, dtype=tf.int64)
+                    found = self._examples(own, every, tf.minimum(places, own.rows - 1))
+                    return *found[:2], tf.cast(places < own.rows, tf.float32)
+
+                return tf.data.Dataset.range(steps).map(do_not_convert(batch), tf.data.AUTOTUNE)
+
+            return tf.data.Dataset.range(1).repeat().flat_map(once).prefetch(2)
 
         @do_not_convert
         def parse(serialized, weights):
@@ -257,8 +261,8 @@ class Input:
         )
         return None
 
-    def _examples(self, own: kept.Kept, places: tf.Tensor) -> tuple:
-        inputs, labels, weights = own.gather(places)
+    def _examples(self, own: kept.Kept, every: list[tf.Tensor], places: tf.Tensor) -> tuple:
+        inputs, labels, weights = own.gather(every, places)
         return self._records.padded(inputs), labels, weights
 
     def _streamed(
@@ -285,15 +289,22 @@ class Input:
                 f"this worker's files of the train split hold {own.rows} examples, fewer than "
                 "dataset.json says: export the dataset again"
             )
-        order = tf.random.experimental.stateless_shuffle(
-            tf.range(own.rows, dtype=tf.int64), self._seeds(epoch)
-        )
+        every, seeds = own.tensors(), self._seeds(epoch)
+        if own.on_disk:
+            following = self._seeds(epoch + 1)
+            batches = windows.places(own, seeds, following, size, skip, count)
+        else:
+            order = tf.random.experimental.stateless_shuffle(
+                tf.range(own.rows, dtype=tf.int64), seeds
+            )
+            batches = tf.data.Dataset.range(skip, count).map(
+                lambda index: (index, order[index * size : (index + 1) * size])
+            )
 
-        def batch(index):
-            places = tf.ensure_shape(order[index * size : (index + 1) * size], [size])
-            return vary(index, self._examples(own, places))
+        def batch(index, places):
+            return vary(index, self._examples(own, every, tf.ensure_shape(places, [size])))
 
-        return tf.data.Dataset.range(skip, count).map(batch, tf.data.AUTOTUNE)
+        return batches.map(batch, tf.data.AUTOTUNE)
 
     def _reader(self, split: str, context: tf.distribute.InputContext) -> Read:
         """A function epoch -> serialized examples of this worker; epoch None: files in order."""

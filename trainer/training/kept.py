@@ -1,44 +1,70 @@
 """Keeps a worker's decoded examples for all epochs: in memory or, where they do not fit, on disk.
 
 Either way the examples lie in unnamed files that are mapped into memory, and TensorFlow gathers
-batches from them without a copy. Files in memory (memfd_create) belong to no folder and have no
-limit but the machine's; files on disk are read through the page cache, which holds as much of them
-as memory allows. Both are gone when the process ends, however it ends.
+batches from them without a copy (trainer.training.columns). Files in memory (memfd_create) belong
+to no folder and have no limit but the machine's; files on disk are read through the page cache,
+ahead of their batches (trainer.training.windows). Both are gone when the process ends, however it
+ends.
 """
 
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from trainer.training.columns import Column, Open, column
 from trellis_contracts import decoded
 
 _CONTROL_GROUPS = (
     ("memory.max", "memory.current", "inactive_file"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Files of a container's memory below /sys/fs/cgroup, of versions 2 and 1, and the entry of
+"""Files of a control group, of versions 2 and 1: what it may take, what it has, and the entry of
 memory.stat that counts what it can drop: https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
 
 
-def free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that this process can still take: what the machine has available, and its container."""
+def free_memory(proc: Path = Path("/proc"), mount: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that this process can still take: what the machine has available, and every control
+    group that it is in (a container, a job of Slurm, a unit of systemd).
+    """
     lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
     free = next(int(words[1]) << 10 for words in lines if words[0] == "MemAvailable:")
-    for limit, used, droppable in _CONTROL_GROUPS:
-        if not (groups / limit).exists() or (most := (groups / limit).read_text().strip()) == "max":
-            continue
-        statistics = (groups / limit).with_name("memory.stat").read_text().splitlines()
-        dropped = dict(line.split() for line in statistics).get(droppable, 0)
-        free = min(free, int(most) - int((groups / used).read_text()) + int(dropped))
+    for group in _groups(proc, mount):
+        for limit, used, droppable in _CONTROL_GROUPS:
+            file = group / limit
+            if not file.exists() or (most := file.read_text().strip()) == "max":
+                continue
+            statistics = (group / "memory.stat").read_text().splitlines()
+            dropped = dict(line.split() for line in statistics).get(droppable, 0)
+            free = min(free, int(most) - int((group / used).read_text()) + int(dropped))
     return max(0, free)
+
+
+def _groups(proc: Path, mount: Path) -> Iterator[Path]:
+    """Folders of the control groups of memory that this process is in, the innermost first."""
+    for line in (proc / "self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = mount / "memory" if controllers else mount
+        own = root / path.lstrip("/")
+        yield from (group for group in (own, *own.parents) if group.is_relative_to(root))
+
+
+_WINDOWS = 3
+"""Windows in memory: that of the batches, the next, and one that batches on the way still have."""
+
+
+Runs = list[tuple[int, int]]
+"""Examples, by the first and the end of each run of neighbours."""
 
 
 def folder() -> str:
@@ -57,19 +83,55 @@ class Place:
     """Memory or disk: `file` opens an unnamed file there."""
 
     name: str
-    file: Callable[[], BinaryIO]
+    file: Open
 
 
 MEMORY = Place(decoded.MEMORY, lambda: os.fdopen(os.memfd_create("examples"), "w+b"))
 DISK = Place(decoded.DISK, lambda: tempfile.TemporaryFile(dir=folder()))  # noqa: SIM115
 
 
-@dataclass(frozen=True)
 class Kept:
-    """Examples that are kept. gather: a function from their indices (b,) to a batch of them."""
+    """Examples that are kept. rows: their number. row_bytes: the mean size of one.
 
-    rows: int
-    gather: Callable[[tf.Tensor], Any]
+    on_disk: whether they are to be read ahead of use.
+    """
+
+    def __init__(self, structure: Any, columns: list[Column], rows: int, on_disk: bool):
+        self._structure, self._columns = structure, columns
+        self.rows, self.on_disk = rows, on_disk
+        size = sum(one.size(0, rows) for one in columns)
+        self.row_bytes = max(1, size // max(1, rows))
+        self._ahead: deque[Runs] = deque()
+
+    def tensors(self) -> list[tf.Tensor]:
+        """All examples, for `gather`.
+
+        To be called where a dataset is made, once for its many batches: of functions that read
+        variables, tf.data calls one after the other.
+        """
+        return [one.tensor() for one in self._columns]
+
+    def gather(self, tensors: list[tf.Tensor], places: tf.Tensor) -> Any:
+        """The examples of these indices (b,), as a batch."""
+        found = [tf.gather(each, places) for each in tensors]
+        return tf.nest.pack_sequence_as(self._structure, found)
+
+    def read_ahead(self, places: np.ndarray) -> None:
+        """Have the system read these examples (n,), a window in runs of neighbours, and let those
+        of the last window but two go.
+        """
+        ends = np.flatnonzero(np.diff(places) != 1)
+        firsts, lasts = places[np.r_[0, ends + 1]], places[np.r_[ends, len(places) - 1]]
+        runs = list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True))
+        if runs in self._ahead:
+            return
+        self._ahead.append(runs)
+        old = self._ahead.popleft() if len(self._ahead) > _WINDOWS else []
+        for one in self._columns:
+            for run in runs:
+                one.read_ahead(*run)
+            for run in old:
+                one.let_go(*run)
 
 
 def places(size: int) -> list[Place]:
@@ -83,78 +145,15 @@ def keep(batches: Iterable[Any], place: Place) -> Kept:
     the examples. Raises OSError if the place is full.
     """
     structure: Any = None
-    columns: list[_Column] = []
+    columns: list[Column] = []
+    rows = 0
     for batch in batches:
         parts = tf.nest.flatten(batch)
         if structure is None:
-            structure, columns = batch, [_column(part, place) for part in parts]
-        for column, part in zip(columns, parts, strict=True):
-            column.append(part)
-    if structure is None:
-        return Kept(0, lambda places: None)
-    with tf.device("/CPU:0"):  # a GPU's memory is for the model
-        whole = [column.whole() for column in columns]
-
-    def gather(places: tf.Tensor) -> Any:
-        return tf.nest.pack_sequence_as(structure, [tf.gather(each, places) for each in whole])
-
-    return Kept(int(whole[-1].shape[0]), gather)
-
-
-class _Numbers:
-    """Numbers of one type and shape."""
-
-    def __init__(self, place: Place, first: tf.Tensor):
-        self._file = place.file()
-        self._type, self._shape = first.dtype.as_numpy_dtype, first.shape[1:]
-
-    def append(self, part: tf.Tensor) -> None:
-        values = np.ascontiguousarray(part.numpy())
-        if values.size:
-            self._file.write(values.data)
-
-    def whole(self) -> tf.Tensor:
-        self._file.flush()
-        if not os.fstat(self._file.fileno()).st_size:
-            return tf.zeros((0, *self._shape), self._type)
-        flat = np.memmap(self._file, self._type, "r+")
-        mapped = flat.reshape(-1, *self._shape)
-        return tf.experimental.dlpack.from_dlpack(mapped.__dlpack__())
-
-
-class _Ragged:
-    """Numbers of which each example has as many as it likes."""
-
-    def __init__(self, place: Place, first: tf.RaggedTensor):
-        self._values = _Numbers(place, first.values)
-        self._lengths: list[tf.Tensor] = []
-
-    def append(self, part: tf.RaggedTensor) -> None:
-        self._values.append(part.values)
-        self._lengths.append(part.row_lengths())
-
-    def whole(self) -> tf.RaggedTensor:
-        lengths = tf.concat(self._lengths, 0)
-        return tf.RaggedTensor.from_row_lengths(self._values.whole(), lengths, validate=False)
-
-
-class _Text:
-    """Strings, which stay where TensorFlow has them."""
-
-    def __init__(self) -> None:
-        self._parts: list[tf.Tensor] = []
-
-    def append(self, part: tf.Tensor) -> None:
-        self._parts.append(part)
-
-    def whole(self) -> tf.Tensor:
-        return tf.concat(self._parts, 0)
-
-
-_Column = _Numbers | _Ragged | _Text
-
-
-def _column(part: Any, place: Place) -> _Column:
-    if isinstance(part, tf.RaggedTensor):
-        return _Ragged(place, part)
-    return _Text() if part.dtype == tf.string else _Numbers(place, part)
+            structure, columns = batch, [column(part, place.file) for part in parts]
+        for one, part in zip(columns, parts, strict=True):
+            one.append(part)
+        rows += int(parts[-1].shape[0])
+    for one in columns:
+        one.close()
+    return Kept(structure, columns, rows, place.name == decoded.DISK)

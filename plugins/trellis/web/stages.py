@@ -56,11 +56,13 @@ class Stage:
 @dataclass(frozen=True)
 class Stages:
     """The stages of a run in their order. left: seconds until the run ends by `earlier` runs before
-    it; None: unknown, or it has ended.
+    it; None: unknown, or it has ended. at_least: whether the stage that decides takes longer than
+    usually, so that only the time after it is known.
     """
 
     stages: tuple[Stage, ...]
     left: float | None
+    at_least: bool
     earlier: int
 
 
@@ -104,7 +106,7 @@ def stages(own: Sequence[Span], earlier: Sequence[Sequence[Span]], now: datetime
     }
     return Stages(
         tuple(sorted(found, key=lambda stage: _place(stage.name, starts[stage.name], known))),
-        _left(found, known),
+        *_left(found, known),
         len(earlier),
     )
 
@@ -165,8 +167,10 @@ def _place(name: str, start: datetime | None, earlier: Sequence[Times]) -> tuple
     return True, median(usual) if usual else float("inf"), name
 
 
-def _left(found: Sequence[Stage], earlier: Sequence[Times]) -> float | None:
-    """What is left of the stage that goes on, and what came after it in earlier runs."""
+def _left(found: Sequence[Stage], earlier: Sequence[Times]) -> tuple[float | None, bool]:
+    """What is left of the stage that goes on, and what came after it in earlier runs; whether that
+    stage is beyond its usual time.
+    """
     left = []
     for stage in found:
         if stage.left is None:
@@ -176,5 +180,5 @@ def _left(found: Sequence[Stage], earlier: Sequence[Times]) -> float | None:
             for times in earlier
             if stage.name in times
         ]
-        left.append(stage.left + median(after))
-    return max(left, default=None)
+        left.append((stage.left + median(after), stage.left == 0))
+    return max(left, default=(None, False))

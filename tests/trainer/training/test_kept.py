@@ -4,6 +4,7 @@ import errno
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def batches(rows, size):
 def test_a_batch_is_the_examples_at_its_places(place, rows, size, data):
     own = kept.keep(batches(rows, size), place)
     places = data.draw(st.lists(st.integers(0, rows - 1), max_size=9))
-    inputs, names, numbers = own.gather(tf.constant(places, tf.int64))
+    inputs, names, numbers = own.gather(own.tensors(), tf.constant(places, tf.int64))
     assert own.rows == rows
     assert numbers.numpy().tolist() == places
     assert names.numpy().tolist() == [str(n).encode() for n in places]
@@ -58,7 +59,8 @@ def test_of_no_example_nothing_is_kept(place):
 @PLACES
 def test_sequences_may_all_be_empty(place):
     empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0]), [0, 0])
-    inputs, _ = kept.keep([({"s": empty}, tf.zeros([2]))], place).gather(tf.constant([1], tf.int64))
+    own = kept.keep([({"s": empty}, tf.zeros([2]))], place)
+    inputs, _ = own.gather(own.tensors(), tf.constant([1], tf.int64))
     assert inputs["s"].to_list() == [[]]
 
 
@@ -71,6 +73,48 @@ def test_a_full_disk_is_an_error_while_reading():
 
     with pytest.raises(OSError, match="No space left"):
         kept.keep(batches(4, 2), kept.Place("on disk", Full))
+
+
+@PLACES
+def test_a_dataset_has_no_copy_of_what_is_kept(place):
+    """tf.data copies tensors that a dataset's function captures: 64 MB would be 128."""
+    own = kept.keep([tf.ones([1024, 1 << 16], tf.uint8)], place)
+
+    def batches(_):
+        every = own.tensors()
+        return tf.data.Dataset.range(1024).map(lambda row: own.gather(every, [row]))
+
+    before = anonymous_bytes()
+    found = next(iter(tf.data.Dataset.range(1).flat_map(batches)))
+    assert found.shape == (1, 1 << 16)
+    assert anonymous_bytes() - before < 32 << 20
+
+
+def anonymous_bytes():
+    """Memory of this process alone, without files that it has mapped."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+
+
+def test_examples_on_disk_are_read_ahead_and_then_let_go(monkeypatch):
+    """Three windows at a time: that of the batches, and one on each side."""
+    own = kept.keep(batches(40, 8), kept.DISK)
+    calls = []
+    for column in own._columns:
+        for name in ("read_ahead", "let_go"):
+            do = getattr(column, name)
+            monkeypatch.setattr(
+                column, name, lambda *run, n=name, d=do: (calls.append((n, *run)), d(*run))
+            )
+    for window in ([0, 1, 2, 30, 31], [5, 6], [5, 6], [9], [12, 13]):
+        own.read_ahead(np.array(window))
+    each = len(own._columns)
+    read = [("read_ahead", 0, 3), ("read_ahead", 30, 32), ("read_ahead", 5, 7)]
+    read += [("read_ahead", 9, 10), ("read_ahead", 12, 14)]
+    gone = [("let_go", 0, 3), ("let_go", 30, 32)]
+    assert sorted(calls) == sorted((read + gone) * each)
+    _, _, numbers = own.gather(own.tensors(), tf.constant([0, 30, 12], tf.int64))
+    assert numbers.numpy().tolist() == [0, 30, 12]
 
 
 @PLACES
@@ -107,18 +151,31 @@ def test_what_fits_in_half_of_the_free_memory_is_kept_there(monkeypatch, memory,
 
 @pytest.fixture
 def machine(tmp_path):
-    """A machine with 8 GB available."""
-    (tmp_path / "proc").mkdir()
+    """A machine with 8 GB available, and a process in `group`."""
+    (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/meminfo").write_text("MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n")
 
-    def free(**files):
+    def free(group="0::/", folder="", **files):
+        (tmp_path / "proc/self/cgroup").write_text(f"12:cpu,cpuacct:/elsewhere\n{group}\n")
         for name, text in files.items():
-            file = tmp_path / "cgroup" / name.replace("__", "/").replace("-", ".")
+            file = tmp_path / "cgroup" / folder / name.replace("-", ".")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         return kept.free_memory(tmp_path / "proc", tmp_path / "cgroup")
 
     return free
+
+
+LIMITED = {
+    "memory-max": "5000\n",
+    "memory-current": "3000\n",
+    "memory-stat": "anon 1500\ninactive_file 700\n",
+}
+LIMITED_OLDER = {
+    "memory-limit_in_bytes": "4000\n",
+    "memory-usage_in_bytes": "1000\n",
+    "memory-stat": "total_inactive_file 100\n",
+}
 
 
 def test_free_memory_is_what_the_machine_has_available(machine):
@@ -127,19 +184,27 @@ def test_free_memory_is_what_the_machine_has_available(machine):
 
 def test_a_container_leaves_less(machine):
     """What it has read from files is dropped when memory is wanted."""
-    files = {
-        "memory-max": "5000\n",
-        "memory-current": "3000\n",
-        "memory-stat": "anon 1500\ninactive_file 700\n",
-    }
-    assert machine(**files) == 5000 - 3000 + 700
-    assert machine(**files | {"memory-max": "max\n"}) == 8_192_000_000
+    assert machine(**LIMITED) == 5000 - 3000 + 700
+    assert machine(**LIMITED | {"memory-max": "max\n"}) == 8_192_000_000
 
 
 def test_a_container_of_the_older_kind(machine):
-    files = {
-        "memory__memory-limit_in_bytes": "4000\n",
-        "memory__memory-usage_in_bytes": "1000\n",
-        "memory__memory-stat": "total_inactive_file 100\n",
-    }
-    assert machine(**files) == 3100
+    assert machine("5:memory:/", "memory", **LIMITED_OLDER) == 3100
+
+
+@pytest.mark.parametrize(
+    ("group", "root", "limited", "left"),
+    [("0::", "", LIMITED, 2700), ("5:memory:", "memory/", LIMITED_OLDER, 3100)],
+    ids=["version 2", "version 1"],
+)
+def test_a_job_has_no_more_than_the_groups_around_it(machine, group, root, limited, left):
+    """Slurm and systemd limit a group within others, without a container."""
+    assert machine(f"{group}/job/step", f"{root}job/step", **limited) == left
+    (current,) = (name for name in limited if name in ("memory-current", "memory-usage_in_bytes"))
+    fuller = limited | {current: "3900"}
+    assert machine(f"{group}/job/step", f"{root}job", **fuller) < left
+    assert machine(f"{group}/other", f"{root}job", **fuller) == 8_192_000_000
+
+
+def test_a_group_named_from_outside_of_its_container_is_not_there(machine):
+    assert machine("0::/docker/4a67", **LIMITED) == 2700

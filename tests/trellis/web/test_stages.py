@@ -45,12 +45,21 @@ def test_what_is_left_by_earlier_runs():
         ("compare", "waiting", None, 30, None),
     ]
     # tune takes 60 s on; after its end the earlier runs took 80, 90 and 100 s.
-    assert (found.left, found.earlier) == (60 + 90, 3)
+    assert (found.left, found.at_least, found.earlier) == (60 + 90, False, 3)
 
 
-def test_a_stage_that_takes_longer_than_usually_is_told():
+def test_of_a_stage_that_takes_longer_than_usually_only_what_comes_after_it_is_known():
     found = stages([span("plan", 0, state="running")], [usual(50)], BEGAN + timedelta(seconds=99))
     assert found.stages[0].left == 0
+    assert (found.left, found.at_least) == (10 + 100 + 50 + 30 - 10, True)
+
+
+def test_a_stage_beside_it_may_decide_what_is_left():
+    """bqml takes longer than usually, but tune's end is later."""
+    own = [span("tune", 50, state="running"), span("bqml.fit", 0, state="running")]
+    found = stages(own, [usual(50)], BEGAN + timedelta(seconds=60))
+    assert [stage.left for stage in found.stages] == [0, 90]
+    assert (found.left, found.at_least) == (90 + 80, False)
 
 
 def test_a_first_run_says_what_it_does_and_nothing_of_what_is_left():
