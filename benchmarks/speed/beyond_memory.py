@@ -28,14 +28,14 @@ from trainer.training.input_pipeline import Input
 from trellis_contracts.hyperparameters import Hyperparameters
 
 SIDE, CHANNELS = 128, 3
-FEW, COPIES = 5_000, 10
+FEW, COPIES = 5_000, 15
 """Images that differ, and how many times the train split has its files."""
 
 SHARE = FEW * 4 // 5 * COPIES * SIDE * SIDE * CHANNELS
 MEMORY = SHARE // 2
 ROUND = 100
-SHUFFLED = 2_000
-"""Images in the peer's shuffle buffer: 98 MB."""
+SHUFFLED = 1_000
+"""Images in the peer's shuffle buffer: 49 MB."""
 
 JOIN = 'echo $$ > "$0" && exec "$@"'
 """A shell's program: join the control group of a file, then run the command."""
@@ -88,8 +88,9 @@ def _process(address, name, before):
     with subprocess.Popen(command, env=os.environ | {"TMPDIR": str(folder)}, **pipes) as process:
 
         def rate():
-            process.stdin.write("\n")
-            process.stdin.flush()
+            with suppress(BrokenPipeError):
+                process.stdin.write("\n")
+                process.stdin.flush()
             if not (line := process.stdout.readline()):
                 raise SystemExit(f"{name} ended with exit code {process.wait()}")
             return float(line)

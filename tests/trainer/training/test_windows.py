@@ -62,8 +62,8 @@ def test_a_restart_within_a_window_reads_no_earlier_one(own):
 
 
 def test_the_next_window_is_read_before_its_batches_come():
-    """Of the last, the next epoch's first; no more than two ahead, which would fill the memory.
-    Also in a deterministic training, whose pipeline waits for every function that has a state.
+    """The next epoch's first follows the last; no more than two ahead, which would fill the memory.
+    It holds in a deterministic training, whose pipeline waits for every function that has a state.
     """
     ended = subprocess.run([sys.executable, "-c", AHEAD], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-2000:]
