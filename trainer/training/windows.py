@@ -58,8 +58,9 @@ def places(
             do_not_convert(lambda index: (index, examples[(index - begin) * size :][:size]))
         )
 
-    found = tf.data.Dataset.range(first // batches, windows).map(shuffled)
-    return found.prefetch(1).flat_map(in_batches)
+    # One at a time, and ahead of its batches. Without a number, tf.data may choose any.
+    found = tf.data.Dataset.range(first // batches, windows).map(shuffled, num_parallel_calls=1)
+    return found.flat_map(in_batches)
 
 
 def _by_blocks(own: Kept, seeds: tf.Tensor) -> tf.Tensor:
