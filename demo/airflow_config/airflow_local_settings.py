@@ -1,5 +1,8 @@
 """Airflow reads this module when any of its processes starts.
 
+A commit to SQLite's write-ahead log does not wait for the disk: what is written outlives every
+killed process, and a power cut may only take the last commits, of a database that is made anew.
+
 The scheduler of a LocalExecutor forks a process for every task. The provider's modules take seconds
 of CPU to import, and Trellis' own tenths of a second; imported here, once, before the scheduler
 forks, no task pays for them again. They are those that the DAG files name, the operators that
@@ -7,6 +10,18 @@ stages import, and what builds the DAGs. Changed code takes effect when the sche
 """
 
 import sys
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+
+@event.listens_for(Engine, "connect")
+def _without_waiting(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.close()
+
 
 if "scheduler" in sys.argv[1:2]:
     import airflow.providers.google.cloud.hooks.bigquery
