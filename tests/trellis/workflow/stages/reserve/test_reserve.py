@@ -68,12 +68,13 @@ def test_an_image_that_answers_differently_is_taken_back(reserves, states, capfd
     assert these.deployed.traffic == {"3": 100}
 
 
-def test_a_second_image_is_served_by_the_same_files_again(reserves):
+def test_a_second_image_is_served_by_the_same_files_again(reserves, capfd):
     """And whoever waits for a new champion is not started by either."""
     these = reserves()
     experiment, platform = these.deployed.experiment, these.deployed.platform
     for tag in ("9.9.8", "9.9.9"):
-        assert these.run(tag).state == "success"
+        last = these.run(tag)
+        assert last.state == "success"
         assert watched.champion(experiment, platform) == "1"
     assert these.deployed.aliases == {"champion": "3", "previous": "2"}
     assert these.model(3).labels[FIRST_LABEL] == "1"
@@ -81,9 +82,12 @@ def test_a_second_image_is_served_by_the_same_files_again(reserves):
     assert {version.run for version in versions.versions(experiment, platform)} == {
         json.loads(these.model(1).version_description)["run"]
     }
-    # A training is another champion.
+    # A training is another champion, and a cleared run does not replace it.
     assert these.deployed.run().state == "success"
     assert watched.champion(experiment, platform) == "4"
+    assert clear_and_go_on(these.dag, last).state == "failed"
+    assert "became the champion since" in capfd.readouterr().out
+    assert these.deployed.traffic == {"4": 100}
 
 
 def test_no_deployment_is_disturbed(reserves, states, capfd):
@@ -105,16 +109,6 @@ def test_no_deployment_is_disturbed(reserves, states, capfd):
     assert (states(run)["resolve"], states(run)["result"]) == ("failed", "failed")
     assert says(capfd.readouterr().out, "40% of the requests", "not the champion")
     assert these.deployed.traffic == {"1": 60, "2": 40}
-
-
-def test_what_became_the_champion_since_is_not_replaced_by_a_cleared_run(reserves, capfd):
-    these = reserves()
-    run = these.run("9.9.9")
-    assert these.deployed.run().state == "success"
-    assert these.deployed.aliases["champion"] == "3"
-    assert clear_and_go_on(these.dag, run).state == "failed"
-    assert "became the champion since" in capfd.readouterr().out
-    assert these.deployed.traffic == {"3": 100}
 
 
 def test_without_the_files_of_its_run_nothing_is_changed(reserves, states, capfd):
