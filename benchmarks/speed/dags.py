@@ -1,8 +1,9 @@
 """Milliseconds a DAG to build and to serialize experiments, as the DAG processor does.
 
-The files are copies of dags/experiments. The peer is a DAG of as many tasks, all EmptyOperators
-without parameters: what Airflow itself takes. Airflow ends the processing of a file after 50 s
-(`[dag_processor] dag_file_processor_timeout`).
+The files are copies of dags/experiments, with the models' files that they name. Counted are the
+DAGs that train; building them builds those that serve and predict, too. The peer is a DAG of as
+many tasks, all EmptyOperators without parameters: what Airflow itself takes. Airflow ends the
+processing of a file after 50 s (`[dag_processor] dag_file_processor_timeout`).
 """
 
 import itertools
@@ -26,7 +27,7 @@ COUNT = 10
 
 def copies(folder):
     """dags/ with COUNT experiment files; the path of a DAG file beside them."""
-    (folder / "experiments").mkdir(parents=True)
+    shutil.copytree(EXPERIMENTS, folder / "experiments", ignore=shutil.ignore_patterns("*.yaml"))
     shutil.copy(EXPERIMENTS.parent / "platform.yaml", folder)
     files = sorted(EXPERIMENTS.glob("*.yaml"))
     for i in range(COUNT):
@@ -35,9 +36,8 @@ def copies(folder):
 
 
 def ours(file):
-    dags_ = [dag for name, dag in dags.build(str(file)).items() if name.startswith("experiment-")]
-    assert len(dags_) == COUNT
-    return dags_
+    built = dags.build(str(file))
+    return [built[f"experiment-{i}"] for i in range(COUNT)]
 
 
 def peers(dags_):
