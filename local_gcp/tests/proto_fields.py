@@ -18,6 +18,8 @@ from google.protobuf.message import Message
 from local_gcp.wire import RpcError
 
 DEEPEST = 6
+KEY = "a-key"
+"""Of the entry in each map."""
 WELL_KNOWN = {
     "google.protobuf.Any": {"@type": "type.googleapis.com/google.protobuf.Duration", "value": "7s"},
     "google.protobuf.Duration": "7s",
@@ -48,10 +50,13 @@ def paths(
         if kind is None:
             value = _value_of(field, valid)
             yield here, [value] if field.is_repeated else value
-        elif kind.GetOptions().map_entry:
+        elif is_map(field):
             entry = kind.fields_by_name["value"]
             if entry.message_type is None:
-                yield here, {"a-key": _value_of(entry, valid)}
+                yield here, {KEY: _value_of(entry, valid)}
+            else:
+                for below, value in paths(api, entry.message_type, valid, depth + 1, above):
+                    yield (*here, *below), value
         elif kind.full_name in WELL_KNOWN:
             value = WELL_KNOWN[kind.full_name]
             yield here, [value] if field.is_repeated else value
@@ -61,14 +66,16 @@ def paths(
 
 
 def with_field(message: Message, path: tuple[str, ...], value: Any) -> Message:
-    """A copy of the message with the field set, in the first item of a list."""
+    """A copy of the message with the field set, in the first item of a list or the entry `KEY`."""
     result = type(message)()
     result.CopyFrom(message)
     holder = result
     for name in path[:-1]:
         field = holder.DESCRIPTOR.fields_by_name[name]
         item = getattr(holder, name)
-        if field.is_repeated:
+        if is_map(field):
+            holder = item[KEY]
+        elif field.is_repeated:
             holder = item[0] if item else item.add()
         else:
             item.SetInParent()
@@ -82,12 +89,19 @@ def value_at(message: Message | None, path: tuple[str, ...]) -> Any:
     for name in path[:-1]:
         if message is None or name not in message.DESCRIPTOR.fields_by_name:
             return None
-        message = getattr(message, name)
-        if not hasattr(message, "DESCRIPTOR"):
+        field, message = message.DESCRIPTOR.fields_by_name[name], getattr(message, name)
+        if is_map(field):
+            message = message.get(KEY)
+        elif field.is_repeated:
             message = message[0] if message else None
     if message is None:
         return None
     return json_format.MessageToDict(message, preserving_proto_field_name=True).get(path[-1])
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Return whether the field is a map."""
+    return bool(field.message_type and field.message_type.GetOptions().map_entry)
 
 
 def named(message: str, path: tuple[str, ...], value: Any, base: Container[str]) -> bool:

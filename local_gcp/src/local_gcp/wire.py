@@ -188,6 +188,7 @@ class _Recorder(grpc.Channel):
 
 _NOT_EMULATED = {
     "CopyModelRequest": ("encryption_spec", "custom_service_account"),
+    "CreateMetadataStoreRequest": ("metadata_store.dataplex_config",),
     "CreateReadSessionRequest": (
         "read_session.table_modifiers.snapshot_time",
         "read_session.read_options.sample_percentage",
@@ -195,8 +196,10 @@ _NOT_EMULATED = {
         "read_session.read_options.arrow_serialization_options.picos_timestamp_precision",
         "read_session.read_options.avro_serialization_options",
     ),
+    "ExplainRequest": ("explanation_spec_override.examples_override",),
     "ListOperationsRequest": ("return_partial_success",),
     "PredictRequest": ("labels",),
+    "RawPredictRequest": ("http_body.extensions",),
     "ReadRowsRequest": ("arrow_serialization_options",),
     "UpdateJobRequest": ("update_mask",),
     "UploadModelRequest": ("service_account",),

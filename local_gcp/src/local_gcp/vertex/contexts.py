@@ -59,13 +59,20 @@ class Contexts:
     def create_metadata_store(self, request: Any, _context: Any) -> Any:
         parent = names.location(request.parent)
         if request.metadata_store_id != _STORE:
-            raise not_emulated("a metadata store other than `default`")
+            raise not_emulated(
+                f"the metadata_store_id {request.metadata_store_id!r}", f"There is {_STORE!r}."
+            )
         validation.check_encryption(request.metadata_store, "metadata_store", names.last(parent))
         name = f"{parent}/metadataStores/{_STORE}"
         if self._stores.get(name) is not None:
             raise already_exists(name)
         now = timestamp(time.time())
-        store = api.MetadataStore(name=name, create_time=now, update_time=now)
+        store = api.MetadataStore(
+            name=name,
+            create_time=now,
+            update_time=now,
+            description=request.metadata_store.description,
+        )
         if "encryption_spec" in request.metadata_store:
             store.encryption_spec = request.metadata_store.encryption_spec
         times = {"create_time": now, "update_time": now}
@@ -130,8 +137,7 @@ class Contexts:
         return context
 
     def list_contexts(self, request: Any, _context: Any) -> dict[str, Any]:
-        if request.order_by:
-            raise not_emulated("order_by")
+        _check_order(request)
         matches = filters.parse_filter(request.filter, _FIELDS)
         prefix = f"{names.with_number(request.parent)}/contexts/"
         every = [context for _, context in self._table.list_lagging(prefix)]
@@ -139,8 +145,12 @@ class Contexts:
         return {"contexts": found, "next_page_token": token}
 
     def list_executions(self, request: Any, _context: Any) -> dict[str, Any]:
+        """None: each filter, which is not read, leaves none of none."""
+        _check_order(request)
         self._store(request.parent, "parent")
-        return {"executions": []}
+        none: list[api.Execution] = []
+        found, token = page(none, request.page_size, request.page_token)
+        return {"executions": found, "next_page_token": token}
 
     def get_artifact(self, request: Any, _context: Any) -> Any:
         """The SDK looks for that of a run's TensorBoard."""
@@ -178,3 +188,8 @@ class Contexts:
         if context is None:
             raise not_found(name)
         return context
+
+
+def _check_order(request: Any) -> None:
+    if request.order_by:
+        raise not_emulated("order_by", "The newest come first; sort in the client.")

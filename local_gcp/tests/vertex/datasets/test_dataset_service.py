@@ -2,6 +2,7 @@
 
 import pytest
 from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as api
 
 from local_gcp.vertex.datasets.dataset_service import IMAGE, SINGLE_LABEL, TABULAR
 from local_gcp.vertex.datasets.importing import ML_USE
@@ -107,6 +108,10 @@ def test_list_and_delete(vertex):
     made = create(vertex, display_name="one", labels={"team": "vision"})
     assert not made.etag, "real responses have none"
     one = vertex.datasets.get_dataset(name=made.name)
+    masked = vertex.datasets.get_dataset(
+        request={"name": made.name, "read_mask": {"paths": ["display_name"]}}
+    )
+    assert masked == api.Dataset(display_name=one.display_name)
     tabular(vertex, {"bigquerySource": {"uri": "bq://local-gcp.lab.t"}}, display_name="two")
 
     def listed(text=""):

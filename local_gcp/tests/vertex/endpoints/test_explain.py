@@ -104,6 +104,35 @@ def test_what_cannot_be_explained(wanted, code, words):
     assert refused.value.code.name == code
 
 
+def test_a_request_overrides_the_specification(vertex, upload, endpoint, deploy):
+    """The server's predictions repeat the instance."""
+    deploy(upload(), {"0": 100}, explanation_spec=spec({"x": []}, "instance"))
+
+    def explained(override):
+        request = api.ExplainRequest()
+        described = {"endpoint": endpoint, "instances": [{"x": 3, "y": 1}]}
+        described["explanationSpecOverride"] = override
+        json_format.ParseDict(described, api.ExplainRequest.pb(request))
+        (explanation,) = vertex.predictions.explain(request=request).explanations
+        return explanation.attributions
+
+    def baselines(override):
+        found = explained(override)
+        return [(a.output_display_name, a.baseline_output_value) for a in found]
+
+    assert baselines({}) == [("x", 0)]
+    assert baselines({"metadata": {"inputs": {"x": {"inputBaselines": [2]}}}}) == [("x", 2)]
+    assert baselines({"parameters": {"topK": 2}}) == [("x", 0), ("y", 1)]
+    found = explained({"parameters": {"outputIndices": [1, 0]}})
+    assert [list(a.output_index) for a in found] == [[1], [0]]
+    for override, words in (
+        ({"sampledShapleyAttribution": {"pathCount": 51}}, "51 is not from 1 to 50"),
+        ({"xraiAttribution": {"stepCount": 5}}, "xrai_attribution.*cannot be changed"),
+    ):
+        with pytest.raises(exceptions.InvalidArgument, match=words):
+            explained({"parameters": override})
+
+
 def test_over_the_endpoint(vertex, upload, endpoint, deploy, value):
     deployed = deploy(upload(), {"0": 100}, explanation_spec=spec({"sleep": []}, "double"))
     answer = vertex.predictions.explain(endpoint=endpoint, instances=[value({"sleep": 0.01})])

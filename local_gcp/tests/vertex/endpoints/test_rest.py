@@ -63,6 +63,10 @@ def test_explain(upload, deploy, post):
     (attribution,) = answer["explanations"][0]["attributions"]
     assert attribution["featureAttributions"] == {"sleep": 0}
     assert post(":explain", {"instances": [{"sleep": "a"}]}).status_code == 400
+    override = {"examplesOverride": {"neighborCount": 3}}
+    refused = post(":explain", {"instances": [], "explanationSpecOverride": override})
+    assert refused.status_code == 501
+    assert "examples_override" in refused.json()["error"]["message"]
 
 
 DEEP = b'{"instances": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"

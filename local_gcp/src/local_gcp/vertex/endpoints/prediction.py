@@ -239,9 +239,15 @@ def _body(pb: Any) -> dict[str, Any]:
 def _overridden(
     spec: api.ExplanationSpec, override: api.ExplanationSpecOverride
 ) -> api.ExplanationSpec:
-    """The specification with a request's overrides; the method stays."""
+    """The specification with a request's overrides. INVALID_ARGUMENT for another method, which
+    ExplanationSpecOverride does not allow.
+    """
     result = api.ExplanationSpec(spec)
     wanted = override.parameters
+    method = type(wanted).pb(wanted).WhichOneof("method")
+    if method and method not in spec.parameters:
+        field = f"explanation_spec_override.parameters.{method}"
+        raise invalid_field(field, "The attribution method cannot be changed.")
     if "sampled_shapley_attribution" in wanted:
         result.parameters.sampled_shapley_attribution = wanted.sampled_shapley_attribution
     if wanted.top_k:

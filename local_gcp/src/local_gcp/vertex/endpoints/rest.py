@@ -26,7 +26,7 @@ from starlette.routing import Route
 from local_gcp.regions import NoSuchRegionError
 from local_gcp.vertex.endpoints import values
 from local_gcp.vertex.endpoints.prediction import LARGEST_REQUEST, Predictions, check_size
-from local_gcp.wire import RpcError, as_rpc_error, not_emulated
+from local_gcp.wire import RpcError, as_rpc_error, not_emulated, refuse_unread
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +116,7 @@ def _explain(predictions: Predictions, name: str, body: bytes) -> Response:
     except json_format.ParseError as error:
         raise _invalid(f"Invalid JSON payload received. {error}") from None
     request.endpoint = name
+    refuse_unread(request)
     answer = predictions.explain(request, _NoDeadline)
     return JSONResponse(json_format.MessageToDict(api.ExplainResponse.pb(answer)))
 

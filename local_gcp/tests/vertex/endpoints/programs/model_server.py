@@ -3,7 +3,7 @@
 Environment: NAME (answered with each prediction), START (seconds until it listens), FAIL (exits
 with this code and words), SICK (a file: while it is there, health is answered 503).
 Instances: a number; {"sleep": seconds}; {"die": true}; "bad" (answered 400);
-"nan" (answered with what is not JSON).
+"nan" (answered with what is not JSON). A prediction repeats the instance and the parameters.
 """
 
 import http.server
@@ -30,13 +30,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         request = json.loads(body)
         if "bad" in request["instances"]:
             return self.answer(400, b'{"error": "instances[0] is bad"}')
-        predictions = [self.predict(instance) for instance in request["instances"]]
+        parameters = request.get("parameters")
+        predictions = [self.predict(instance, parameters) for instance in request["instances"]]
         answer = {"predictions": predictions}
         if "parameters" in request:
             answer["metadata"] = request["parameters"]
         return self.answer(200, json.dumps(answer).encode())
 
-    def predict(self, instance):
+    def predict(self, instance, parameters):
+        sent = {"instance": instance, "parameters": parameters}
         if instance == {"environment": True}:
             return {k: v for k, v in os.environ.items() if k.startswith(("AIP_", "OWN"))}
         if instance == "nan":
@@ -44,9 +46,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(instance, dict) and "die" in instance:
             os._exit(3)
         if isinstance(instance, dict):
-            time.sleep(instance["sleep"])
+            time.sleep(instance.get("sleep", 0))
             instance = 0
-        return {"model": NAME, "double": instance * 2, "pid": os.getpid()}
+        return {"model": NAME, "double": instance * 2, "pid": os.getpid(), **sent}
 
     def answer(self, status, content, kind="application/json"):
         self.send_response(status)
