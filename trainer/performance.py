@@ -8,24 +8,25 @@ The rows are Parquet files with one row for each prediction that has its label b
     run         string           the run of the DAG EXPERIMENT-predict that predicted
     trained     string           folder of the run that trained its model
     key         string           of the row, unique in a run
-    label       string or double the true class, set of classes (a|b) or number
+    label       string or double the true class, set of classes (a|b), number or time
+    label_event int64            of a time to an event: 1 if it happened then, 0 if not until then
     prediction  string           the server's answer, as JSON
     unit        string           the row's group, if groups decide the dataset's split, else NULL
 
-Every run of predictions is scored by itself, by all metrics of its task that are defined on its
-rows.
+The key of an image is its address. Every run of predictions is scored by itself, by all metrics of
+its task that are defined on its rows, and need no more than the server answers.
 """
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trainer import label_sets, storage, withheld
+from trainer import storage, withheld
 from trainer.comparison.run_folder import RunError, read_file
 from trainer.comparison.scoreboard import decimals, measured, metrics_for
 from trainer.families import FAMILIES
@@ -37,10 +38,7 @@ from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.layout import RunFolder
 from trellis_contracts.performance import Performance, PerformanceFile
 from trellis_contracts.plan import PlanFile
-from trellis_contracts.tasks import REGRESSION, classes_in
-from trellis_contracts.withheld import RowsError, some_of
-
-_COLUMNS = ("run", "trained", "key", "label", "prediction", "unit")
+from trellis_contracts.withheld import RowsError
 
 
 class PerformanceError(RowsError, ValueError):
@@ -77,15 +75,12 @@ def score(rows: str) -> dict[str, Performance]:
     files = sorted(storage.local_path(rows).glob("*.parquet"))
     if not files:
         raise PerformanceError(f"{rows} has no Parquet files")
-    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-    for file in files:
-        table = pq.read_table(file, columns=list(_COLUMNS))
-        for name, values in columns.items():
-            values += table[name].to_pylist()
-    runs = np.array(columns["run"], dtype=object)
+    table = pa.concat_tables(map(pq.read_table, files))
+    columns = {name: np.array(table[name].to_pylist(), object) for name in table.column_names}
+    runs = columns["run"]
     return {
-        str(run): _score({n: np.array(v, object)[runs == run] for n, v in columns.items()})
-        for run in sorted(set(columns["run"]))
+        str(run): _score({name: values[runs == run] for name, values in columns.items()})
+        for run in sorted(set(runs))
     }
 
 
@@ -93,7 +88,9 @@ def _score(rows: Mapping[str, np.ndarray]) -> Performance:
     """Score one run. rows: (n,) objects by column."""
     dataset, threshold = _model(str(rows["trained"][0]))
     family = FAMILIES[dataset.family]
-    answers, labels = _answers(rows["prediction"], dataset), _labels(rows["label"], dataset)
+    dataset = family.as_served(dataset)
+    answers = family.of_responses(list(map(orjson.loads, rows["prediction"])), dataset)
+    labels = family.of_rows(rows, dataset)
     # Checks keys, labels and answers.
     family.predictions(dataset, rows["key"], labels, answers, threshold)
     groups = None
@@ -104,8 +101,9 @@ def _score(rows: Mapping[str, np.ndarray]) -> Performance:
                 "interval that takes them as independent would be too narrow"
             )
         groups = Groups.named(rows["unit"].astype(str))
-    outcome = family.outcome(labels, answers, groups, threshold)
-    metrics = list(metrics_for(dataset.family, dataset.classes).values())
+    outcome = family.outcome(labels, answers, groups, threshold, dataset.label)
+    every = metrics_for(dataset.family, dataset.classes)
+    metrics = [metric for name, metric in every.items() if name not in family.not_served]
     scores = measured(outcome, metrics, lambda metric: decimals(metric, labels))
     return Performance(len(labels), groups.count if groups else None, scores)
 
@@ -124,31 +122,6 @@ def _model(trained: str) -> tuple[DatasetDescription, Threshold | None]:
     if (named := challenger.threshold) is None:
         return dataset, None
     return dataset, Threshold.of(named.to_document(), dataset.classes)
-
-
-def _answers(texts: np.ndarray, dataset: DatasetDescription) -> np.ndarray:
-    """(n,) values, or (n, classes) probabilities in the dataset's order."""
-    parsed = [orjson.loads(text) for text in texts]
-    if dataset.family == REGRESSION:
-        return np.array([one["value"] for one in parsed], np.float64)
-    shares = [[one["probabilities"][name] for name in dataset.classes] for one in parsed]
-    return np.array(shares, np.float32)
-
-
-def _labels(found: np.ndarray, dataset: DatasetDescription) -> np.ndarray:
-    """(n,) values, class indices or sets of classes."""
-    if dataset.family == REGRESSION:
-        return found.astype(np.float64)
-    places = {name: place for place, name in enumerate(dataset.classes)}
-    named = [classes_in(str(text), dataset.task) for text in found]
-    if unknown := sorted({name for names in named for name in names} - set(places)):
-        raise PerformanceError(
-            f"labels that the model does not know: {some_of(unknown, 'class', 'classes')}"
-        )
-    indices = [[places[name] for name in names] for names in named]
-    if dataset.is_multilabel:
-        return np.array([label_sets.of(each) for each in indices], np.int64)
-    return np.array([place for (place,) in indices], np.int64)
 
 
 if __name__ == "__main__":

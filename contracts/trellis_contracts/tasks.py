@@ -133,7 +133,6 @@ TASKS = {
             "train.folds": "the risks of the folds' models have no common scale, so that a "
             f"{SURVIVAL} of one fold cannot be ordered beside one of another: leave it out",
             "deploy.gate.recall": f"a {SURVIVAL} has no classes: leave it out",
-            "predict.truth": "a time to an event is not scored on later labels: leave it out",
         },
     ),
     SEGMENTATION: Task(
@@ -165,7 +164,8 @@ TASKS = {
             "train.folds": "masks of several folds' models are not brought together: leave it out",
             "deploy.gate.recall": "is of examples; that of a class's pixels is bounded as in "
             "`require: {mask_recall@cell: 0.8}`: leave it out",
-            "predict.truth": "masks are not scored on later labels: leave it out",
+            "predict.truth": "a mask's label is a file, which a query does not have: masks are "
+            "not scored on later labels; leave it out",
         },
     ),
 }

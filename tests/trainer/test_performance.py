@@ -1,4 +1,6 @@
-"""Predictions scored on labels that came later: the metrics are those of scikit-learn."""
+"""Predictions scored on labels that came later: the metrics are those of scikit-learn, and of times
+those of the leaderboard, which scikit-survival's confirm (test_survival_peers.py).
+"""
 
 import json
 
@@ -9,16 +11,35 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from trainer import performance
+from trainer.metrics.survival import SURVIVAL_METRICS, SurvivalOutcome
 from trellis_contracts.performance import PerformanceFile
 
 CLASSES = ["healthy", "ill"]
+SURVIVAL = {
+    "task": "time_to_event",
+    "classes": [],
+    "label": {
+        "name": "label",
+        "dtype": "float32",
+        "column": "days",
+        "event": {
+            "column": "died",
+            "events": {},
+            "censored": {},
+            "quantiles": np.linspace(1, 900, 21).tolist(),
+            "horizons": [365.0, 730.0],
+            "times": [100.0, 365.0, 500.0, 730.0],
+        },
+    },
+}
+"""Of the dataset.json of a survival, what is its own."""
 
 
 @pytest.fixture
 def labelled(run_folder, classifier, tmp_path):
     """Writes the rows of two runs of predictions by one model: the folder, and what it says."""
 
-    def make(change=None, by=None, threshold=None):
+    def make(change=None, by=None, threshold=None, learned=None):
         random = np.random.default_rng(1)
         labels = random.integers(0, 2, 120)
         shares = classifier(labels, 2, 1.5, seed=2)
@@ -40,11 +61,11 @@ def labelled(run_folder, classifier, tmp_path):
             },
         }
         run._write("leaderboard/challenger.json", challenger)
+        file = run.dataset / "dataset.json"
+        dataset = json.loads(file.read_text()) | (learned or {})
         if by is not None:
-            file = run.dataset / "dataset.json"
-            dataset = json.loads(file.read_text())
             dataset["split"] |= {"rule": "FARM_FINGERPRINT(group) mod 100", "by": by}
-            file.write_text(json.dumps(dataset))
+        file.write_text(json.dumps(dataset))
         rows = {
             "run": ["monday"] * 60 + ["tuesday"] * 60,
             "trained": [run.uri] * 120,
@@ -85,6 +106,57 @@ def test_each_run_has_the_scores_of_scikit_learn(labelled, tmp_path):
             assert score.value == pytest.approx(value, abs=2e-6)
             assert score.low < value < score.high
     assert found["monday"].metrics["auc"] != found["tuesday"].metrics["auc"]
+
+
+@pytest.fixture
+def times(labelled):
+    """Writes the rows of two runs of predictions of a survival: the folder, and what the
+    leaderboard would score of each run, which knows the curve at more times.
+    """
+
+    def make(event=None):
+        random = np.random.default_rng(3)
+        risks = random.normal(size=120)
+        days, left = random.exponential(400 * np.exp(-risks)), random.exponential(900, 120)
+        labels = np.stack([np.minimum(days, left), days <= left], axis=1)
+        event_of = SURVIVAL["label"]["event"]
+        curves = np.exp(-np.exp(risks)[:, None] * np.array(event_of["times"]) / 400)
+        answers = [
+            json.dumps({"risk": risk, "survival": {"365": year, "730": years}})
+            for risk, (_, year, _, years) in zip(risks.tolist(), curves.tolist(), strict=True)
+        ]
+        event = event or pa.array(labels[:, 1].astype(int))
+        rows = {"label": labels[:, 0], "label_event": event, "prediction": answers}
+        folder, _, _ = labelled(rows, learned=SURVIVAL)
+        whole = {
+            run: SurvivalOutcome(
+                labels[of], risks[of], curves[of], (*event_of["times"],), (*event_of["horizons"],)
+            )
+            for run, of in {"monday": slice(0, 60), "tuesday": slice(60, 120)}.items()
+        }
+        return folder, whole
+
+    return make
+
+
+def test_a_time_to_an_event_has_the_scores_of_the_leaderboard(times):
+    folder, whole = times()
+    found = performance.score(str(folder))
+    for run, outcome in whole.items():
+        # The server has answered the curve at the horizons alone.
+        assert found[run].metrics.keys() == SURVIVAL_METRICS.keys() - {"integrated_brier"}
+        for name, score in found[run].metrics.items():
+            assert score.value == pytest.approx(SURVIVAL_METRICS[name].point(outcome), abs=2e-6)
+            assert score.low < score.high
+        concordance = found[run].metrics["concordance"]
+        assert 0.6 < concordance.low < concordance.value < concordance.high < 1
+
+
+def test_an_event_that_is_neither_is_refused(times, tmp_path, capsys):
+    folder, _ = times(event=pa.array([2] * 120))
+    arguments = ["--rows", str(folder), "--output", str(tmp_path / "performance.json")]
+    assert performance.main(arguments) == 1
+    assert "event is neither 0 nor 1" in capsys.readouterr().err
 
 
 def test_decisions_are_by_the_model_s_threshold(labelled):

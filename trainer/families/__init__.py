@@ -45,15 +45,16 @@ class About(Protocol):
 
 class Family(abc.ABC):
     """Interface of a family. name: of trellis_contracts.tasks.FAMILIES. form: of the predictions.
-    loss: the metric that ranks like the training's loss. order: the metric of how examples are
-    ordered; None: none is. lone: labels for which no metric is defined. kind: of the labels in the
-    records.
+    loss: the metric that ranks like the training's loss. not_served: metrics that need more than
+    the server answers. order: the metric of how examples are ordered; None: none is. lone: labels
+    for which no metric is defined. kind: of the labels in the records.
     """
 
     name: ClassVar[str]
     form: ClassVar[type[AnyPredictions]]
     loss: ClassVar[str]
     order: ClassVar[str | None] = None
+    not_served: ClassVar[tuple[str, ...]] = ()
     lone: ClassVar[str]
     kind: ClassVar[type] = np.int64
 
@@ -145,6 +146,22 @@ class Family(abc.ABC):
         label: Label,
     ) -> dict[str, Any]:
         """The server's answer to the example at a place, as trainer.serve describes it."""
+
+    def as_served(self, dataset: DatasetDescription) -> DatasetDescription:
+        """The dataset that the server's answers are of."""
+        return dataset
+
+    def of_responses(
+        self, responses: Sequence[Mapping[str, Any]], dataset: DatasetDescription
+    ) -> np.ndarray:
+        """A predictor's answers, of those of the server (`response`). dataset: of `as_served`."""
+        raise TypeError(f"{self.labels} are not scored on later labels")
+
+    def of_rows(self, columns: Mapping[str, np.ndarray], dataset: DatasetDescription) -> np.ndarray:
+        """Labels, of rows of BigQuery: `label`, and what the task's frozen rows have beside it,
+        (n,) objects each. Raises PredictionsError.
+        """
+        raise TypeError(f"{self.labels} are not scored on later labels")
 
     def files(
         self, folder: str, keys: np.ndarray, answers: np.ndarray

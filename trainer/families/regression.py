@@ -40,6 +40,12 @@ class Of(Family):
     def served(self, found, order):
         return found["value"]
 
+    def of_responses(self, responses, dataset):
+        return np.array([one["value"] for one in responses], np.float64)
+
+    def of_rows(self, columns, dataset):
+        return columns["label"].astype(np.float64)
+
     def response(self, predictions, place, done, label):
         value = predictions.values[place]
         (beside,) = postprocessing.of_values(done, np.array([value]))

@@ -1,5 +1,7 @@
 """The family of the time to an event."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from trainer.families import Family
@@ -10,6 +12,7 @@ from trainer.metrics import survival_estimates as estimates
 from trainer.metrics.survival import SurvivalOutcome
 from trainer.prediction_forms.time_to_event import Survivals
 from trellis_contracts import tasks
+from trellis_contracts.columns import EVENT
 
 
 class Of(Family):
@@ -19,6 +22,8 @@ class Of(Family):
 
     name, form = tasks.SURVIVAL, Survivals
     loss, order = "integrated_brier", "concordance"
+    # The server answers with survival at the horizons, and this one is averaged over all times.
+    not_served = (loss,)
     lone, kind = "examples without an order", np.float32
 
     def metrics(self, classes=()):
@@ -56,7 +61,24 @@ class Of(Family):
         curves = estimates.interpolated(answers[:, 1:], times, label.times)
         return np.concatenate([answers[:, :1], curves], axis=1)
 
+    def as_served(self, dataset):
+        event = replace(dataset.label.event, times=dataset.label.horizons)
+        return replace(dataset, label=replace(dataset.label, event=event))
+
+    def of_responses(self, responses, dataset):
+        names = list(map(_name, dataset.label.times))
+        found = [[one["risk"], *(one["survival"][name] for name in names)] for one in responses]
+        return np.array(found, np.float64)
+
+    def of_rows(self, columns, dataset):
+        return np.stack([columns[name].astype(np.float64) for name in ("label", EVENT)], axis=1)
+
     def response(self, predictions, place, done, label):
         curve = dict(zip(predictions.times, predictions.curves[place].tolist(), strict=True))
-        shown = {f"{time:.12g}": curve[time] for time in label.horizons}
+        shown = {_name(time): curve[time] for time in label.horizons}
         return {"risk": float(predictions.risks[place]), "survival": shown}
+
+
+def _name(horizon: float) -> str:
+    """Name a horizon as the server's answers do."""
+    return f"{horizon:.12g}"

@@ -31,6 +31,8 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
     """plan -> snapshot -> changes (both of a table) -> predict -> masks (of answers that are
     files) -> publish (of a table) -> result
 
+    Of images whose labels are asked for later, `publish` comes beside `result`.
+
     A model of BigQuery ML's is asked by `publish`, and `predict` is skipped.
 
     plan -> truth -> score -> performance, beside them, if labels arrive later (`predict.truth`).
@@ -60,16 +62,18 @@ def build(experiment: Experiment, platform: Platform) -> DAG:
         if isinstance(experiment.prediction, ImagePredict):
             planned >> predicted
             answered >> resulted
+            if experiment.prediction.truth:
+                answered >> publish.task(experiment, platform)
         else:
             frozen = snapshot.task(experiment, platform)
             compared = changes.task(experiment, platform)
             published = publish.task(experiment, platform)
-            if experiment.prediction.truth:
-                planned >> truth.tasks(experiment, platform)
             planned >> frozen >> compared >> predicted
             answered >> published >> resulted
             # Of a BigQuery ML model `predict` is skipped.
             compared >> published
+        if experiment.prediction.truth:
+            planned >> truth.tasks(experiment, platform)
     # After the tasks, as in training.py: a copy in each of them costs time.
     dag.params = ParamsDict(run_params(experiment))
     return dag

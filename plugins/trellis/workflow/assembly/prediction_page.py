@@ -17,7 +17,7 @@ ADVICE = {
     "predict": "The job's log names the cause. Clear this task once it is fixed; if the model is "
     "at fault, trigger a new run with an earlier version.",
     "masks": "The predictions are safe in the job's own output. Clear this task to write them.",
-    "publish": "The predictions are safe in the job's own table. Clear this task to publish them.",
+    "publish": "The predictions are safe in the job's own output. Clear this task to publish them.",
     "truth": "No prediction is touched. Correct the query `predict.truth`, then clear this task.",
     "score": "No prediction is touched. The job's log says which labels cannot be scored; correct "
     "them, then clear the tasks from `truth` on.",
@@ -61,12 +61,12 @@ _TRUTH = """\
 """
 _SKIPPED = "; skipped for a model of BigQuery ML's, which publish asks by a query (ML.PREDICT)"
 _PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
+_PUBLISH_LINES = "| publish | loads the answers into a table, for the labels that arrive later |\n"
 
 
 def page(experiment: Experiment, platform: Platform) -> str:
     """The DAG's doc_md."""
     predict = experiment.prediction
-    rows = not isinstance(predict, ImagePredict)
     writing = files.stage(experiment)
     return _PAGE.format(
         name=experiment.name,
@@ -78,7 +78,7 @@ def page(experiment: Experiment, platform: Platform) -> str:
         cost=prediction.at_most(experiment, platform),
         rows=_rows(predict),
         truth=_TRUTH if predict.truth else "",
-        publish=(writing.LINE if writing else "") + (_PUBLISH if rows else ""),
+        publish=(writing.LINE if writing else "") + _publish(predict),
         replicas=predict.machines.replicas,
         timeout=duration_text(predict.timeout),
         skipped=_SKIPPED if experiment.deploy and "bqml" in experiment.deploy.services else "",
@@ -86,6 +86,12 @@ def page(experiment: Experiment, platform: Platform) -> str:
         output=_output(experiment, platform),
         bucket=platform.bucket,
     )
+
+
+def _publish(predict: Predict) -> str:
+    if isinstance(predict, ImagePredict):
+        return _PUBLISH_LINES if predict.truth else ""
+    return _PUBLISH
 
 
 def _rows(predict: Predict) -> str:

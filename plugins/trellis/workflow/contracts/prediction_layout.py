@@ -91,9 +91,15 @@ class Prediction:
         """PROJECT.DATASET.TABLE of the predictions of rows."""
         given = self.experiment.prediction.output
         if given is None:
-            name = _name("predictions", self.experiment.name, self.folder)
-            return self.platform.own_table(name)
+            return self.own_output_table
         return f"{self.platform.table(given)}_{_name(self.folder)}"
+
+    @property
+    def own_output_table(self) -> str:
+        """PROJECT.DATASET.TABLE in the group's dataset: of rows, unless the experiment's file names
+        another; of images the lines of the job's files, if `predict.truth` asks for their labels.
+        """
+        return self.platform.own_table(_name("predictions", self.experiment.name, self.folder))
 
     @property
     def output_folder(self) -> str:

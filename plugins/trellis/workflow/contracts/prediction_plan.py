@@ -68,6 +68,13 @@ class PredictionPlan:
     def experiment(self) -> Experiment:
         return self.run.experiment
 
+    @property
+    def table(self) -> str | None:
+        """PROJECT.DATASET.TABLE of the predictions; None of images of which no label is asked."""
+        if self.rows is not None:
+            return self.output
+        return self.run.own_output_table if self.experiment.prediction.truth else None
+
     def to_json(self) -> dict[str, Any]:
         """The content of plan.json."""
         rows = self.rows

@@ -358,10 +358,11 @@ class PredictionRecord(_Document):
 
     at: when it ended, ISO 8601. version: resource name of the model that predicted; trained: folder
     of the run that trained it. predicted: rows or images with a prediction; None: it was refused,
-    or the requests were too many. output: table of the predictions; None of images, of a refusal
-    and of requests. warnings: what is beyond the limits of `predict.changes`, in sentences without
-    a value of a row. performance: None until labels arrive. until: of requests, those before this
-    moment were compared, ISO 8601; None of a batch prediction.
+    or the requests were too many. output: table of the predictions; None of images whose labels
+    `predict.truth` does not ask for, of a refusal and of requests. warnings: what is beyond the
+    limits of `predict.changes`, in sentences without a value of a row. performance: None until
+    labels arrive. until: of requests, those before this moment were compared, ISO 8601; None of a
+    batch prediction.
     """
 
     format: Literal[1] = 1

@@ -61,8 +61,8 @@ ML_USE = "ML_USE"
 LEAST_GROUPS = 6
 _MOST_LABELS = 100_000
 _SHOWN = 3
-# No line has this character, so that each is one value.
-_NO_DELIMITER = "\x01"
+ONE_FIELD = "\x01"
+"""Delimiter of a load job's fields that no line has, so that each line is one value."""
 
 FORMAT = "Expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
 
@@ -125,7 +125,7 @@ def load(client: Any, platform: Platform, source: ImageSource, found: Mapping[st
     config = LoadJobConfig(
         source_format="CSV",
         schema=[SchemaField("line", "STRING")],
-        field_delimiter=_NO_DELIMITER,
+        field_delimiter=ONE_FIELD,
         quote_character="",
         write_disposition="WRITE_TRUNCATE",
     )

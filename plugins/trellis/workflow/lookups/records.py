@@ -120,7 +120,7 @@ def add_prediction(
         version=plan.model,
         trained=plan.model_run,
         predicted=predicted,
-        output=None if plan.rows is None or predicted is None else plan.output,
+        output=None if predicted is None else plan.table,
         warnings=tuple(short(text) for text in warnings),
     )
     record.upload(storage.blob(platform, plan.run.indexed))

@@ -50,8 +50,8 @@ def at_most(
     stages = {"predict": usd}
     if not isinstance(predict, ImagePredict):
         stages = {"snapshot": _READS * scan(source_bytes, region), **stages}
-        if predict.truth:
-            stages |= of_truth(platform, truth_bytes).stages
+    if predict.truth:
+        stages |= of_truth(platform, truth_bytes).stages
     return Cost(stages, ASSUMPTIONS)
 
 

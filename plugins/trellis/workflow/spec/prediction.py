@@ -4,7 +4,7 @@ Images, a table or a query, as in the section `source`.
 """
 
 from datetime import timedelta
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from trellis.workflow.spec.changes import Limits, PredictionChanges
 from trellis.workflow.spec.machines import Machine
@@ -31,6 +31,13 @@ class _Predict(Variant):
     )
     machines: BatchMachines = key("machines of a run", BatchMachines())
     timeout: Duration = key("time after which the prediction is stopped", timedelta(hours=1))
+    truth: str | None = key(
+        "one SELECT of what a label is known of by now: earlier predictions of it are scored. Its "
+        "columns are the key and the label, named as in training, of images `image`, the address, "
+        "and `label`; of groups also the group",
+        None,
+        min_length=1,
+    )
 
 
 class ImagePredict(_Predict):
@@ -38,9 +45,6 @@ class ImagePredict(_Predict):
 
     opening = ("images",)
     title = "images"
-    truth: ClassVar[None] = None
-    """An image has no key by which a label that arrives later could be found."""
-
     images: Folder = key(
         "folder with the images, subfolders included; {date} in it stands for the first day of a "
         "run's data interval",
@@ -70,12 +74,6 @@ class RowPredict(_Predict):
     )
     output: TableName | None = key(
         "table for predictions; each run writes one of its own, with the run's name appended", None
-    )
-    truth: str | None = key(
-        "one SELECT of the key and the label, named as in training, of rows whose label is known "
-        "by now: earlier predictions of them are scored; of groups also the group",
-        None,
-        min_length=1,
     )
     changes: PredictionChanges = key(
         "limits of the difference between a run's rows and what the model learned from",

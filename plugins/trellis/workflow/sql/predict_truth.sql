@@ -6,6 +6,9 @@ WITH labelled AS (
   SELECT
     CAST({{ key | identifier }} AS STRING) AS key,
     CAST({{ label | identifier }} AS {{ label_type }}) AS label,
+{% for column in beside %}
+    CAST({{ column.name | identifier }} AS {{ types[column.column] }}) AS {{ column.column }},
+{% endfor %}
     {{ "CAST(" ~ (unit | identifier) ~ " AS STRING)" if unit else "CAST(NULL AS STRING)" }} AS unit
   FROM (
     {{ query }}
@@ -16,10 +19,26 @@ predicted AS (
   SELECT
     {{ one.folder | literal }} AS run,
     {{ one.trained | literal }} AS trained,
+{% if of_images %}
+    -- The instance of our server, or of AutoML.
+    COALESCE(JSON_VALUE(line, {{ ("$.instance." ~ key) | literal }}), JSON_VALUE(line, '$.instance.content')) AS key,
+    CASE
+      WHEN JSON_VALUE(line, '$.prediction.error') IS NOT NULL THEN NULL
+      WHEN JSON_QUERY(line, '$.prediction.displayNames') IS NULL THEN JSON_QUERY(line, '$.prediction')
+      ELSE CONCAT(
+        '{"probabilities":{',
+        (
+          SELECT STRING_AGG(CONCAT(TO_JSON_STRING(name), ':', JSON_VALUE_ARRAY(line, '$.prediction.confidences')[OFFSET(place)]), ',')
+          FROM UNNEST(JSON_VALUE_ARRAY(line, '$.prediction.displayNames')) AS name WITH OFFSET AS place
+        ),
+        '}}'
+      )
+    END AS prediction
+{% else %}
     key,
     prediction
+{% endif %}
   FROM {{ one.output | identifier }}
-  WHERE prediction IS NOT NULL
 {% if not loop.last %}
   UNION ALL
 {% endif %}
@@ -28,11 +47,12 @@ predicted AS (
 {% if count %}
 SELECT run, COUNT(*) AS examples
 {% else %}
-SELECT run, trained, key, label, prediction, unit
+SELECT run, trained, key, label, {% for column in beside %}{{ column.column }}, {% endfor %}prediction, unit
 {% endif %}
 FROM predicted
 JOIN labelled USING (key)
-WHERE label IS NOT NULL
+WHERE prediction IS NOT NULL AND label IS NOT NULL{% for column in beside %} AND {{ column.column }} IS NOT NULL{% endfor %}
+
 {% if count %}
 GROUP BY run
 {% endif %}

@@ -100,10 +100,20 @@ def test_scoring_on_later_labels_costs_a_comparison(of_rows, group):
     assert tib == 2 * services.table(group.region).query_tib
 
 
-def test_a_time_to_an_event_is_not_scored_on_later_labels():
+@pytest.mark.parametrize("metric", ["integrated_brier", "loss"])
+def test_a_survival_is_scored_later_where_answers_have_what_its_metric_needs(metric):
     survival = load(ROOT / "dags/experiments/survival.yaml")
-    with pytest.raises(FileError, match=r"predict.truth: a time to an event is not scored"):
-        with_changes(survival, {("predict",): TABLE | TRUTH})
+    asked = with_changes(survival, {("predict",): TABLE | TRUTH})
+    assert asked.prediction.truth == TRUTH["truth"]
+    tune = {("tune", "maximize"): None, ("tune", "minimize"): metric}
+    with pytest.raises(FileError, match=rf"predict.truth: {metric}, .* at the horizons alone"):
+        with_changes(asked, tune)
+
+
+def test_masks_are_not_scored_on_later_labels():
+    cells = load(ROOT / "dags/experiments/cells.yaml")
+    with pytest.raises(FileError, match=r"predict.truth: a mask's label is a file"):
+        with_changes(cells, {("predict",): {"images": "new"} | TRUTH})
 
 
 def chain(dag):
@@ -116,6 +126,11 @@ def test_the_chains(of_rows, of_images, group):
     assert chain(rows) == ["plan", "snapshot", "changes", "predict", "publish", "result"]
     images = prediction.build(of_images(), group)
     assert chain(images) == ["plan", "predict", "result"]
+    of_later = prediction.build(of_images(**TRUTH), group)
+    assert {"truth", "score", "performance", "publish"} == set(of_later.task_ids) - set(
+        images.task_ids
+    )
+    assert of_later.get_task("publish").upstream_task_ids == {"predict"}
     beside = prediction.build(of_rows(**TRUTH), group)
     assert {"truth", "score", "performance"} == set(beside.task_ids) - set(rows.task_ids)
     assert beside.get_task("truth").upstream_task_ids == {"plan"}

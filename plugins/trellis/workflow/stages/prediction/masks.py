@@ -26,10 +26,9 @@ from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.lookups import left, own_dataset, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.prediction import lines
 from trellis.workflow.stages.prediction.lines import Answer
-from trellis.workflow.stages.prediction.publish import written
+from trellis.workflow.stages.prediction.publish import load, written
 from trellis_contracts import layout
 
 LINE = "| masks | writes each mask as a PNG below `masks/`, and `masks.jsonl`, their addresses |\n"
@@ -56,25 +55,9 @@ def task(experiment: Experiment, platform: Platform) -> Any:
 
 def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict[str, Any]:
     """The job of `publish`, which loads masks.jsonl as the run's table. predicted: not read."""
-    project, dataset, table = plan.output.split(".")
     types = {"key": "STRING", "mask": "STRING", FOREGROUND: "FLOAT64"}
     types |= {"prediction": "STRING", "error": "STRING"}
-    key = platform.encryption_key
-    return {
-        "load": {
-            "sourceUris": [plan.run.masks],
-            "sourceFormat": "NEWLINE_DELIMITED_JSON",
-            "schema": {"fields": [{"name": name, "type": of} for name, of in types.items()]},
-            "destinationTable": {"projectId": project, "datasetId": dataset, "tableId": table},
-            "destinationTableProperties": {
-                "description": f"Predictions in {plan.run.uri}",
-                "labels": job_messages.labels(plan.experiment, platform),
-            },
-            "createDisposition": "CREATE_IF_NEEDED",
-            "writeDisposition": "WRITE_EMPTY",
-            **({"destinationEncryptionConfiguration": {"kmsKeyName": key}} if key else {}),
-        }
-    }
+    return load(plan, platform, plan.run.masks, types, sourceFormat="NEWLINE_DELIMITED_JSON")
 
 
 def write(plan: PredictionPlan, platform: Platform, predicted: str) -> str:

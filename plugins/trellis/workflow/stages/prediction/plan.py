@@ -267,6 +267,8 @@ def _images(run: Prediction, champion: Champion, interval: Any, day: Any) -> Fou
     form = images.of_automl if champion.service == AUTOML else images.of_ours(image.name)
     written = images.write_instances(run.platform, address, run.instances, form, daily)
     count, others = written
+    if run.experiment.prediction.truth:
+        own_dataset.create(run.platform)
     return Found(
         source=address,
         partition=None,

@@ -8,9 +8,11 @@ predictions as JSON text. Without any failed row, or any other, one of the two m
 answer of our server may also be an error. The run's table has a row for each instance: key, label
 value or risk, prediction, error; the curve of survival is in the prediction. Of a model that hands
 examples back it has `abstained`; of one with a coverage `prediction_set`, or `interval_low` and
-`interval_high`. Where answers are files, the table is of what their stage has written.
+`interval_high`. Where answers are files, the table is of what their stage has written. Of images,
+whose answers stay files, it has the lines of these, to which `truth` joins labels that come later.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
@@ -20,9 +22,11 @@ from trellis.vertex.registry import AUTOML
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import left, own_dataset, plans
+from trellis.workflow.lookups.manifest import ONE_FIELD
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.planned import planned, returned
 from trellis.workflow.stages.prediction import files
@@ -33,7 +37,8 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task."""
     predicted = returned("predict", "output", required=False)
     writing = files.stage(experiment)
-    making = writing.job if writing else job
+    of_rows = writing.job if writing else job
+    making = job_of_images if isinstance(experiment.prediction, ImagePredict) else of_rows
     return BigQueryJobOperator(
         task_id="publish",
         # `predict` is skipped where a query predicts.
@@ -79,6 +84,45 @@ def job(plan: PredictionPlan, platform: Platform, predicted: str | None) -> dict
     return job_messages.query(plan.experiment, platform, statement, **limit)
 
 
+def job_of_images(
+    plan: PredictionPlan, platform: Platform, predicted: str | None
+) -> dict[str, Any]:
+    """The job that loads the lines of the batch prediction's files, which costs nothing. predicted:
+    the folder of these.
+    """
+    if predicted is None:
+        raise left.NothingLeftError("predict", "predictions")
+    # AutoML names them otherwise. Beside them are files of errors (lines.of_file).
+    names = "predictions_*" if plan.service == AUTOML else "prediction.results-*"
+    form = {"sourceFormat": "CSV", "fieldDelimiter": ONE_FIELD, "quote": ""}
+    return load(plan, platform, f"{predicted.rstrip('/')}/{names}", {"line": "STRING"}, **form)
+
+
+def load(
+    plan: PredictionPlan, platform: Platform, files: str, types: Mapping[str, str], **form: str
+) -> dict[str, Any]:
+    """The job that makes the run's table of files: gs://..., * stands for any characters. types:
+    BigQuery's, by column. form: fields of a JobConfigurationLoad, of the files.
+    """
+    project, dataset, table = str(plan.table).split(".")
+    key = platform.encryption_key
+    return {
+        "load": {
+            "sourceUris": [files],
+            **form,
+            "schema": {"fields": [{"name": name, "type": of} for name, of in types.items()]},
+            "destinationTable": {"projectId": project, "datasetId": dataset, "tableId": table},
+            "destinationTableProperties": {
+                "description": f"Predictions in {plan.run.uri}",
+                "labels": job_messages.labels(plan.experiment, platform),
+            },
+            "createDisposition": "CREATE_IF_NEEDED",
+            "writeDisposition": "WRITE_EMPTY",
+            **({"destinationEncryptionConfiguration": {"kmsKeyName": key}} if key else {}),
+        }
+    }
+
+
 def written(platform: Platform, predicted: str, service: str | None) -> dict[str, str | None]:
     """The tables of a batch prediction: of its "predictions" and its "errors", None if not there.
 
@@ -97,7 +141,7 @@ def written(platform: Platform, predicted: str, service: str | None) -> dict[str
 
 def output(plan: PredictionPlan, platform: Platform) -> str:
     """PROJECT.DATASET.TABLE of the predictions."""
-    return plan.output
+    return str(plan.table)
 
 
 def errors_of(predictions: str, service: str | None) -> str:

@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from google.cloud.bigquery import QueryJobConfig
 
 from trellis.bigquery.operators import BigQueryJobOperator
-from trellis.workflow import sql
+from trellis.workflow import labels, sql
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.record import PredictionRecord
@@ -26,13 +26,14 @@ from trellis.workflow.pricing.cost import BudgetError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machines
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import GroupSplit
 from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.operators import ScoreOperator
 from trellis.workflow.stages.prediction.changes import LEAST
 from trellis_contracts.performance import PerformanceFile
-from trellis_contracts.tasks import REGRESSION
+from trellis_contracts.tasks import NUMBERS, TASKS
 
 NEWEST = 50
 """Predictions that are looked at: labels of older ones are not expected any more."""
@@ -97,6 +98,8 @@ def join(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, A
         raise AirflowFailException(str(error)) from None
     due = [one for one in known if _is_due(one, counted)]
     print(f"{len(due)} of {len(known)} runs of predictions have new labels, {LEAST} or more.")
+    if not counted:
+        print(f"No label has the '{_key(experiment)}' of a prediction.")
     if not due:
         return None
     rows = Prediction(experiment, platform, run_id).labelled
@@ -131,7 +134,9 @@ def check(experiment: Experiment, client: Any) -> None:
     text = forms.embeddable(_truth(experiment))
     there = [field.name for field in dry_run(client, "predict.truth", text, text).schema]
     known = {name.lower() for name in there}
-    needed = [experiment.source.key_, experiment.source.label, _unit(experiment)]
+    source = experiment.source
+    beside = [column.name for column in labels.of(experiment.task).beside(source)]
+    needed = [_key(experiment), source.label_column, *beside, _unit(experiment)]
     if missing := [name for name in needed if name and name.lower() not in known]:
         raise SourceError(
             "\n  ".join(
@@ -144,9 +149,17 @@ def check(experiment: Experiment, client: Any) -> None:
 
 
 def _truth(experiment: Experiment) -> str:
-    query = experiment.row_prediction.truth
+    query = experiment.prediction.truth
     assert query is not None
     return query
+
+
+def _key(experiment: Experiment) -> str:
+    """The column by which a label is found: of images, which have no other key, the address."""
+    if isinstance(experiment.prediction, ImagePredict):
+        (image,) = experiment.source.image_columns
+        return image
+    return experiment.source.key_
 
 
 def _unit(experiment: Experiment) -> str | None:
@@ -171,9 +184,12 @@ def _statement(
     return sql.render(
         "predict_truth",
         query=forms.embeddable(_truth(experiment)),
-        key=source.key_,
-        label=source.label,
-        label_type="FLOAT64" if experiment.task == REGRESSION else "STRING",
+        key=_key(experiment),
+        label=source.label_column,
+        label_type="FLOAT64" if experiment.task in NUMBERS else "STRING",
+        beside=labels.of(experiment.task).beside(source),
+        types=TASKS[experiment.task].rows,
+        of_images=isinstance(experiment.prediction, ImagePredict),
         unit=_unit(experiment),
         predictions=predictions,
         count=count,

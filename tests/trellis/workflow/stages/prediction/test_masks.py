@@ -109,7 +109,7 @@ def test_the_masks_of_rows_are_in_the_run_s_table(google, predictions):
     run = Prediction(of_rows.experiment, of_rows.platform, "manual__1")
     rows = Rows("SELECT 1", datetime.now(UTC), FOREGROUND, images=1)
     output = "local-gcp.masks_tests.out"
-    plan = SimpleNamespace(run=run, rows=rows, output=output, experiment=of_rows.experiment)
+    plan = SimpleNamespace(run=run, rows=rows, table=output, experiment=of_rows.experiment)
     masks.write(plan, of_rows.platform, "local-gcp.masks_tests.raw")
     client.delete_table(output, not_found_ok=True)
     client.create_job(masks.job(plan, of_rows.platform, "local-gcp.masks_tests.raw")).result()

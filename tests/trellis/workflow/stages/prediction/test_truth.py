@@ -1,11 +1,13 @@
 """Earlier predictions, scored by the trainer's program when their labels have arrived."""
 
+import json
+
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from google.api_core.exceptions import GoogleAPICallError
-from google.cloud import storage
+from google.cloud import bigquery, storage
 
-from tests.contracts.datasets import categorical, dataset, numeric
+from tests.contracts.datasets import IMAGE, categorical, dataset, numeric
 from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED
 from tests.wording import says
 from trellis.results.index import load_index
@@ -29,8 +31,6 @@ TRUTH = "SELECT sample_id, malignant FROM truth_tests.followup; -- by now"
 
 @pytest.fixture(scope="module")
 def client(google):
-    from google.cloud import bigquery
-
     client = bigquery.Client(project="local-gcp", location="US")
     client.create_dataset("truth_tests", exists_ok=True)
     client.query_and_wait(
@@ -85,6 +85,92 @@ def test_predictions_are_scored_as_their_labels_arrive(made, client, states, cap
     assert both[0].score.value < 1.0
 
 
+IMAGES = "SELECT CONCAT('gs://', address) AS image, label FROM truth_tests.seen"
+
+
+# A whole prediction, and the trainer's program as a job.
+@pytest.mark.slow
+def test_images_are_scored_by_their_addresses(google, client, predictions, states, capfd):
+    for n in range(40):
+        image = google.buckets / BUCKET / f"seen/{'true' if n % 2 else 'false'}/{n}.png"
+        image.parent.mkdir(parents=True, exist_ok=True)
+        image.write_bytes(b"bad" if n == 39 else b"1")
+    client.query_and_wait(
+        "CREATE OR REPLACE TABLE truth_tests.seen AS SELECT "
+        f"CONCAT('{BUCKET}/seen/', IF(MOD(n, 2) = 1, 'true', 'false'), '/', n, '.png') AS address, "
+        "IF(MOD(n, 2) = 1, 'true', IF(n < 10, 'true', 'false')) AS label "
+        "FROM UNNEST(GENERATE_ARRAY(0, 60)) AS n"
+    )
+    made = predictions("seen", images="seen", truth=IMAGES)
+    learned = dataset(IMAGE, classes={"false": 50, "true": 50})
+    made.promote("champion", learned=learned, answered={"false": 50, "true": 50})
+    first = states(made.run())
+    assert (first["publish"], first["result"], first["truth"]) == ("success", "success", "skipped")
+    second = states(made.run())
+    assert {second[name] for name in ("truth", "score", "performance")} == {"success"}
+    found = load_index(storage.Client(project="local-gcp"), BUCKET).predictions
+    (scored,) = (one for one in found if one.experiment == "seen" and one.performance)
+    assert scored.performance.examples == 40
+    # Five of the even ones are not what the folder says.
+    assert scored.performance.score.name == "accuracy"
+    assert scored.performance.score.value == 35 / 40
+    assert scored.performance.score.low < 35 / 40 < scored.performance.score.high
+
+
+def test_answers_of_automl_are_joined_as_ours(google, client, predictions):
+    """Lines of AutoML's files have names and confidences, ours probabilities."""
+    made = predictions("seen-by-automl", images="seen", truth=IMAGES)
+    own_dataset.create(made.platform, client)
+    run = Prediction(made.experiment, made.platform, "one")
+    lines = [
+        {
+            "instance": {"content": f"gs://{BUCKET}/seen/true/{n}.png", "mimeType": "image/png"},
+            "prediction": {
+                "ids": ["7", "8"],
+                "displayNames": ["true", 'fal"se'],
+                "confidences": [0.875, 1.25e-1],
+            },
+        }
+        for n in (1, 3)
+    ]
+    refused = {"instance": {"image": "gs://b/1.png"}, "prediction": {"error": "no image"}}
+    rows = [{"line": json.dumps(line)} for line in (*lines, refused)]
+    schema = [bigquery.SchemaField("line", "STRING")]
+    config = bigquery.LoadJobConfig(schema=schema, write_disposition="WRITE_TRUNCATE")
+    client.load_table_from_json(rows, run.own_output_table, job_config=config).result()
+    seen = f"gs://{BUCKET}/seen/true/1.png"
+    text = f"SELECT image, 'true' AS label FROM UNNEST(['gs://b/1.png', '{seen}']) AS image"
+    asked = with_changes(made.experiment, {("predict", "truth"): text})
+    record = a_record(made, run)
+    (row,) = client.query_and_wait(truth._statement(asked, [record]))
+    assert row["key"] == seen
+    assert json.loads(row["prediction"]) == {"probabilities": {"true": 0.875, 'fal"se': 0.125}}
+
+
+def test_the_label_of_a_time_to_an_event_is_two_columns(client, predictions):
+    made = predictions("survivals", query=ROWS)
+    label = {"time": "days", "event": "died", "horizons": [365]}
+    changes = {("task",): "time_to_event", ("source", "label"): label, ("baselines",): None}
+    changes |= {("deploy",): None, ("tune", "maximize"): "concordance"}
+    text = "SELECT n AS sample_id, IF(n = 3, NULL, 9.5 * n) AS days, n = 1 AS died"
+    text = f"{text} FROM UNNEST([1, 2, 3]) AS n"
+    experiment = with_changes(made.experiment, changes | {("predict", "truth"): text})
+    truth.check(experiment, client)
+    own_dataset.create(made.platform, client)
+    run = Prediction(made.experiment, made.platform, "one")
+    client.query_and_wait(
+        f"CREATE OR REPLACE TABLE `{run.output_table}` AS SELECT CAST(n AS STRING) AS key, "
+        """'{"risk": 1.5}' AS prediction FROM UNNEST([1, 2, 3]) AS n"""
+    )
+    rows = client.query_and_wait(truth._statement(experiment, [a_record(made, run)]))
+    found = {row["key"]: (row["label"], row["label_event"]) for row in rows}
+    assert found == {"1": (9.5, 1), "2": (19.0, 0)}
+    without = with_changes(experiment, {("predict", "truth"): text.replace("died", "dead")})
+    with pytest.raises(SourceError) as error:
+        truth.check(without, client)
+    assert says(str(error.value), "lacks columns", "'died'", "'dead'")
+
+
 def test_what_the_query_lacks_is_said_before_anything_is_read(made, client):
     def refused(text):
         changed = with_changes(made.experiment, {("predict", "truth"): text})
@@ -98,6 +184,21 @@ def test_what_the_query_lacks_is_said_before_anything_is_read(made, client):
     assert says(said, "(predict.truth) lacks columns", "'malignant'", "'malign'")
 
 
+def a_record(made, run):
+    """What a run of predictions leaves in the index."""
+    return PredictionRecord(
+        experiment=made.experiment.name,
+        run_id=run.run_id,
+        uri=run.uri,
+        at="2026-01-01T00:00:00+00:00",
+        version="projects/p/locations/l/models/m@1",
+        trained=f"gs://{BUCKET}/earlier/runs/r/",
+        predicted=60,
+        output=run.own_output_table,
+        warnings=(),
+    )
+
+
 @pytest.fixture
 def predicted(client, predictions):
     """An experiment with a prediction of 60 rows, of whose labels 40 have arrived."""
@@ -108,17 +209,7 @@ def predicted(client, predictions):
         f"CREATE OR REPLACE TABLE `{run.output_table}` AS SELECT CAST(n AS STRING) AS key, "
         """'{"label": "true"}' AS prediction FROM UNNEST(GENERATE_ARRAY(1, 60)) AS n"""
     )
-    PredictionRecord(
-        experiment=made.experiment.name,
-        run_id=run.run_id,
-        uri=run.uri,
-        at="2026-01-01T00:00:00+00:00",
-        version="projects/p/locations/l/models/m@1",
-        trained=f"gs://{BUCKET}/earlier/runs/r/",
-        predicted=60,
-        output=run.output_table,
-        warnings=(),
-    ).upload(blob(made.platform, run.indexed))
+    a_record(made, run).upload(blob(made.platform, run.indexed))
     return made
 
 
