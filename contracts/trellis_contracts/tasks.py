@@ -37,6 +37,7 @@ class Task:
     `label` in the frozen rows. predictions: Arrow's types of columns of predictions.parquet beside
     `key`, and metadata: what the file has to say of them. loss: what `loss` is of it; "": it has
     none by which models compare. unfit: keys of an experiment file that do not go with it, and why.
+    no_program: why no program in an image that is not ours learns it; "": one does.
     """
 
     description: str
@@ -59,6 +60,7 @@ class Task:
     of_pixels: bool = False
     loss: str = ""
     unfit: Mapping[str, str] = field(default_factory=dict)
+    no_program: str = ""
 
 
 _OF_A_CLASS = CLASS_TYPES, "a class is text, a whole number or a BOOL"
@@ -89,6 +91,8 @@ TASKS = {
             "baselines.automl": "is trained on one class of each example, not several: leave it "
             "out",
         },
+        no_program="the contract with one has no form for sets of classes; a Python file with "
+        "`build` or `fit` learns them",
     ),
     REGRESSION: Task(
         "a number",
@@ -167,6 +171,8 @@ TASKS = {
             "predict.truth": "a mask's label is a file, which a query does not have: masks are "
             "not scored on later labels; leave it out",
         },
+        no_program="the contract with one has no form for masks, which are files beside "
+        "predictions.parquet; a Python file with `build` or `fit` learns them",
     ),
 }
 
@@ -187,6 +193,9 @@ OF_PIXELS = tuple(name for name, task in TASKS.items() if task.of_pixels)
 
 OF_CLASSES = tuple(name for name, task in TASKS.items() if task.min_classes)
 """Tasks whose answers are classes, of examples or of pixels."""
+
+BY_PROGRAMS = tuple(name for name, task in TASKS.items() if not task.no_program)
+"""Tasks that a program in an image that is not ours may learn."""
 
 OF_TIMES = tuple(name for name, task in TASKS.items() if task.form == "time")
 """Tasks whose label is a time to an event."""

@@ -134,6 +134,7 @@ COUNT = {
     "family.py": "trainer/families",
     "metrics.py": "trainer/metrics",
     "listed.py": "contracts/trellis_contracts/metrics",
+    "program.py": "contracts/trellis_contracts/program/forms",
     "objective.py": "trainer/training/objectives",
     "answers.py": "trainer/serving/answers",
     "predictions.py": "trainer/prediction_forms",

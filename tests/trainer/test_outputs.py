@@ -1,5 +1,5 @@
-"""What a program of a group's own leaves, by the program of dags/experiments/programs: it has NumPy
-and pyarrow, no TensorFlow and nothing of the trainer.
+"""What a program of a group's own leaves, by the program of dags/experiments/programs and by one of
+times to an event: they have NumPy and pyarrow, no TensorFlow and nothing of the trainer.
 """
 
 import json
@@ -15,10 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.trainer.comparison.test_folds import Crossed
+from tests.trainer.exporting.tables.helpers import run, write_table
 from tests.trainer.raw_tables import write_with_source
+from tests.trainer.test_survival import FEATURES, TASK, patients
+from tests.trellis.workflow.programs.hazards import concordance
 from tests.withheld import shown
-from trainer import dataset_description, outputs
+from trainer import dataset_description, outputs, predictions
 from trainer.comparison.held_out_split import read_held_out_split
+from trainer.metrics import survival
 from trellis_contracts import folds
 from trellis_contracts.folds import EVERYTHING
 from trellis_contracts.program import page, terms
@@ -26,8 +30,11 @@ from trellis_contracts.training import TrainedOn
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv/local_gcp/bin/python"
+PROGRAMS = ("dags/experiments/programs", "tests/trellis/workflow/programs")
 FILES = {"train": [120], "validation": [40], "test": [30]}
-FLAGS = ["--task=binary_classification", "--metric=auc", "--epochs=1", "--seed=0", "--power", "1.0"]
+COMMON = ["--epochs=1", "--seed=0"]
+FLAGS = ["--task=binary_classification", "--metric=auc", "--neighbours=9", "--power", "1.0"]
+OF_TIMES = ["--task=time_to_event", "--metric=concordance", "--ridge=0.1"]
 
 
 @pytest.fixture(scope="module")
@@ -42,21 +49,13 @@ def dataset(tmp_path_factory):
     return write_with_source(folder, columns, label, FILES, task="binary_classification")
 
 
-def trained(dataset, folder, *flags, **variables):
-    """Run the program as a job does; its output folder."""
-    paths = [ROOT / "contracts", ROOT / "dags/experiments/programs"]
-    own = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "AIP_MODEL_DIR": f"{folder}/model/"}
+def trained(dataset, folder, *flags, program="nearest", own=FLAGS, **variables):
+    """Run a program as a job does; its output folder."""
+    paths = [ROOT / "contracts", *(ROOT / folder for folder in PROGRAMS)]
+    given = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "AIP_MODEL_DIR": f"{folder}/model/"}
     subprocess.run(
-        [
-            PYTHON,
-            "-m",
-            "nearest.train",
-            f"--dataset={dataset}",
-            "--neighbours=9",
-            *FLAGS,
-            *flags,
-        ],
-        env=own | variables,
+        [PYTHON, "-m", f"{program}.train", f"--dataset={dataset}", *COMMON, *own, *flags],
+        env=given | variables,
         check=True,
     )
     return folder
@@ -212,6 +211,91 @@ def test_figures_that_break_a_rule_are_named_with_it(dataset, training, path, va
     part[path[-1]] = value
     file.write_text(json.dumps(content))
     assert {rule for rule, _ in broken(dataset, training).values()} == {rule}
+
+
+@pytest.fixture(scope="module")
+def of_times(tmp_path_factory):
+    """Address of a dataset of times to an event, and the folder of a program's full training."""
+    folder = tmp_path_factory.mktemp("times")
+    source = write_table(folder / "dataset/source", patients(), FEATURES, **TASK)
+    assert run(source, folder / "dataset") == 0
+    address = str(folder / "dataset")
+    made = trained(address, folder / "training", "--outputs=all", program="hazards", own=OF_TIMES)
+    return address, made
+
+
+def test_a_program_of_times_keeps_every_rule_and_its_concordance_is_ours(of_times):
+    address, folder = of_times
+    assert broken(address, folder, "concordance") == {}
+    described = dataset_description.load(address)
+    predicted = predictions.read(folder / "predictions.parquet")
+    assert predicted.times == described.label.times
+    split = read_held_out_split(address, described)
+    found = survival.exact(split.outcome(predicted))
+    risks, (times, events) = predicted.risks, predicted.labels.T
+    assert found["concordance"] == pytest.approx(concordance(risks, times, events == 1), abs=1e-9)
+    assert found["concordance"] > 0.7
+    assert found["integrated_brier"] < 0.2
+
+
+def of_curve(place, value):
+    """Change a number of the first curve."""
+
+    def change(columns):
+        columns["survival"][0][place] = value
+
+    return change
+
+
+def no_risk(columns):
+    columns["risk"][0] = float("nan")
+
+
+def a_horizon_less(columns):
+    columns["survival"][0].pop()
+
+
+def another_event(columns):
+    columns["event"][0] = not columns["event"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule", "text"),
+    [
+        (of_curve(LAST, 1.0), "curve", "the probability of survival rises with time"),
+        (of_curve(FIRST, 1.5), "curve", "a probability is outside [0, 1]"),
+        (of_curve(LAST, -0.1), "curve", "a probability is outside [0, 1]"),
+        (of_curve(FIRST, float("nan")), "finite", "risk or survival is NaN"),
+        (no_risk, "finite", "risk or survival is NaN"),
+        (a_horizon_less, "form", "one per time"),
+        (another_event, "labels", "has wrong labels for 1 of"),
+        (without_the_last, "keys", "1 missing"),
+    ],
+)
+def test_curves_that_break_a_rule_are_named_with_it_and_the_key(
+    of_times, tmp_path, change, rule, text
+):
+    address, whole = of_times
+    training = Path(shutil.copytree(whole, tmp_path / "training"))
+    keys = pq.read_table(training / "predictions.parquet")["key"].to_pylist()
+    rewritten(training, change)
+    found = broken(address, training, "concordance")
+    assert {file: one for file, (one, _) in found.items()} == {"predictions.parquet": rule}
+    assert text in found["predictions.parquet"][1]
+    assert keys[LAST if change is without_the_last else FIRST] in found["predictions.parquet"][1]
+
+
+def test_curves_at_other_times_than_the_datasets_are_refused(of_times, tmp_path):
+    address, whole = of_times
+    training = Path(shutil.copytree(whole, tmp_path / "training"))
+    file = training / "predictions.parquet"
+    table = pq.read_table(file)
+    times = json.loads(table.schema.metadata[b"times"])
+    later = json.dumps([*times[:-1], times[-1] + 1]).encode()
+    pq.write_table(table.replace_schema_metadata(table.schema.metadata | {b"times": later}), file)
+    ((rule, text),) = broken(address, training, "concordance").values()
+    assert rule == "form"
+    assert f"the dataset has {times[0]:g}" in text
 
 
 @pytest.fixture(scope="module")

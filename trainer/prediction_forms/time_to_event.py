@@ -61,12 +61,14 @@ class Survivals(AnyPredictions):
             "risk or survival is NaN or infinite (did the training diverge?)",
         )
         outside = (self.curves < 0) | (self.curves > 1)
-        refuse(np.asarray(outside.any(axis=1)), self.keys, "sum", "a probability is outside [0, 1]")
+        refuse(
+            np.asarray(outside.any(axis=1)), self.keys, "curve", "a probability is outside [0, 1]"
+        )
         rises = np.diff(self.curves, axis=1) > _ROUNDING
         refuse(
             np.asarray(rises.any(axis=1)),
             self.keys,
-            "sum",
+            "curve",
             "the probability of survival rises with time",
         )
 

@@ -5,13 +5,11 @@ outputs.write(job, probabilities, keys, seconds=12.5, validation={"auc": 0.97, "
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trellis_contracts.hyperparameter_field import Value
-from trellis_contracts.predictions import PredictionsHeader
-from trellis_contracts.program import terms
+from trellis_contracts.program import forms, terms
 from trellis_contracts.program.inputs import Job
-from trellis_contracts.tasks import REGRESSION
 from trellis_contracts.training import TrainedOn, Training
 
 if TYPE_CHECKING:
@@ -29,11 +27,10 @@ def write(
 ) -> None:
     """Write predictions.parquet and metrics.json, which is last; the model must be there.
 
-    keys, scores: of `job.held_out`: (n, classes) probabilities in the order of dataset.json, or
-    (n,) values. validation: figures of the validation split, the metric that decides and `loss`
-    among them. seconds: that the training took. hyperparameters: that it used. Raises ValueError
-    for what breaks a rule that is known here, and on other workers than the first; ContractError
-    for figures that are none.
+    keys, scores: of `job.held_out`, in the task's form (`trellis contract`). validation: figures of
+    the validation split, the metric that decides and `loss` among them. seconds: that the training
+    took. hyperparameters: that it used. Raises ValueError for what breaks a rule that is known
+    here, and on other workers than the first; ContractError for figures that are none.
     """
     if job.workers.rank:
         raise ValueError("of several workers, the first alone (job.workers.rank 0) writes")
@@ -64,31 +61,21 @@ def write(
 def _predictions(job: Job, keys: Sequence[str], scores: "np.ndarray", file: Path) -> None:
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    rows = job.rows(job.held_out)
-    labels = dict(zip(rows["key"].to_pylist(), rows["label"].to_pylist(), strict=True))
-    names = [str(key) for key in keys]
-    if unknown := [key for key in names if key not in labels]:
-        raise ValueError(f"{len(unknown)} keys are not among those: {terms.RULES['keys']}")
-    scores = np.asarray(scores)
+    form, about = forms.of(job.task), job.description()
+    rows, scores = job.rows(job.held_out), np.asarray(scores)
+    names = pa.array([str(key) for key in keys], pa.string())
+    places = pc.index_in(names, value_set=rows["key"].combine_chunks())
+    if places.null_count:
+        raise ValueError(f"{places.null_count} keys are not among those: {terms.RULES['keys']}")
+    if scores.shape != (expected := (len(names), *form.shape(about))):
+        raise ValueError(f"scores: expected {form.scores}: {expected}; got {scores.shape}")
     if not np.isfinite(scores).all():
         raise ValueError(f"scores: expected that {terms.RULES['finite']}")
-    header, columns = _columns(job, [labels[key] for key in names], scores)
-    arrays = [pa.array(names, pa.string()), *columns]
+    header = form.header(about)
+    arrays = [names, *form.columns(about, rows.take(places), scores)]
     table = pa.Table.from_arrays(arrays, list(header.columns))
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table.replace_schema_metadata(header.metadata), file)
-
-
-def _columns(job: Job, labels: list[Any], scores: "np.ndarray") -> tuple[PredictionsHeader, Any]:
-    import pyarrow as pa
-
-    if job.task == REGRESSION:
-        values = [pa.array(labels, pa.float64()), pa.array(scores, pa.float64())]
-        return PredictionsHeader(task=REGRESSION), values
-    classes = job.description().classes
-    places = {name: place for place, name in enumerate(classes)}
-    indices = pa.array([places[str(label)] for label in labels], pa.int32())
-    probabilities = pa.array(scores.tolist(), pa.list_(pa.float32()))
-    return PredictionsHeader(classes=tuple(classes)), [indices, probabilities]

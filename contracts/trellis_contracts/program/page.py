@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from trellis_contracts import VERSION
 from trellis_contracts.program import terms
+from trellis_contracts.program.forms import FORMS
+from trellis_contracts.tasks import BY_PROGRAMS, family_of
 from trellis_contracts.training import TrainedOn, Training
 
 EXAMPLE = Training(
@@ -54,14 +56,15 @@ def _lines() -> Iterator[str]:
     yield from ("```", "")
     yield (
         "`dataset` has `--dataset` as it was given, and the `fingerprint` of its dataset.json. "
-        "`validation` has the metric that decides and `loss`: the log loss, or of a regression the "
-        "mean squared error in units of the label's variance on the train split. `history` has a "
-        "line for each epoch, at least one, with any further figures; `best_epoch` is the one "
-        "whose model is there."
+        "`validation` has the metric that decides and `loss`. `history` has a line for each epoch, "
+        "at least one, with any further figures; `best_epoch` is the one whose model is there."
     )
     yield from _section("Rules that are checked", ("rule", "the outputs keep it if"), terms.RULES)
     yield from _section("The server", ("variable", "meaning"), terms.SERVER)
     yield from _section("Its requests and answers", ("part", "form"), terms.ANSWERS)
+    for family, form in FORMS.items():
+        tasks = ", ".join(task for task in BY_PROGRAMS if family_of(task) == family)
+        yield from _section(tasks, ("part", "form"), form.texts())
     yield ""
 
 

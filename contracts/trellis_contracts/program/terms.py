@@ -1,11 +1,13 @@
 """The contract with an image of a group's own, as tables. Its helpers, its checks and the page of
-`trellis contract` are made from them.
+`trellis contract` are made from them, and from `forms`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trellis_contracts.job_image import STARTED_BY
+from trellis_contracts.program.forms import FORMS
+from trellis_contracts.tasks import BY_PROGRAMS
 
 OUTPUT = "AIP_MODEL_DIR"
 CHECKPOINTS = "AIP_CHECKPOINT_DIR"
@@ -37,7 +39,7 @@ FLAGS: Mapping[str, str] = {
     "for the model to deploy, which has no test split.",
     "model": "gs:// address of the file that declares the hyperparameters.",
     "model_sha256": "SHA-256 of that file.",
-    "task": "binary_classification, multiclass_classification or regression.",
+    "task": f"One of {', '.join(BY_PROGRAMS)}.",
     "metric": "The metric that decides, on the validation split.",
     "epochs": "Passes over the train split, of the experiment's `epochs`; what they are of is the "
     "program's to say.",
@@ -52,7 +54,7 @@ DATASET: Mapping[str, str] = {
     "and test: key, features, label. An image is a PNG or JPEG in the dataset's size; a mask is "
     "a PNG.",
     "source/rows-*.parquet": "The same rows as Parquet, of all splits: key, split (train, "
-    "validation, test), label (name of the class, or the value), and a column for each feature.",
+    "validation, test), the label, and a column for each feature.",
 }
 
 PROGRAM = "program"
@@ -76,10 +78,8 @@ OUTPUTS = (
     Output(
         PREDICTIONS,
         "A prediction for each key of the test split, or, where dataset.json counts no example in "
-        "it, of the validation split: key (string), label (int32, index of the true class; of a "
-        "regression double), and probabilities (list<float>, one a class, in the order of "
-        "dataset.json), or value (double). The schema's metadata has schema=1, and classes (JSON "
-        "list) or task=regression.",
+        "it, of the validation split: key (string), and the task's columns below. The schema's "
+        "metadata has schema=1, and what is the task's own.",
     ),
     Output(
         METRICS,
@@ -91,12 +91,12 @@ OUTPUTS = (
 RULES: Mapping[str, str] = {
     "there": "every file is there, and model/ holds at least one",
     "form": "predictions.parquet has the columns, types and metadata of this page, without NULL, "
-    "and the task and the classes of dataset.json",
+    "and the task, the classes and the times of dataset.json",
     "keys": "the keys are those of the test split (where it is empty, of the validation split), "
     "each once",
     "labels": "the labels are those of the dataset",
-    "finite": "no probability and no value is NaN or infinite",
-    "sum": "probabilities are from 0 to 1, and of one class for each example sum to 1",
+    "finite": "no predicted number is NaN or infinite",
+    **{name: about for form in FORMS.values() for name, about in form.rules.items()},
     "metric": "metrics.json has the metric that decides, on the validation split, and `loss`",
     "dataset": "metrics.json names the dataset that the training was given",
     "strategy": f"metrics.json says {PROGRAM!r} as `strategy`",
@@ -114,8 +114,6 @@ ANSWERS: Mapping[str, str] = {
     "instance": "An object with a field for each feature, under its name in the source, or, of a "
     "table that a batch prediction reads, under its `column` in dataset.json; an image is its "
     'address, or {"b64": ...}.',
-    "classification": '{"label": CLASS, "probabilities": {CLASS: NUMBER, ...}}',
-    "regression": '{"value": NUMBER}',
     "parameters": 'A batch prediction sends {"each": true} beside the instances: one that has no '
     'prediction is answered {"error": TEXT}, and the others are predicted. Where the whole request '
     "is answered with an error, none of its instances has a prediction.",

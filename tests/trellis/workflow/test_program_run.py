@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tests.airflow_side import ROOT, run_dag
-from tests.trellis.workflow import platforms, succession
+from tests.trellis.workflow import platforms, succession, test_survival_run
 from tests.trellis.workflow.succession import read
 from tests.trellis.workflow.whole_runs import states
 from trellis.workflow.assembly import training
@@ -172,6 +172,64 @@ def test_a_program_reads_images_of_the_tfrecords_and_another_image_serves_it(
     served = succession.check_served(platform, "pictures", "1", folder)
     assert served.container_spec.image_uri == "example.com/programs/pictures-server:2"
     succession.check_bulk_images(google, platform, experiment, folder)
+
+
+TIMES = """
+owner: trellis
+schedule: manual
+budget: 3 USD
+source:
+  bigquery: research.recurrence
+  key: patient
+  label: {time: days, event: recurred, horizons: [365, 1095, 1825]}
+  split: {stratify: recurred}
+model: hazards.py
+task: time_to_event
+image: example.com/programs/hazards:1
+program:
+  train: [python, -m, hazards.train]
+  serve: [python, -m, hazards.serve]
+tune:
+  maximize: concordance
+  trials: 2
+  epochs: 1
+  search: {ridge: {from: 0.01, to: 10.0, scale: log}}
+  machines: {type: n1-standard-4}
+  timeout: 1 hour
+train: {epochs: 1, machines: {type: n1-standard-4}, timeout: 1 hour}
+deploy:
+  gate: {require: {concordance: 0.6, horizon_auc@1095: 0.65}}
+  canary: [100]
+  machines: {type: n1-standard-2}
+predict: {bigquery: research.recurrence}
+"""
+RIDGE = {"ridge": {"default": 1.0, "minimum": 0.0, "maximum": 99.0, "description": "of squares"}}
+
+
+def test_a_program_learns_times_to_an_event_and_its_server_answers_with_curves(
+    google, platform, tmp_path
+):
+    """It is tuned and gated; one by one and in bulk it answers as the run has predicted."""
+    declared = f'INPUTS = ["table"]\nHYPERPARAMETERS = {RIDGE}\n'
+    (tmp_path / "hazards.py").write_text(declared)
+    (tmp_path / "hazards.yaml").write_text(TIMES)
+    rows = {
+        ("source", "bigquery"): None,
+        ("source", "query"): test_survival_run.ROWS,
+        ("predict",): {"query": test_survival_run.ROWS},
+    }
+    experiment = with_changes(load(tmp_path / "hazards.yaml"), rows)
+    run = run_dag(training.build(experiment, platform))
+    assert run.state == "success", states(run)
+    folder = succession.newest_run(google, platform, experiment.name)
+    board = read(folder / "leaderboard/leaderboard.json")
+    assert {check["check"]: check["passed"] for check in board["promotion"]["checks"]} == {
+        "concordance at least 0.6": True,
+        "AUC at 1095 at least 0.65": True,
+    }
+    assert read(folder / "training/1/metrics.json")["strategy"] == "program"
+    succession.check_served(platform, experiment.name, "1", folder)
+    test_survival_run.check_bulk(google, platform, experiment, folder, "1")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.own_image import is_address
 from trellis.workflow.spec.problems import Problem
 from trellis_contracts.program.terms import CLUSTER
-from trellis_contracts.tasks import BINARY, MULTICLASS, REGRESSION
+from trellis_contracts.tasks import TASKS
 
 _OF_OURS = {
     "calibrate": "calibrates",
@@ -15,9 +15,6 @@ _OF_OURS = {
     "coverage": "gives sets or intervals",
 }
 """Keys for what only the trainer and its server do."""
-
-_TASKS = (BINARY, MULTICLASS, REGRESSION)
-"""Tasks of trellis_contracts.program."""
 
 
 def problems(experiment: Experiment) -> Iterator[Problem]:
@@ -62,8 +59,9 @@ def _program(experiment: Experiment) -> Iterator[Problem]:
         if getattr(experiment, key) is not None:
             yield Problem((key,), f"{experiment.image} is not ours, which {what}: leave it out")
     train = experiment.train
-    if experiment.task not in _TASKS:
-        message = f"an image that is not ours learns {', '.join(_TASKS)}"
+    task = TASKS.get(experiment.task)
+    if task and task.no_program:
+        message = f"no program in an image that is not ours learns it: {task.no_program}"
         yield Problem(("task",), message)
     if train.ensemble or train.start is not None:
         key = "ensemble" if train.ensemble else "start"

@@ -84,6 +84,37 @@ def test_what_only_ours_can_do_is_refused_by_its_key(loaded, replaced, place):
     assert place in str(refused.value)
 
 
+OF_TIMES = (
+    ("task: binary_classification", "task: time_to_event"),
+    ("label: malignant", "label: {time: days, event: died, horizons: [365]}"),
+    ("maximize: auc", "maximize: concordance"),
+    ("baselines:\n  bqml: [logistic_reg]\n", ""),
+    ("{auc: 0.95}", "{concordance: 0.6, horizon_auc@365: 0.6}"),
+    ("  truth: SELECT sample_id, malignant FROM research.breast_cancer", ""),
+)
+
+
+def test_a_program_learns_times_to_an_event(loaded):
+    experiment = loaded(*OF_TIMES)
+    assert experiment.foreign
+    assert experiment.task == "time_to_event"
+
+
+def test_sets_of_classes_and_masks_are_refused_with_the_reason(tmp_path, loaded):
+    """Each reason is that of the task's entry."""
+    sets = ("task: binary_classification", "task: multilabel_classification")
+    with pytest.raises(FileError, match=r"learns it: .* has no form for sets of classes"):
+        loaded(sets)
+    text = NEIGHBOURS[: NEIGHBOURS.index("tune:")].replace(
+        *("binary_classification", "segmentation")
+    )
+    old = text[text.index("source:") : text.index("model:")]
+    text = text.replace(old, "source: {images: m.csv, size: 64, masks: [background, cell]}\n")
+    (tmp_path / "cells.yaml").write_text(f"{text}train: {{maximize: dice, epochs: 1}}\n")
+    with pytest.raises(FileError, match=r"learns it: .* has no form for masks, which are files"):
+        load(tmp_path / "cells.yaml")
+
+
 def test_a_program_whose_file_says_so_trains_on_several_workers_and_on_no_servers(loaded):
     several = f"SEVERAL_WORKERS = True\n{FILE}"
     assert loaded(TWO, file=several).train.machines.workers == 2
