@@ -26,6 +26,7 @@ from trainer.metrics import survival
 from trellis_contracts import folds
 from trellis_contracts.folds import EVERYTHING
 from trellis_contracts.program import page, terms
+from trellis_contracts.program.inputs import Job
 from trellis_contracts.training import TrainedOn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -236,6 +237,15 @@ def test_a_program_of_times_keeps_every_rule_and_its_concordance_is_ours(of_time
     assert found["concordance"] == pytest.approx(concordance(risks, times, events == 1), abs=1e-9)
     assert found["concordance"] > 0.7
     assert found["integrated_brier"] < 0.2
+
+
+def test_records_hold_the_time_and_the_event_that_rows_have(of_times):
+    job = Job(of_times[0], "time_to_event", "concordance", epochs=1, seed=0, whole=True)
+    rows = job.rows("test")
+    named = zip(*(rows[name].to_pylist() for name in ("key", "label", "label_event")), strict=True)
+    known = {key: [time, event] for key, time, event in named}
+    found = {one["key"][0].decode(): one["label"] for one in job.records("test")}
+    assert found == known
 
 
 def of_curve(place, value):

@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trellis_contracts.columns import SPLIT_BY, WEIGHT
 from trellis_contracts.job_image import STARTED_BY
 from trellis_contracts.program.forms import FORMS
 from trellis_contracts.tasks import BY_PROGRAMS
@@ -54,7 +55,9 @@ DATASET: Mapping[str, str] = {
     "and test: key, features, label. An image is a PNG or JPEG in the dataset's size; a mask is "
     "a PNG.",
     "source/rows-*.parquet": "The same rows as Parquet, of all splits: key, split (train, "
-    "validation, test), the label, and a column for each feature.",
+    "validation, test), the label, a column for each feature, "
+    f"`{WEIGHT}` where rows have weights, and `{SPLIT_BY}`, the row's group, where groups decide "
+    "the split.",
 }
 
 PROGRAM = "program"
