@@ -2,13 +2,15 @@
 
 Images: the label is the name of the image's folder; below a folder `cells`, also of a
 `photo`, the answer is a mask.
-Rows: the label is whether `x` is above 0; all features must be there, and nothing else; `photo` is
-an address. An instance that says "bad" is refused: by itself if the request has the parameter
-`each`. One that says "worse" fails its request in any case.
+Rows with a `hazard`: the answer is of a survival, at a year.
+Other rows: the label is whether `x` is above 0; all features must be there, and nothing else;
+`photo` is an address. An instance that says "bad" is refused: by itself if the request has the
+parameter `each`. One that says "worse" fails its request in any case.
 """
 
 import http.server
 import json
+import math
 import os
 
 CLASSES = ("false", "true")
@@ -28,6 +30,9 @@ def predict(instance):
     columns = set(os.environ["COLUMNS"].split(","))
     if set(instance) != columns:
         raise ValueError(f"expected {sorted(columns)}, got {sorted(instance)}")
+    if "hazard" in instance:
+        hazard = instance["hazard"]
+        return {"risk": hazard, "survival": {"365": math.exp(-hazard)}}
     if instance.get("stage") == "bad":
         raise ValueError("stage: bad")
     if "taken" in instance and not instance["taken"].endswith("Z"):

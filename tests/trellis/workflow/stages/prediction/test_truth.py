@@ -14,6 +14,7 @@ from trellis.results.index import load_index
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.record import PredictionRecord
+from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.lookups import own_dataset
 from trellis.workflow.lookups.storage import blob
 from trellis.workflow.pricing import cost, queries
@@ -147,14 +148,73 @@ def test_answers_of_automl_are_joined_as_ours(google, client, predictions):
     assert json.loads(row["prediction"]) == {"probabilities": {"true": 0.875, 'fal"se': 0.125}}
 
 
+OF_TIMES = {
+    ("task",): "time_to_event",
+    ("source", "label"): {"time": "days", "event": "died", "horizons": [365]},
+    ("baselines",): None,
+    ("deploy",): None,
+    ("tune", "maximize"): "concordance",
+}
+
+LATER = """
+    SELECT n AS sample_id, MOD(n, 4) > 0 AS died,
+      1000 - 20 * n + IF(MOD(n, 7) = 0, 310, 0) AS days
+    FROM UNNEST(GENERATE_ARRAY(1, 40)) AS n
+"""
+"""The higher the hazard, the sooner, but for every seventh; a quarter is censored."""
+
+EVENT = {
+    "column": "died",
+    "events": {},
+    "censored": {},
+    "quantiles": [50.0 * n for n in range(1, 22)],
+    "horizons": [365.0],
+    "times": [200.0, 365.0, 600.0],
+}
+
+
+# A whole prediction, and the trainer's program as a job.
+@pytest.mark.slow
+def test_survivals_are_scored_by_time_and_event(client, predictions, states):
+    rows = "SELECT n AS sample, n / 20 AS hazard FROM UNNEST(GENERATE_ARRAY(1, 40)) AS n"
+    made = predictions("survivors", query=rows, truth=LATER)
+    name = {"update": {"name": "survivors"}}
+    made.experiment = with_changes(made.experiment, OF_TIMES).model_copy(**name)
+    hazard = Feature("hazard", "hazard", "FLOAT64", "numeric")
+    table = Table(Column("sample", "INT64"), Column("days", "FLOAT64"), None, [hazard], True)
+    learned = dataset(numeric("hazard", [0.0, 1.0] * 50), label=[1.0, 2.0])
+    learned["task"] = "time_to_event"
+    learned["label"] |= {"event": EVENT}
+    made.promote("champion", table=table, learned=learned, answered={"false": 50, "true": 50})
+    assert states(made.run())["result"] == "success"
+    second = states(made.run())
+    assert {second[name] for name in ("truth", "score", "performance")} == {"success"}
+    found = load_index(storage.Client(project="local-gcp"), BUCKET).predictions
+    (scored,) = (one for one in found if one.experiment == "survivors" and one.performance)
+    assert (scored.performance.examples, scored.performance.score.name) == (40, "concordance")
+    known = list(client.query_and_wait(LATER))
+    pairs = [
+        early.sample_id > late.sample_id
+        for early in known
+        for late in known
+        if early.died and early.days < late.days
+    ]
+    share = sum(pairs) / len(pairs)
+    assert 0.6 < share < 0.95
+    assert scored.performance.score.value == pytest.approx(share, abs=1e-6)
+    assert made.written("performance")["runs"][scored.folder]["metrics"].keys() == {
+        "concordance",
+        "uno_concordance",
+        "horizon_auc",
+        "horizon_calibration",
+    }
+
+
 def test_the_label_of_a_time_to_an_event_is_two_columns(client, predictions):
     made = predictions("survivals", query=ROWS)
-    label = {"time": "days", "event": "died", "horizons": [365]}
-    changes = {("task",): "time_to_event", ("source", "label"): label, ("baselines",): None}
-    changes |= {("deploy",): None, ("tune", "maximize"): "concordance"}
     text = "SELECT n AS sample_id, IF(n = 3, NULL, 9.5 * n) AS days, n = 1 AS died"
     text = f"{text} FROM UNNEST([1, 2, 3]) AS n"
-    experiment = with_changes(made.experiment, changes | {("predict", "truth"): text})
+    experiment = with_changes(made.experiment, OF_TIMES | {("predict", "truth"): text})
     truth.check(experiment, client)
     own_dataset.create(made.platform, client)
     run = Prediction(made.experiment, made.platform, "one")
