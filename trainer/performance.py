@@ -1,7 +1,7 @@
 """Scores batch predictions on labels that arrived after them, with the leaderboard's intervals.
 
-    python -m trainer.performance --rows gs://BUCKET/EXPERIMENT/predictions/RUN/labelled/ --output
-        gs://BUCKET/EXPERIMENT/predictions/RUN/performance.json
+    python -m trainer.performance --rows gs://BUCKET/EXPERIMENT/predictions/RUN/labelled/ --metric
+        auc --output gs://BUCKET/EXPERIMENT/predictions/RUN/performance.json
 
 The rows are Parquet files with one row for each prediction that has its label by now:
 
@@ -28,7 +28,13 @@ import pyarrow.parquet as pq
 
 from trainer import storage, withheld
 from trainer.comparison.run_folder import RunError, read_file
-from trainer.comparison.scoreboard import decimals, measured, metrics_for
+from trainer.comparison.scoreboard import (
+    ScoringError,
+    decimals,
+    measured,
+    metric_named,
+    metrics_for,
+)
 from trainer.families import FAMILIES
 from trainer.metrics.decision import Threshold
 from trainer.metrics.groups import Groups
@@ -53,11 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--rows", required=True, metavar="URI", help="folder of the rows")
+    parser.add_argument(
+        "--metric", required=True, metavar="NAME", help="by which models are chosen"
+    )
     parser.add_argument("--output", required=True, metavar="URI", help="the file that is written")
     flags = parser.parse_args(arguments)
     try:
-        found = score(flags.rows)
-    except (PerformanceError, PredictionsError, DatasetError, RunError) as error:
+        found = score(flags.rows, flags.metric)
+    except (PerformanceError, PredictionsError, DatasetError, RunError, ScoringError) as error:
         text = "\n".join(withheld.for_log(error, f"{flags.output}.examples.txt"))
         print(f"trainer.performance: {text}", file=sys.stderr)
         return 1
@@ -67,10 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def score(rows: str) -> dict[str, Performance]:
-    """The scores of each run of predictions. rows: folder of the Parquet files.
+def score(rows: str, metric: str) -> dict[str, Performance]:
+    """The scores of each run of predictions. rows: folder of the Parquet files. metric: name, as in
+    an experiment's file.
 
-    Raises PerformanceError, PredictionsError, DatasetError or RunError.
+    Raises PerformanceError, PredictionsError, DatasetError, RunError or ScoringError.
     """
     files = sorted(storage.local_path(rows).glob("*.parquet"))
     if not files:
@@ -79,12 +89,12 @@ def score(rows: str) -> dict[str, Performance]:
     columns = {name: np.array(table[name].to_pylist(), object) for name in table.column_names}
     runs = columns["run"]
     return {
-        str(run): _score({name: values[runs == run] for name, values in columns.items()})
+        str(run): _score({name: values[runs == run] for name, values in columns.items()}, metric)
         for run in sorted(set(runs))
     }
 
 
-def _score(rows: Mapping[str, np.ndarray]) -> Performance:
+def _score(rows: Mapping[str, np.ndarray], metric: str) -> Performance:
     """Score one run. rows: (n,) objects by column."""
     dataset, threshold = _model(str(rows["trained"][0]))
     family = FAMILIES[dataset.family]
@@ -103,9 +113,10 @@ def _score(rows: Mapping[str, np.ndarray]) -> Performance:
         groups = Groups.named(rows["unit"].astype(str))
     outcome = family.outcome(labels, answers, groups, threshold, dataset.label)
     every = metrics_for(dataset.family, dataset.classes)
-    metrics = [metric for name, metric in every.items() if name not in family.not_served]
-    scores = measured(outcome, metrics, lambda metric: decimals(metric, labels))
-    return Performance(len(labels), groups.count if groups else None, scores)
+    metrics = [one for name, one in every.items() if name not in family.not_served]
+    scores = measured(outcome, metrics, lambda one: decimals(one, labels))
+    primary = metric_named(metric, dataset.family, dataset.classes).name
+    return Performance(len(labels), groups.count if groups else None, primary, scores)
 
 
 def _model(trained: str) -> tuple[DatasetDescription, Threshold | None]:

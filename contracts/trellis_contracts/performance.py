@@ -13,11 +13,13 @@ from trellis_contracts.leaderboard import Estimate
 @dataclass(frozen=True)
 class Performance(Part):
     """The scores of one run of predictions. examples: with a label. groups: of them, where groups
-    decide the dataset's split, else None. metrics: those that are defined, by name.
+    decide the dataset's split, else None. primary: name of the metric that the page shows. metrics:
+    those that are defined, by name.
     """
 
     examples: int
     groups: int | None
+    primary: str
     metrics: Mapping[str, Estimate]
 
 

@@ -88,10 +88,14 @@ def labelled(run_folder, classifier, tmp_path):
     return make
 
 
+def arguments(folder, output, metric="loss"):
+    return ["--rows", str(folder), "--metric", metric, "--output", str(output)]
+
+
 def test_each_run_has_the_scores_of_scikit_learn(labelled, tmp_path):
     folder, labels, shares = labelled()
     output = tmp_path / "performance.json"
-    assert performance.main(["--rows", str(folder), "--output", str(output)]) == 0
+    assert performance.main(arguments(folder, output)) == 0
     found = PerformanceFile.parse(output.read_text(), "performance.json").runs
     assert list(found) == ["monday", "tuesday"]
     for run, rows in {"monday": slice(0, 60), "tuesday": slice(60, 120)}.items():
@@ -101,6 +105,8 @@ def test_each_run_has_the_scores_of_scikit_learn(labelled, tmp_path):
             "log_loss": log_loss(labels[rows], shares[rows]),
         }
         assert (found[run].examples, found[run].groups) == (60, None)
+        # As a leaderboard that ranks by the loss calls it.
+        assert found[run].primary == "log_loss"
         for name, value in expected.items():
             score = found[run].metrics[name]
             assert score.value == pytest.approx(value, abs=2e-6)
@@ -141,7 +147,7 @@ def times(labelled):
 
 def test_a_time_to_an_event_has_the_scores_of_the_leaderboard(times):
     folder, whole = times()
-    found = performance.score(str(folder))
+    found = performance.score(str(folder), "loss")
     for run, outcome in whole.items():
         # The server has answered the curve at the horizons alone.
         assert found[run].metrics.keys() == SURVIVAL_METRICS.keys() - {"integrated_brier"}
@@ -152,23 +158,28 @@ def test_a_time_to_an_event_has_the_scores_of_the_leaderboard(times):
         assert 0.6 < concordance.low < concordance.value < concordance.high < 1
 
 
+def test_a_metric_of_another_task_is_refused(labelled, tmp_path, capsys):
+    folder, _, _ = labelled()
+    assert performance.main(arguments(folder, tmp_path / "performance.json", "rmse")) == 1
+    assert "unknown metric 'rmse' for a classification" in capsys.readouterr().err
+
+
 def test_an_event_that_is_neither_is_refused(times, tmp_path, capsys):
     folder, _ = times(event=pa.array([2] * 120))
-    arguments = ["--rows", str(folder), "--output", str(tmp_path / "performance.json")]
-    assert performance.main(arguments) == 1
+    assert performance.main(arguments(folder, tmp_path / "performance.json")) == 1
     assert "event is neither 0 nor 1" in capsys.readouterr().err
 
 
 def test_decisions_are_by_the_model_s_threshold(labelled):
     folder, labels, shares = labelled(threshold={"class": "ill", "above": 0.9})
-    found = performance.score(str(folder))["monday"].metrics["accuracy"].value
+    found = performance.score(str(folder), "loss")["monday"].metrics["accuracy"].value
     assert found == pytest.approx(accuracy_score(labels[:60], shares[:60, 1] > 0.9), abs=2e-6)
     assert found != pytest.approx(accuracy_score(labels[:60], shares[:60].argmax(1)))
 
 
 def test_of_groups_the_intervals_count_groups(labelled):
     folder, _, _ = labelled(by="patient")
-    assert performance.score(str(folder))["monday"].groups == 6
+    assert performance.score(str(folder), "loss")["monday"].groups == 6
 
 
 @pytest.mark.parametrize(
@@ -182,7 +193,7 @@ def test_of_groups_the_intervals_count_groups(labelled):
 def test_what_cannot_be_scored_is_refused(labelled, tmp_path, capsys, change, by, said):
     folder, _, _ = labelled(change, by)
     output = tmp_path / "performance.json"
-    assert performance.main(["--rows", str(folder), "--output", str(output)]) == 1
+    assert performance.main(arguments(folder, output)) == 1
     error = capsys.readouterr().err
     assert said in error
     assert "dead" not in error

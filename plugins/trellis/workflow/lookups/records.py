@@ -156,9 +156,9 @@ def add_performance(
 ) -> None:
     """Complete the record of a batch prediction by its scores. folder: its name."""
     where = f"{layout.prediction_records(platform.bucket, experiment.name)}{folder}.json"
-    score = found.metrics.get(experiment.metric)
+    score = found.metrics.get(found.primary)
     named = (
-        Scored(name=experiment.metric, value=score.value, low=score.low, high=score.high)
+        Scored(name=found.primary, value=score.value, low=score.low, high=score.high)
         if score
         else None
     )

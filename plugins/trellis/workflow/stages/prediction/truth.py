@@ -200,7 +200,11 @@ def _statement(
 def job(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, Any]:
     """The CustomJob that scores."""
     run = Prediction(experiment, platform, run_id)
-    arguments = [f"--rows={run.labelled}", f"--output={run.performance}"]
+    arguments = [
+        f"--rows={run.labelled}",
+        f"--metric={experiment.metric}",
+        f"--output={run.performance}",
+    ]
     machines = Machines(type=platform.compare.machine_type)
     return job_messages.custom_job(
         experiment, platform, "performance", "performance", arguments, machines
@@ -213,11 +217,11 @@ def conclude(experiment: Experiment, platform: Platform, run_id: str) -> int:
     found = documents.read_file(platform, PerformanceFile, run.performance)
     for folder, scores in found.runs.items():
         records.add_performance(platform, experiment, folder, scores)
-        metric = scores.metrics.get(experiment.metric)
+        metric = scores.metrics.get(scores.primary)
         said = (
-            f"{experiment.metric} {metric.value:g} [{metric.low:g}, {metric.high:g}]"
+            f"{scores.primary} {metric.value:g} [{metric.low:g}, {metric.high:g}]"
             if metric
-            else f"{experiment.metric} is not defined on them"
+            else f"{scores.primary} is not defined on them"
         )
         print(f"{folder}: {scores.examples:,} labels, {said}")
     return len(found.runs)
