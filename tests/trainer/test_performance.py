@@ -158,6 +158,17 @@ def test_a_time_to_an_event_has_the_scores_of_the_leaderboard(times):
         assert 0.6 < concordance.low < concordance.value < concordance.high < 1
 
 
+def test_sets_of_classes_are_texts_with_bars(labelled):
+    """Of a multi-label task; the empty text is of an example without a class."""
+    sets = [["", "ill", "healthy|ill", "healthy"][n % 4] for n in range(120)]
+    folder, _, shares = labelled({"label": sets}, learned={"task": "multilabel_classification"})
+    found = performance.score(str(folder), "auc")["monday"]
+    present = np.array([[name in one for name in CLASSES] for one in sets[:60]])
+    expected = roc_auc_score(present, shares[:60], average="macro")
+    assert found.metrics["auc"].value == pytest.approx(expected, abs=2e-6)
+    assert found.metrics["auc"].low < expected < found.metrics["auc"].high
+
+
 def test_a_metric_of_another_task_is_refused(labelled, tmp_path, capsys):
     folder, _, _ = labelled()
     assert performance.main(arguments(folder, tmp_path / "performance.json", "rmse")) == 1
