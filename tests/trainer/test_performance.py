@@ -159,7 +159,7 @@ def test_a_time_to_an_event_has_the_scores_of_the_leaderboard(times):
 
 
 def test_sets_of_classes_are_texts_with_bars(labelled):
-    """Of a multi-label task; the empty text is of an example without a class."""
+    """The labels of a multi-label task; the empty text is of an example without a class."""
     sets = [["", "ill", "healthy|ill", "healthy"][n % 4] for n in range(120)]
     folder, _, shares = labelled({"label": sets}, learned={"task": "multilabel_classification"})
     found = performance.score(str(folder), "auc")["monday"]

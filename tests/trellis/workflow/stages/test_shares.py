@@ -84,7 +84,7 @@ def test_a_run_that_only_plans_lists_the_stages_that_train(digits, group):
     plan = a_plan(digits, Run("bucket", "digits", "r"))
     plan = dataclasses.replace(
         plan,
-        cost={"stages": {}, "at_most_usd": 1.0},
+        cost={"stages": {}, "at_most_usd": 1.0, "assumptions": "prices of a day"},
         shares=shares.of(digits, plan.table, 1000, None),
     )
     lines = dry_run.lines(STAGES, plan, group)
