@@ -15,6 +15,7 @@ examples:
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -122,17 +123,19 @@ def main() -> int:
         return 0
     chosen = [row for row in ROWS if row.name in options.rows or not options.rows]
     lines, good, where = [], True, machine()
-    for place, row in enumerate(chosen, 1):
-        print(
-            f"[{place}/{len(chosen)}] {row.name}: {row.what}", end="", file=sys.stderr, flush=True
-        )
-        start = time.perf_counter()
-        text, fine = measured(row, options.rounds)
-        print(f" ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
-        lines.append(text)
-        good = good and fine
-    table = "\n".join([where, "", measuring.HEADER, *lines])
-    print(table)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before the last row"))
+    try:
+        for place, row in enumerate(chosen, 1):
+            heading = f"[{place}/{len(chosen)}] {row.name}: {row.what}"
+            print(heading, end="", file=sys.stderr, flush=True)
+            start = time.perf_counter()
+            text, fine = measured(row, options.rounds)
+            print(f" ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
+            lines.append(text)
+            good = good and fine
+    finally:  # what an hour has measured is shown also where the run is ended
+        table = "\n".join([where, "", measuring.HEADER, *lines])
+        print(table)
     if options.write:
         README.write_text(written(README.read_text(), table))
     return 0 if good else 1
