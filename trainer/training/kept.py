@@ -30,6 +30,12 @@ _CONTROL_GROUPS = (
 memory.stat that counts what it can drop: https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
 
+_WINDOWS = 3
+"""Windows in memory: that of the batches, the next, and one that batches on the way still have."""
+
+Runs = list[tuple[int, int]]
+"""Examples, by the first and the end of each run of neighbours."""
+
 
 def free_memory(proc: Path = Path("/proc"), mount: Path = Path("/sys/fs/cgroup")) -> int:
     """Bytes that this process can still take: what the machine has available, and every control
@@ -57,14 +63,6 @@ def _groups(proc: Path, mount: Path) -> Iterator[Path]:
         root = mount / "memory" if controllers else mount
         own = root / path.lstrip("/")
         yield from (group for group in (own, *own.parents) if group.is_relative_to(root))
-
-
-_WINDOWS = 3
-"""Windows in memory: that of the batches, the next, and one that batches on the way still have."""
-
-
-Runs = list[tuple[int, int]]
-"""Examples, by the first and the end of each run of neighbours."""
 
 
 def folder() -> str:
