@@ -58,11 +58,27 @@ def test_bad_options_are_refused_by_name(name, value):
         Machine.from_environment({f"LOCAL_GCP_{name}": value})
 
 
-def test_addresses_are_distinct_and_nobody_listens_there():
+def test_addresses_are_distinct_and_a_server_can_have_them():
     first = free_addresses(20, taken=[])
     second = free_addresses(20, taken=first)
     assert len({*first, *second}) == 40
     for address in second:
         host, port = address.split(":")
-        with socket.socket() as probe:
-            probe.bind((host, int(port)))
+        with socket.socket() as server:
+            server.bind((host, int(port)))
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_port_is_not_free_while_its_server_listens_or_has_just_ended(monkeypatch, ended):
+    """The end of a server leaves its connections in TIME_WAIT: nobody listens, nobody can bind."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        if ended:
+            with socket.create_connection(server.getsockname()) as client:
+                server.accept()[0].close()
+                client.recv(1)
+            server.close()
+        (free,) = free_addresses(1, taken=[])
+        only = [port, int(free.split(":")[1])]
+        monkeypatch.setattr("local_gcp.jobs.machine.random.sample", lambda *_, **__: only)
+        assert free_addresses(2, taken=[]) == [free]

@@ -7,6 +7,7 @@ machine runs alone. So processes wait instead of slowing each other down.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import random
@@ -78,17 +79,20 @@ def admit(waiting: Sequence[tuple[str, int]], used: int, total: int) -> list[str
 
 
 def free_addresses(count: int, taken: Collection[str]) -> list[str]:
-    """`count` host:port on loopback where nothing listens, other than `taken`.
+    """`count` host:port on loopback that a server can have now, other than `taken`.
 
     Below the range of outgoing connections (from 32768 on Linux), so that no client of another
-    program occupies the port when the replica starts to listen, seconds later.
+    program occupies the port when the replica starts to listen, seconds later. Without
+    SO_REUSEADDR, so that a port whose last server has just ended is refused, too: not every server
+    sets it.
     """
     addresses: list[str] = []
     for port in random.sample(range(10000, 20000), k=10000):
         if len(addresses) == count:
             break
         address = f"{LOOPBACK}:{port}"
-        with socket.socket() as probe:
-            if address not in taken and probe.connect_ex((LOOPBACK, port)) != 0:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((LOOPBACK, port))
+            if address not in taken:
                 addresses.append(address)
     return addresses
