@@ -36,8 +36,8 @@ class Speed(Part):
     """An epoch. seconds: its duration with evaluation and checkpoints; examples: of the training
     split a second of it. input, communication: None where the strategy does not show them. cpu:
     share of the machine's cores; memory: most bytes of the process until now; read: bytes that the
-    process read, but for checkpoints; of the first epoch with those of the data before it. devices:
-    None where NVML does not show any.
+    process read, but for checkpoints and for examples that it keeps on disk itself; of the first
+    epoch with those of the data before it. devices: None where NVML does not show any.
     """
 
     epoch: int

@@ -1,22 +1,24 @@
-"""The columns of examples that are kept: numbers in files that are mapped into memory, and strings.
+"""The columns of examples that are kept: numbers in files, in memory or on disk, and strings.
 
-`append` takes a batch's values, `close` ends that; then `tensor` gives the whole, as a reference.
+`append` takes a batch's values, `close` ends that. Of files in memory, `tensor` then gives the
+whole, as a reference; of files on disk, `read` gives some examples at a time, as NumPy has them,
+and `window` makes a tensor of them.
 """
 
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 import tensorflow as tf
 
-_READ_BYTES = 128 << 10
-"""Bytes of one request to read ahead: as many as Linux reads of a file by default
-(VM_READAHEAD_PAGES in its include/linux/mm.h), as it ignores what is beyond.
-"""
+from trainer.training.direct_reads import Reader
 
 Open = Callable[[], BinaryIO]
+
+Runs = Sequence[tuple[int, int]]
+"""Examples, by the first and the end of each run of neighbours."""
 
 
 def _shared(value: tf.Tensor) -> tf.Variable:
@@ -28,13 +30,12 @@ def _shared(value: tf.Tensor) -> tf.Variable:
 
 
 class Numbers:
-    """Numbers of one type and shape."""
+    """Numbers of one type and shape. on_disk: they are read, else mapped into memory."""
 
-    def __init__(self, file: Open, first: tf.Tensor):
-        self._file = file()
-        self._type, self._shape = first.dtype.as_numpy_dtype, first.shape[1:]
+    def __init__(self, file: Open, on_disk: bool, first: tf.Tensor):
+        self._file, self._on_disk = file(), on_disk
+        self.type, self._shape = first.dtype, first.shape[1:]
         self._row = int(np.prod(self._shape, dtype=int)) * first.dtype.size
-        self._map: mmap.mmap | None = None
 
     def append(self, part: tf.Tensor) -> None:
         values = np.ascontiguousarray(part.numpy())
@@ -43,12 +44,14 @@ class Numbers:
 
     def close(self) -> None:
         self._file.flush()
-        if os.fstat(self._file.fileno()).st_size:
-            self._map = mmap.mmap(self._file.fileno(), 0)
-            mapped = np.frombuffer(self._map, self._type).reshape(-1, *self._shape)
-            self._all = _shared(tf.experimental.dlpack.from_dlpack(mapped.__dlpack__()))
+        if self._on_disk:
+            self._reader = Reader(self._file, self._row)
+        elif os.fstat(self._file.fileno()).st_size:
+            mapped = mmap.mmap(self._file.fileno(), 0)
+            values = np.frombuffer(mapped, self.type.as_numpy_dtype).reshape(-1, *self._shape)
+            self._all = _shared(tf.experimental.dlpack.from_dlpack(values.__dlpack__()))
         else:
-            self._all = _shared(tf.zeros((0, *self._shape), self._type))
+            self._all = _shared(tf.zeros((0, *self._shape), self.type))
 
     def tensor(self) -> tf.Tensor:
         return self._all.read_value()
@@ -57,27 +60,22 @@ class Numbers:
         """Bytes of the rows from first to end."""
         return (end - first) * self._row
 
-    def read_ahead(self, first: int, end: int) -> None:
-        """Have the system read these rows into memory, without waiting for them."""
-        if self._map is None:
-            return
-        self._map.madvise(mmap.MADV_RANDOM)  # a fault reads no neighbours: they were asked for
-        for begin in range(first * self._row, end * self._row, _READ_BYTES):
-            size = min(_READ_BYTES, end * self._row - begin)
-            os.posix_fadvise(self._file.fileno(), begin, size, os.POSIX_FADV_WILLNEED)
+    def read(self, runs: Runs) -> np.ndarray:
+        """The rows of these runs, one after the other. Raises OSError."""
+        found = self._reader.read([(first * self._row, end * self._row) for first, end in runs])
+        return found.view(self.type.as_numpy_dtype).reshape(-1, *self._shape)
 
-    def let_go(self, first: int, end: int) -> None:
-        """Map these rows no longer, so that the system can use their memory at once."""
-        begin = first * self._row // mmap.PAGESIZE * mmap.PAGESIZE
-        if self._map is not None and (size := end * self._row - begin):
-            self._map.madvise(mmap.MADV_DONTNEED, begin, size)
+    def window(self, places: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
+        """What `read` found of these examples (n,), in their order."""
+        return tf.ensure_shape(found, [None, *self._shape])
 
 
 class Ragged:
     """Numbers of which each example has as many as it likes."""
 
-    def __init__(self, file: Open, first: tf.RaggedTensor):
-        self._values = Numbers(file, first.values)
+    def __init__(self, file: Open, on_disk: bool, first: tf.RaggedTensor):
+        self._values = Numbers(file, on_disk, first.values)
+        self.type = self._values.type
         self._lengths: list[tf.Tensor] = []
 
     def append(self, part: tf.RaggedTensor) -> None:
@@ -96,20 +94,23 @@ class Ragged:
         return tf.RaggedTensor.from_row_splits(self._values.tensor(), splits, validate=False)
 
     def size(self, first: int, end: int) -> int:
-        return self._values.size(*self._of_values(first, end))
+        return self._values.size(int(self._places[first]), int(self._places[end]))
 
-    def read_ahead(self, first: int, end: int) -> None:
-        self._values.read_ahead(*self._of_values(first, end))
+    def read(self, runs: Runs) -> np.ndarray:
+        of_values = [(int(self._places[first]), int(self._places[end])) for first, end in runs]
+        return self._values.read(of_values)
 
-    def let_go(self, first: int, end: int) -> None:
-        self._values.let_go(*self._of_values(first, end))
-
-    def _of_values(self, first: int, end: int) -> tuple[int, int]:
-        return int(self._places[first]), int(self._places[end])
+    def window(self, places: tf.Tensor, found: tf.Tensor) -> tf.RaggedTensor:
+        splits = self._splits.read_value()
+        lengths = tf.gather(splits, places + 1) - tf.gather(splits, places)
+        values = self._values.window(places, found)
+        return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
 class Text:
     """Strings, which stay where TensorFlow has them."""
+
+    type = tf.uint8
 
     def __init__(self) -> None:
         self._parts: list[tf.Tensor] = []
@@ -127,18 +128,19 @@ class Text:
     def size(self, first: int, end: int) -> int:
         return 0
 
-    def read_ahead(self, first: int, end: int) -> None:
-        pass
+    def read(self, runs: Runs) -> np.ndarray:
+        """Nothing: they are in memory."""
+        return np.zeros(0, np.uint8)
 
-    def let_go(self, first: int, end: int) -> None:
-        pass
+    def window(self, places: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
+        return tf.gather(self._all, places)
 
 
 Column = Numbers | Ragged | Text
 
 
-def column(part: Any, file: Open) -> Column:
+def column(part: Any, file: Open, on_disk: bool) -> Column:
     """A column for values like `part`, empty. file: opens a file for them."""
     if isinstance(part, tf.RaggedTensor):
-        return Ragged(file, part)
-    return Text() if part.dtype == tf.string else Numbers(file, part)
+        return Ragged(file, on_disk, part)
+    return Text() if part.dtype == tf.string else Numbers(file, on_disk, part)

@@ -214,14 +214,23 @@ class Input:
 
             @do_not_convert
             def once(_):
+                places = tf.range(steps * size, dtype=tf.int64)
+                places = tf.minimum(places, own.rows - 1)
+
+                @do_not_convert
+                def batch(index, examples):
+                    real = index * size + tf.range(size, dtype=tf.int64) < own.rows
+                    return *self._padded(examples)[:2], tf.cast(real, tf.float32)
+
+                if own.on_disk:
+                    return windows.in_order(own, places, size).map(batch, tf.data.AUTOTUNE)
                 every = own.tensors()
 
-                def batch(index):
-                    places = index * size + tf.range(size, dtype=tf.int64)
-                    found = self._examples(own, every, tf.minimum(places, own.rows - 1))
-                    return *found[:2], tf.cast(places < own.rows, tf.float32)
+                @do_not_convert
+                def gathered(index):
+                    return batch(index, own.gather(every, places[index * size :][:size]))
 
-                return tf.data.Dataset.range(steps).map(do_not_convert(batch), tf.data.AUTOTUNE)
+                return tf.data.Dataset.range(steps).map(gathered, tf.data.AUTOTUNE)
 
             return tf.data.Dataset.range(1).repeat().flat_map(once).prefetch(2)
 
@@ -261,8 +270,8 @@ class Input:
         )
         return None
 
-    def _examples(self, own: kept.Kept, every: list[tf.Tensor], places: tf.Tensor) -> tuple:
-        inputs, labels, weights = own.gather(every, places)
+    def _padded(self, examples: tuple) -> tuple:
+        inputs, labels, weights = examples
         return self._records.padded(inputs), labels, weights
 
     def _streamed(
@@ -289,22 +298,23 @@ class Input:
                 f"this worker's files of the train split hold {own.rows} examples, fewer than "
                 "dataset.json says: export the dataset again"
             )
-        every, seeds = own.tensors(), self._seeds(epoch)
+        seeds = self._seeds(epoch)
+
+        def batch(index, examples):
+            return vary(index, self._padded(examples))
+
         if own.on_disk:
             following = self._seeds(epoch + 1)
-            batches = windows.places(own, seeds, following, size, skip, count)
-        else:
-            order = tf.random.experimental.stateless_shuffle(
-                tf.range(own.rows, dtype=tf.int64), seeds
-            )
-            batches = tf.data.Dataset.range(skip, count).map(
-                lambda index: (index, order[index * size : (index + 1) * size])
-            )
+            batches = windows.shuffled(own, seeds, following, size, skip, count)
+            return batches.map(batch, tf.data.AUTOTUNE)
+        order = tf.random.experimental.stateless_shuffle(tf.range(own.rows, dtype=tf.int64), seeds)
+        every = own.tensors()
 
-        def batch(index, places):
-            return vary(index, self._examples(own, every, tf.ensure_shape(places, [size])))
+        def gathered(index):
+            places = tf.ensure_shape(order[index * size :][:size], [size])
+            return batch(index, own.gather(every, places))
 
-        return batches.map(batch, tf.data.AUTOTUNE)
+        return tf.data.Dataset.range(skip, count).map(gathered, tf.data.AUTOTUNE)
 
     def _reader(self, split: str, context: tf.distribute.InputContext) -> Read:
         """A function epoch -> serialized examples of this worker; epoch None: files in order."""

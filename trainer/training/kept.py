@@ -1,17 +1,16 @@
 """Keeps a worker's decoded examples for all epochs: in memory or, where they do not fit, on disk.
 
-Either way the examples lie in unnamed files that are mapped into memory, and TensorFlow gathers
-batches from them without a copy (trainer.training.columns). Files in memory (memfd_create) belong
-to no folder and have no limit but the machine's; files on disk are read through the page cache,
-ahead of their batches (trainer.training.windows). Both are gone when the process ends, however it
-ends.
+Either way the examples lie in unnamed files (trainer.training.columns). Files in memory
+(memfd_create) belong to no folder and have no limit but the machine's; they are mapped, and
+TensorFlow gathers batches from them without a copy. Files on disk are read in windows, ahead of
+their batches (trainer.training.windows). Both are gone when the process ends, however it ends.
 """
 
 import os
 import shutil
 import tempfile
-from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,7 @@ memory.stat that counts what it can drop: https://docs.kernel.org/admin-guide/cg
 """
 
 _WINDOWS = 3
-"""Windows in memory: that of the batches, the next, and one that batches on the way still have."""
-
-Runs = list[tuple[int, int]]
-"""Examples, by the first and the end of each run of neighbours."""
+"""Windows that are read ahead at most."""
 
 
 def free_memory(proc: Path = Path("/proc"), mount: Path = Path("/sys/fs/cgroup")) -> int:
@@ -83,6 +79,10 @@ class Place:
     name: str
     file: Open
 
+    @property
+    def on_disk(self) -> bool:
+        return self.name == decoded.DISK
+
 
 MEMORY = Place(decoded.MEMORY, lambda: os.fdopen(os.memfd_create("examples"), "w+b"))
 DISK = Place(decoded.DISK, lambda: tempfile.TemporaryFile(dir=folder()))  # noqa: SIM115
@@ -91,7 +91,7 @@ DISK = Place(decoded.DISK, lambda: tempfile.TemporaryFile(dir=folder()))  # noqa
 class Kept:
     """Examples that are kept. rows: their number. row_bytes: the mean size of one.
 
-    on_disk: whether they are to be read ahead of use.
+    on_disk: whether they are to be read, window by window; else all are tensors.
     """
 
     def __init__(self, structure: Any, columns: list[Column], rows: int, on_disk: bool):
@@ -99,10 +99,11 @@ class Kept:
         self.rows, self.on_disk = rows, on_disk
         size = sum(one.size(0, rows) for one in columns)
         self.row_bytes = max(1, size // max(1, rows))
-        self._ahead: deque[Runs] = deque()
+        self._ahead: dict[bytes, Future[list[np.ndarray]]] = {}
+        self._thread = ThreadPoolExecutor(1, "read ahead")
 
     def tensors(self) -> list[tf.Tensor]:
-        """All examples, for `gather`.
+        """All examples in memory, for `gather`.
 
         To be called where a dataset is made, once for its many batches: of functions that read
         variables, tf.data calls one after the other.
@@ -110,26 +111,35 @@ class Kept:
         return [one.tensor() for one in self._columns]
 
     def gather(self, tensors: list[tf.Tensor], places: tf.Tensor) -> Any:
-        """The examples of these indices (b,), as a batch."""
+        """The examples of these indices (b,) of tensors, as a batch."""
         found = [tf.gather(each, places) for each in tensors]
         return tf.nest.pack_sequence_as(self._structure, found)
 
     def read_ahead(self, places: np.ndarray) -> None:
-        """Have the system read these examples (n,), a window in runs of neighbours, and let those
-        of the last window but two go.
-        """
+        """Begin to read these examples (n,), a window, which lie in runs of neighbours."""
+        if (key := places.tobytes()) in self._ahead:
+            return
+        if len(self._ahead) >= _WINDOWS:  # of batches that nobody took
+            self._ahead.pop(next(iter(self._ahead))).cancel()
+        self._ahead[key] = self._thread.submit(self._read, places)
+
+    def window(self, places: tf.Tensor) -> list[tf.Tensor]:
+        """These examples (n,) on disk, for `gather`; waits until they are read."""
+
+        def read(places: np.ndarray) -> list[np.ndarray]:
+            self.read_ahead(places)
+            return self._ahead.pop(places.tobytes()).result()
+
+        types = [one.type for one in self._columns]
+        found = tf.numpy_function(read, [places], types, stateful=False)
+        pairs = zip(self._columns, found, strict=True)
+        return [one.window(places, part) for one, part in pairs]
+
+    def _read(self, places: np.ndarray) -> list[np.ndarray]:
         ends = np.flatnonzero(np.diff(places) != 1)
         firsts, lasts = places[np.r_[0, ends + 1]], places[np.r_[ends, len(places) - 1]]
         runs = list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True))
-        if runs in self._ahead:
-            return
-        self._ahead.append(runs)
-        old = self._ahead.popleft() if len(self._ahead) > _WINDOWS else []
-        for one in self._columns:
-            for run in runs:
-                one.read_ahead(*run)
-            for run in old:
-                one.let_go(*run)
+        return [one.read(runs) for one in self._columns]
 
 
 def places(size: int) -> list[Place]:
@@ -148,10 +158,11 @@ def keep(batches: Iterable[Any], place: Place) -> Kept:
     for batch in batches:
         parts = tf.nest.flatten(batch)
         if structure is None:
-            structure, columns = batch, [column(part, place.file) for part in parts]
+            structure = batch
+            columns = [column(part, place.file, place.on_disk) for part in parts]
         for one, part in zip(columns, parts, strict=True):
             one.append(part)
         rows += int(parts[-1].shape[0])
     for one in columns:
         one.close()
-    return Kept(structure, columns, rows, place.name == decoded.DISK)
+    return Kept(structure, columns, rows, place.on_disk)

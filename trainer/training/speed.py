@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from trainer.training import direct_reads
 from trainer.training.distribution import Distribution
 from trellis_contracts.speed import Device, Speed
 
@@ -190,9 +191,11 @@ def _handles() -> tuple[list, Any]:
 
 
 def _bytes_read() -> int | None:
-    """Bytes that this process has read from files and connections; None where Linux hides it."""
+    """Bytes that this process has read from files and connections, but for examples that it keeps
+    on disk itself; None where Linux hides it.
+    """
     try:
         lines = Path("/proc/self/io").read_text().splitlines()
     except OSError:
         return None
-    return int(dict(line.split(": ") for line in lines)["rchar"])
+    return int(dict(line.split(": ") for line in lines)["rchar"]) - direct_reads.COUNT.bytes

@@ -5,6 +5,9 @@ are a block, which is read as a whole. Each epoch takes the blocks in another or
 them at a time, whose examples are shuffled while the next window is read.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
@@ -17,17 +20,41 @@ BLOCK_BYTES = 1 << 20
 WINDOW_BYTES = 64 << 20
 
 
-def places(
+def shuffled(
     own: Kept, seeds: tf.Tensor, following: tf.Tensor, size: int, first: tf.Tensor, count: int
 ) -> tf.data.Dataset:
-    """(index, indices (size,) of examples) of an epoch's batches from `first` to `count`.
+    """(index, examples (size, ...)) of an epoch's batches from `first` to `count`.
 
-    A pure function of the seeds (2,), own.rows and own.row_bytes. following: the next epoch's
-    seeds, whose first window is read during the last.
+    The order is a pure function of the seeds (2,), own.rows and own.row_bytes. following: the next
+    epoch's seeds, whose first window is read during the last.
     """
+
+    def mixed(window: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+        own_seeds = tf.random.fold_in(seeds, window)
+        return tf.random.experimental.stateless_shuffle(places, own_seeds)
+
+    order = _by_blocks(own, seeds)
+    return _batches(own, order, lambda: _by_blocks(own, following), mixed, size, first, count)
+
+
+def in_order(own: Kept, places: tf.Tensor, size: int) -> tf.data.Dataset:
+    """(index, examples (size, ...)) of the batches of these places (a multiple of size,)."""
+    first, count = tf.constant(0, tf.int64), places.shape[0] // size
+    return _batches(own, places, lambda: places, lambda _, same: same, size, first, count)
+
+
+def _batches(
+    own: Kept,
+    order: tf.Tensor,
+    following: Callable[[], tf.Tensor],
+    mixed: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+    size: int,
+    first: tf.Tensor,
+    count: int,
+) -> tf.data.Dataset:
+    """Batches of windows of places. mixed: a window's number and places in it, in their order."""
     batches = max(1, WINDOW_BYTES // (size * own.row_bytes))
     windows = -(-count // batches)
-    order = _by_blocks(own, seeds)
 
     def read(examples: np.ndarray) -> np.ndarray:
         own.read_ahead(examples)
@@ -38,28 +65,31 @@ def places(
         return tf.numpy_function(read, [examples], tf.int64, stateful=False)
 
     def last() -> tf.Tensor:
-        return tf.size(ahead(_by_blocks(own, following)[: batches * size]))
+        return tf.size(ahead(following()[: min(count, batches) * size]))
 
     @do_not_convert
-    def shuffled(window: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def begun(window: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         end = tf.minimum((window + 1) * batches, count)
         examples = ahead(order[window * batches * size : end * size])
         with tf.control_dependencies([examples]):
             following_read = tf.cond(window < windows - 1, lambda: 0, last)
         with tf.control_dependencies([following_read]):
-            own_seeds = tf.random.fold_in(seeds, window)
-        return window * batches, tf.random.experimental.stateless_shuffle(examples, own_seeds)
+            return window, tf.ensure_shape(examples, [None])
 
     @do_not_convert
-    def in_batches(begin: tf.Tensor, examples: tf.Tensor) -> tf.data.Dataset:
+    def in_batches(window: tf.Tensor, examples: tf.Tensor) -> tf.data.Dataset:
+        begin, found = window * batches, own.window(examples)
+        places = mixed(window, tf.range(tf.size(examples, tf.int64)))
+
+        def batch(index: tf.Tensor) -> tuple[tf.Tensor, Any]:
+            own_places = places[(index - begin) * size :][:size]
+            return index, own.gather(found, tf.ensure_shape(own_places, [size]))
+
         end = begin + tf.size(examples, tf.int64) // size
-        indices = tf.data.Dataset.range(tf.maximum(begin, first), end)
-        return indices.map(
-            do_not_convert(lambda index: (index, examples[(index - begin) * size :][:size]))
-        )
+        return tf.data.Dataset.range(tf.maximum(begin, first), end).map(do_not_convert(batch))
 
     # One at a time, and ahead of its batches. Without a number, tf.data may choose any.
-    found = tf.data.Dataset.range(first // batches, windows).map(shuffled, num_parallel_calls=1)
+    found = tf.data.Dataset.range(first // batches, windows).map(begun, num_parallel_calls=1)
     return found.flat_map(in_batches)
 
 

@@ -36,13 +36,21 @@ def batches(rows, size):
         )
 
 
+def gathered(own, places):
+    """Examples at these places: in memory of all, on disk of a window that has those alone."""
+    places = tf.constant(places, tf.int64)
+    if own.on_disk:
+        return own.gather(own.window(places), tf.range(tf.size(places)))
+    return own.gather(own.tensors(), places)
+
+
 @PLACES
 @settings(deadline=None, max_examples=10)
 @given(st.integers(1, 40), st.integers(1, 12), st.data())
 def test_a_batch_is_the_examples_at_its_places(place, rows, size, data):
     own = kept.keep(batches(rows, size), place)
-    places = data.draw(st.lists(st.integers(0, rows - 1), max_size=9))
-    inputs, names, numbers = own.gather(own.tensors(), tf.constant(places, tf.int64))
+    places = data.draw(st.lists(st.integers(0, rows - 1), min_size=1, max_size=9))
+    inputs, names, numbers = gathered(own, places)
     assert own.rows == rows
     assert numbers.numpy().tolist() == places
     assert names.numpy().tolist() == [str(n).encode() for n in places]
@@ -60,7 +68,7 @@ def test_of_no_example_nothing_is_kept(place):
 def test_sequences_may_all_be_empty(place):
     empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0]), [0, 0])
     own = kept.keep([({"s": empty}, tf.zeros([2]))], place)
-    inputs, _ = own.gather(own.tensors(), tf.constant([1], tf.int64))
+    inputs, _ = gathered(own, [1])
     assert inputs["s"].to_list() == [[]]
 
 
@@ -75,10 +83,9 @@ def test_a_full_disk_is_an_error_while_reading():
         kept.keep(batches(4, 2), kept.Place("on disk", Full))
 
 
-@PLACES
-def test_a_dataset_has_no_copy_of_what_is_kept(place):
+def test_a_dataset_has_no_copy_of_what_is_kept():
     """tf.data copies tensors that a dataset's function captures: 64 MB would be 128."""
-    own = kept.keep([tf.ones([1024, 1 << 16], tf.uint8)], place)
+    own = kept.keep([tf.ones([1024, 1 << 16], tf.uint8)], kept.MEMORY)
 
     def batches(_):
         every = own.tensors()
@@ -96,25 +103,25 @@ def anonymous_bytes():
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
 
 
-def test_examples_on_disk_are_read_ahead_and_then_let_go(monkeypatch):
-    """Three windows at a time: that of the batches, and one on each side."""
+def test_examples_on_disk_are_read_ahead_of_their_window(monkeypatch):
+    """Those that nobody takes are forgotten, the oldest first."""
     own = kept.keep(batches(40, 8), kept.DISK)
-    calls = []
+    read = []
     for column in own._columns:
-        for name in ("read_ahead", "let_go"):
-            do = getattr(column, name)
-            monkeypatch.setattr(
-                column, name, lambda *run, n=name, d=do: (calls.append((n, *run)), d(*run))
-            )
+        do = column.read
+        monkeypatch.setattr(column, "read", lambda runs, do=do: (read.append(runs), do(runs))[1])
     for window in ([0, 1, 2, 30, 31], [5, 6], [5, 6], [9], [12, 13]):
         own.read_ahead(np.array(window))
+    found = own.window(tf.constant([5, 6], tf.int64))
     each = len(own._columns)
-    read = [("read_ahead", 0, 3), ("read_ahead", 30, 32), ("read_ahead", 5, 7)]
-    read += [("read_ahead", 9, 10), ("read_ahead", 12, 14)]
-    gone = [("let_go", 0, 3), ("let_go", 30, 32)]
-    assert sorted(calls) == sorted((read + gone) * each)
-    _, _, numbers = own.gather(own.tensors(), tf.constant([0, 30, 12], tf.int64))
-    assert numbers.numpy().tolist() == [0, 30, 12]
+    assert read[each : 2 * each] == [[(5, 7)]] * each
+    assert len(own._ahead) == 2
+    _, _, numbers = own.gather(found, tf.constant([1, 0, 0]))
+    assert numbers.numpy().tolist() == [6, 5, 5]
+    found = own.window(tf.constant([0, 1, 2, 30, 31], tf.int64))
+    _, names, _ = own.gather(found, tf.constant([4, 0]))
+    assert names.numpy().tolist() == [b"31", b"0"]
+    assert read.count([(0, 3), (30, 32)]) == 2 * each, "it was forgotten, and read when asked for"
 
 
 @PLACES

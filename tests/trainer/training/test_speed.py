@@ -104,7 +104,10 @@ def test_every_epoch_has_a_row(trained):
         assert row.input + row.communication + row.evaluation + row.checkpoints <= row.seconds
 
 
-def test_files_are_read_once_where_their_examples_are_kept(trained, few_digits):
+@pytest.mark.parametrize("place", [kept.MEMORY, kept.DISK], ids=lambda place: place.name)
+def test_files_are_read_once_where_their_examples_are_kept(trained, few_digits, place, monkeypatch):
+    """On disk, what is read are the examples as they are kept, which counts for nothing here."""
+    monkeypatch.setattr(kept, "places", lambda size: [place])
     read = [row.read for row in trained().speed]
     assert read[0] >= source_bytes(few_digits)
     # The second epoch also has what the check of the first one reads.

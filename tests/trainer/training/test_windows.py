@@ -20,14 +20,20 @@ def own(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW_BYTES", 12 * SIZE * ROW_BYTES)
     read = []
     return SimpleNamespace(
-        rows=ROWS, row_bytes=ROW_BYTES, read_ahead=lambda each: read.append(each.copy()), read=read
+        rows=ROWS,
+        row_bytes=ROW_BYTES,
+        read_ahead=lambda each: read.append(each.copy()),
+        read=read,
+        window=lambda places: [places],
+        gather=lambda found, places: tf.gather(found[0], places),
     )
 
 
 def epoch(own, number, first=0, count=ROWS // SIZE):
+    """Index and places of each batch, as places are what `own` has."""
     seeds, following = ([7, number + n] for n in range(2))
     first = tf.constant(first, tf.int64)
-    return windows.places(own, tf.constant(seeds), tf.constant(following), SIZE, first, count)
+    return windows.shuffled(own, tf.constant(seeds), tf.constant(following), SIZE, first, count)
 
 
 def examples(batches):
@@ -61,6 +67,17 @@ def test_a_restart_within_a_window_reads_no_earlier_one(own):
     assert set(own.read[0]) == set(whole[24:36].ravel())
 
 
+def test_a_split_is_read_in_order_and_again(own):
+    """The last example fills the last batch."""
+    places = tf.minimum(tf.range(128 * SIZE, dtype=tf.int64), ROWS - 1)
+    for _ in range(2):
+        own.read.clear()
+        found = examples(windows.in_order(own, places, SIZE))
+        assert found.tolist() == [*range(ROWS), *[ROWS - 1] * 24]
+        assert own.read[0].tolist() == list(range(12 * SIZE))
+        assert own.read[-1].tolist() == own.read[0].tolist(), "the next pass begins while this ends"
+
+
 def test_the_next_window_is_read_before_its_batches_come():
     """The next epoch's first follows the last; no more than two ahead, which would fill the memory.
     It holds in a deterministic training, whose pipeline waits for every function that has a state.
@@ -81,11 +98,17 @@ tf.config.experimental.enable_op_determinism()
 tf.random.set_seed(1)
 windows.BLOCK_BYTES, windows.WINDOW_BYTES = 1000, 9600
 read = []
-own = SimpleNamespace(rows=1000, row_bytes=100, read_ahead=lambda each: read.append(set(each)))
+own = SimpleNamespace(
+    rows=1000,
+    row_bytes=100,
+    read_ahead=lambda each: read.append(set(each)),
+    window=lambda places: [places],
+    gather=lambda found, places: tf.gather(found[0], places),
+)
 
 def epoch(number):
     zero = tf.constant(0, tf.int64)
-    return windows.places(own, tf.stack([7, number]), tf.stack([7, number + 1]), 8, zero, 125)
+    return windows.shuffled(own, tf.stack([7, number]), tf.stack([7, number + 1]), 8, zero, 125)
 
 batches = iter(tf.data.Dataset.range(2, output_type=tf.int32).flat_map(epoch))
 for taken in range(125):
