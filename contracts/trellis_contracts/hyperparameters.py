@@ -19,7 +19,7 @@ which declares its own in the same form (model_file.py). A file with `fit` has n
 import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any
 
 from trellis_contracts.common_hyperparameters import OfEveryModel
 from trellis_contracts.hyperparameter_field import Value
@@ -38,8 +38,8 @@ class Table:
     """Hyperparameters of a model. Raises HyperparameterError for values out of bounds."""
 
     def __post_init__(self) -> None:
-        for name, field in _fields(type(self)).items():
-            _check(field.metadata["schema"], expected(name, type(self)), getattr(self, name))
+        for name in _fields(type(self)):
+            _check(name, type(self), getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ def own(declaration: Declaration) -> type[Table]:
         common = _fields(Common)[name]
         metadata = {**common.metadata, "models": ("",)}
         fields.append(
-            (name, get_type_hints(Common)[name], _field(common.default, metadata)),
+            (name, _kind(name, Common), _field(common.default, metadata)),
         )
     for name, words in declaration.hyperparameters.items():
         schema = {word: value for word, value in words.items() if word not in ("type", "expected")}
@@ -158,7 +158,7 @@ def parse(name: str, text: str, table: type[Table] = Hyperparameters) -> Value:
             value = kind(text)
     except (KeyError, ValueError, OverflowError):
         raise HyperparameterError(f"{text!r} is not {expected(name, table)}") from None
-    _check(_words(name, table), expected(name, table), value)
+    _check(name, table, value)
     return value
 
 
@@ -181,7 +181,8 @@ def _words(name: str, table: type[Table]) -> Mapping[str, Any]:
 
 
 def _kind(name: str, table: type[Table]) -> type:
-    kind: type = get_type_hints(table)[name]
+    kind = _fields(table)[name].type
+    assert isinstance(kind, type)  # a string where annotations are deferred, which here none is
     return kind
 
 
@@ -191,6 +192,6 @@ def _integral(number: float) -> int:
     return int(number)
 
 
-def _check(words: Mapping[str, Any], expected: str, value: Value) -> None:
-    if not fits(words, value):
-        raise HyperparameterError(f"{value!r} is not {expected}")
+def _check(name: str, table: type[Table], value: Value) -> None:
+    if not fits(_words(name, table), value):
+        raise HyperparameterError(f"{value!r} is not {expected(name, table)}")

@@ -1,6 +1,7 @@
 """The command line of trainer.task."""
 
 import argparse
+import dataclasses
 import difflib
 import os
 import re
@@ -47,9 +48,8 @@ def parse_flags(
     if own:
         flags.model = own.name
     known = hyperparameters.of_model(flags.model, table)
-    given = {
-        n: v for n, v in vars(flags).items() if n in hyperparameters.schema(table) and v is not None
-    }
+    names = {field.name for field in dataclasses.fields(table)}
+    given = {n: v for n, v in vars(flags).items() if n in names and v is not None}
     if unknown:
         _refuse_unknown(parser, flags.model, unknown[0], [*vars(flags)], known)
     if foreign := [name for name in given if name not in known]:
