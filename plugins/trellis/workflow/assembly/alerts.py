@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.assembly.notifications import send
 from trellis.workflow.spec.platform import Platform
-from trellis.workflow.stages.short_source import short
+from trellis.workflow.stages.unread import unread
 
 log = logging.getLogger("airflow.task")
 
@@ -47,7 +47,7 @@ def on_failure(
             except Exception:
                 log.exception("The failure is not in the index of runs")
 
-    return short(on_failure)
+    return unread(on_failure)
 
 
 def reported_already(context: Any, ends_run: Sequence[str]) -> bool:

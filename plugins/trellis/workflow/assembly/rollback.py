@@ -19,7 +19,7 @@ from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.planned import returned
 from trellis.workflow.stages.rollback import resolve, result
 from trellis.workflow.stages.rollback.put_back import PutBackOperator
-from trellis.workflow.stages.short_source import short
+from trellis.workflow.stages.unread import unread
 
 NAME = "rollback"
 
@@ -66,7 +66,7 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
             task_id="endpoint",
             endpoint_id="{{ params.experiment }}",
             endpoint=endpoint_message,
-            pre_execute=short(keep_requests),
+            pre_execute=unread(keep_requests),
             **common,
         )
         deploy = PutBackOperator(

@@ -27,15 +27,18 @@ def planned(
     another kind of DAG. needs: looks first for what earlier tasks must have left.
     """
 
-    # The serialized DAG shows this function's name: that of each stage's own.
-    @functools.wraps(make)
-    def render(context: Any, jinja_env: Any) -> Any:
+    def made(context: Any) -> Any:
         from trellis.workflow.lookups import plans
 
         plan = (load or plans.load)(experiment, platform, context["run_id"])
         if needs is not None:
             needs(plan, platform)
         return make(plan, platform, *([given(context)] if given else []))
+
+    # The serialized DAG shows this function's name: that of each stage's own.
+    @functools.wraps(make)
+    def render(context: Any, jinja_env: Any) -> Any:
+        return made(context)
 
     # Of a mapped task's fields it has the whole source: that of these lines, not of the stage.
     del render.__wrapped__

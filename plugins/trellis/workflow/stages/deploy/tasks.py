@@ -40,7 +40,7 @@ from trellis.workflow.stages.deploy.subject import Subject
 from trellis.workflow.stages.deploy.take_back import TakeBackOperator
 from trellis.workflow.stages.deploy.undeploy_previous import TriggerUndeployPreviousOperator
 from trellis.workflow.stages.planned import planned, returned
-from trellis.workflow.stages.short_source import short
+from trellis.workflow.stages.unread import unread
 
 GROUP = "deploy"
 
@@ -94,15 +94,15 @@ def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
             bigquery_location=platform.location,
             aliases=[CHALLENGER],
             generation=field(messages.generation, subject.challenger),
-            pre_execute=short(subject.approved),
+            pre_execute=unread(subject.approved),
             **common,
         )
         endpoint = EndpointOperator(
             task_id="endpoint",
             endpoint_id=experiment.name,
             endpoint=field(messages.planned_endpoint),
-            pre_execute=short(hooks.keep_requests),
-            post_execute=short(hooks.begin),
+            pre_execute=unread(hooks.keep_requests),
+            post_execute=unread(hooks.begin),
             **common,
         )
         steps = _steps(subject, hooks, challenger)
@@ -112,22 +112,22 @@ def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
             alias=CHAMPION,
             previous=PREVIOUS,
             drop=[CHALLENGER],
-            pre_execute=short(hooks.complete),
-            post_execute=short(hooks.promoted),
+            pre_execute=unread(hooks.complete),
+            post_execute=unread(hooks.promoted),
             **common,
         )
         undeploy = UndeployIdleOperator(
             task_id="undeploy",
             endpoint_id=_ENDPOINT,
             keep=_kept if deploy.keep_previous else _served,
-            post_execute=short(hooks.cleaned_up),
+            post_execute=unread(hooks.cleaned_up),
             **common,
         )
         retention = DeleteOldVersionsOperator(
             task_id="retention",
             model_id=_MODEL,
             keep=deploy.keep_versions,
-            post_execute=short(hooks.cleaned_up),
+            post_execute=unread(hooks.cleaned_up),
             **common,
         )
         chain(register, endpoint, *steps, champion, undeploy, retention)
@@ -144,8 +144,8 @@ def tasks(subject: Subject, alert: Callable[[Any], None]) -> Any:
             platform=platform,
             champion=CHAMPION,
             trigger_rule="one_failed",
-            pre_execute=short(hooks.deployed_anything),
-            post_execute=short(hooks.retreated),
+            pre_execute=unread(hooks.deployed_anything),
+            post_execute=unread(hooks.retreated),
             **common,
             **perhaps,
         )
@@ -168,16 +168,16 @@ def _steps(subject: Subject, hooks: DeploymentHooks, challenger: dict[str, Any])
                 task_id=f"canary_{share}",
                 deployed_model=deployed_model,
                 share=share,
-                pre_execute=short(hooks.unchanged),
-                post_execute=short(hooks.stepped),
+                pre_execute=unread(hooks.unchanged),
+                post_execute=unread(hooks.stepped),
                 **challenger,
             )
         else:
             shift = TrafficOperator(
                 task_id=f"shift_{share}",
                 share=share,
-                pre_execute=short(hooks.unchanged),
-                post_execute=short(hooks.stepped),
+                pre_execute=unread(hooks.unchanged),
+                post_execute=unread(hooks.stepped),
                 **challenger,
             )
         smoke = SmokeOperator(
@@ -187,8 +187,8 @@ def _steps(subject: Subject, hooks: DeploymentHooks, challenger: dict[str, Any])
             platform=subject.platform,
             examples=field(messages.examples),
             latency=deploy.smoke.latency,
-            pre_execute=short(hooks.unchanged),
-            post_execute=short(hooks.stepped),
+            pre_execute=unread(hooks.unchanged),
+            post_execute=unread(hooks.stepped),
             **challenger,
         )
         steps += [shift, smoke]

@@ -61,7 +61,7 @@ def test_every_failed_task_says_why_in_the_record_too(dag):
     for name in ("register", "canary_10", "smoke_50", "champion", "retreat", "undeploy"):
         recorded, alerted = dag.get_task(f"deploy.{name}").on_failure_callback
         assert recorded.__name__ == "failed"
-        assert alerted.__name__ == "on_failure"
+        assert alerted.__self__.__name__ == "on_failure"
 
 
 def test_what_nobody_switches_on_runs_all_the_same(group, digits):
