@@ -11,7 +11,8 @@ from trellis.results.history import served
 from trellis.results.index import Index
 from trellis.results.scores import score
 from trellis.results.table import table
-from trellis.workflow.contracts.record import PredictionRecord, Result, RunRecord
+from trellis.workflow.contracts.prediction_record import PredictionRecord
+from trellis.workflow.contracts.record import Result, RunRecord
 from trellis.workflow.pricing import services
 from trellis.workflow.pricing.service_catalog import HOURS_OF_A_MONTH
 from trellis.workflow.spec.platform import Limits, Platform

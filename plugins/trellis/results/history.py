@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trellis.results.index import Index
-from trellis.workflow.contracts.record import PredictionRecord, Result, RunRecord, Scored
+from trellis.workflow.contracts.prediction_record import PredictionRecord
+from trellis.workflow.contracts.record import Result, RunRecord, Scored
 
 
 @dataclass(frozen=True)

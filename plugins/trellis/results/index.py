@@ -9,15 +9,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from trellis.workflow.contracts.champion_record import ChampionRecord
+from trellis.workflow.contracts.index_document import text_of
 from trellis.workflow.contracts.layout import INDEX
-from trellis.workflow.contracts.record import (
-    ChampionRecord,
-    Note,
-    NotesRecord,
-    PredictionRecord,
-    RunRecord,
-    text_of,
-)
+from trellis.workflow.contracts.prediction_record import PredictionRecord
+from trellis.workflow.contracts.record import Note, NotesRecord, RunRecord
 from trellis.workflow.spec import platform
 
 Record = TypeVar("Record", RunRecord, ChampionRecord, PredictionRecord)

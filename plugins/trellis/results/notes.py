@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trellis.results.files import blob
+from trellis.workflow.contracts.index_document import text_of
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.contracts.record import Note, NotesRecord, RunRecord, text_of
+from trellis.workflow.contracts.record import Note, NotesRecord, RunRecord
 
 LONGEST = 2000
 """Characters of a note: a paragraph, as the list of all runs reads every one."""

@@ -4,14 +4,10 @@ import copy
 import json
 
 from tests.trellis.workflow.plans import a_plan
+from trellis.workflow.contracts.champion_record import ChampionRecord
 from trellis.workflow.contracts.layout import Run
-from trellis.workflow.contracts.record import (
-    ChampionRecord,
-    LaterScore,
-    PredictionRecord,
-    RunRecord,
-    Scored,
-)
+from trellis.workflow.contracts.prediction_record import LaterScore, PredictionRecord
+from trellis.workflow.contracts.record import RunRecord, Scored
 from trellis_contracts.approval import Approval
 from trellis_contracts.charts import GUIDE, chart, layer, number
 from trellis_contracts.deployment import Deployment

@@ -2,22 +2,17 @@
 
 gs://BUCKET/_index/EXPERIMENT/
     runs/RUN.json          RunRecord: begun by `plan`, completed by `result`
-    rollbacks/RUN.json     ChampionRecord, written by the DAG rollback when it is done
-    reserves/RUN.json      ChampionRecord, written by the DAG EXPERIMENT-reserve when it is done
     notes/RUN.json         NotesRecord: what people have written about a run
-    predictions/RUN.json   PredictionRecord, written by the DAG EXPERIMENT-predict when it is done,
-                           and by `watch` of the requests that an endpoint has kept
-
-An object's metadata has its record once more, so that one request lists a thousand runs with all
-that is said of them. A run's own files stay the source: its record can be made from them again.
+    rollbacks/RUN.json, reserves/RUN.json   champion_record.py
+    predictions/RUN.json   prediction_record.py
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from trellis.workflow.contracts.index_document import Document, short
 from trellis_contracts.approval import WAITING
 from trellis_contracts.approval import Approval as ApprovalFile
 from trellis_contracts.approval import State as ApprovalState
@@ -26,55 +21,15 @@ from trellis_contracts.deployment import Deployment as DeploymentFile
 from trellis_contracts.leaderboard import Contender, Leaderboard
 from trellis_contracts.plan import PlanFile
 
-METADATA = "trellis-record"
-"""Key of the record in its object's metadata."""
 
-_MOST_BYTES = 8000
-"""Cloud Storage takes 8 KiB of metadata, keys included. Without it, the object itself is read."""
-
-_LONGEST = 400
-"""Characters of a sentence in a record; the run's own files have it in full."""
-
-
-def text_of(blob: Any) -> str | bytes:
-    """The JSON of a record: of its object's metadata, unless it was too long or a copy lost it.
-
-    blob: google.cloud.storage.Blob, as it was listed. Raises Google's exceptions.
-    """
-    metadata = blob.metadata or {}
-    return metadata[METADATA] if METADATA in metadata else blob.download_as_bytes()
-
-
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    @property
-    def text(self) -> str:
-        """The record as JSON in ASCII, the encoding of metadata."""
-        return json.dumps(self.model_dump(), separators=(",", ":"))
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """Metadata of the record's object; empty if it is too long for that."""
-        return {METADATA: self.text} if len(self.text) <= _MOST_BYTES else {}
-
-    def upload(self, blob: Any, **conditions: int) -> None:
-        """Write it in one request, so that text and metadata are of one record.
-
-        blob: google.cloud.storage.Blob. Raises PreconditionFailed if a condition is not met.
-        """
-        blob.metadata = self.metadata
-        blob.upload_from_string(f"{self.text}\n", content_type="application/json", **conditions)
-
-
-class Interval(_Document):
+class Interval(Document):
     """A run's data interval, ISO 8601; None for a run without a logical date."""
 
     start: str | None
     end: str | None
 
 
-class Deployment(_Document):
+class Deployment(Document):
     """The result of a deployment. model, previous: resource names with version. at: of the last
     step that counts, ISO 8601; None before the first.
     """
@@ -86,7 +41,7 @@ class Deployment(_Document):
     reason: str | None
 
 
-class Approval(_Document):
+class Approval(Document):
     """Answer of the people who were asked whether the promoted training is deployed, other than
     "waiting". at: ISO 8601. by: who answered; None: nobody. why: the answer in a sentence.
     """
@@ -97,7 +52,7 @@ class Approval(_Document):
     why: str
 
 
-class Scored(_Document):
+class Scored(Document):
     """A contender with its score on the test split and the interval of that."""
 
     name: str
@@ -106,7 +61,7 @@ class Scored(_Document):
     high: float
 
 
-class Result(_Document):
+class Result(Document):
     """The result of a run. value, low, high: of the winner's primary metric on the test split.
 
     title: of that metric, which says what is averaged. selected: the training that competed, and
@@ -153,7 +108,7 @@ class Result(_Document):
         return self.selected if self.serves else None
 
 
-class Failure(_Document):
+class Failure(Document):
     """A task that has failed for good in a run without a result; of several, the last.
 
     at: ISO 8601. why: its cause, in lines. so_far_usd: what the jobs that had ended by then
@@ -179,7 +134,7 @@ class Note(BaseModel):
     text: str
 
 
-class NotesRecord(_Document):
+class NotesRecord(Document):
     """All notes of a run, oldest first. They are added to, never replaced. folder: of the run."""
 
     format: Literal[1] = 1
@@ -188,7 +143,7 @@ class NotesRecord(_Document):
     notes: tuple[Note, ...] = ()
 
 
-class RunRecord(_Document):
+class RunRecord(Document):
     """One run of an experiment.
 
     uri: its folder. trigger: Airflow's type of the run; user: who triggered it; both None if the
@@ -321,69 +276,6 @@ class RunRecord(_Document):
         return self.model_copy(update={"result": result, "failure": None})
 
 
-class ChampionRecord(_Document):
-    """A version that a person put into service without a training.
-
-    at: when it was done, ISO 8601. asked: the number or alias that the person named. version,
-    before: resource names; before: the champion until then. image: of a champion that is served
-    anew, the image that serves it now; None for a rollback.
-    """
-
-    format: Literal[1] = 1
-    experiment: str
-    run_id: str
-    at: str
-    user: str | None
-    asked: str
-    version: str
-    before: str | None
-    image: str | None = None
-
-
-class LaterScore(_Document):
-    """How good a batch prediction was, by the labels that have arrived since. at: when it was
-    scored, ISO 8601. examples: with a label. groups: of them, where intervals count groups. score:
-    by the experiment's metric, named; None where that is not defined.
-    """
-
-    at: str
-    examples: int
-    groups: int | None
-    score: Scored | None
-
-
-class PredictionRecord(_Document):
-    """A batch prediction, one that was refused by `predict.changes`, or a day's comparison of the
-    requests that an endpoint has kept.
-
-    at: when it ended, ISO 8601. version: resource name of the model that predicted; trained: folder
-    of the run that trained it. predicted: rows or images with a prediction; None: it was refused,
-    or the requests were too many. output: table of the predictions; None of images whose labels
-    `predict.truth` does not ask for, of a refusal and of requests. warnings: what is beyond the
-    limits of `predict.changes`, in sentences without a value of a row. performance: None until
-    labels arrive. until: of requests, those before this moment were compared, ISO 8601; None of a
-    batch prediction.
-    """
-
-    format: Literal[1] = 1
-    experiment: str
-    run_id: str
-    uri: str
-    at: str
-    version: str
-    trained: str
-    predicted: int | None
-    output: str | None
-    warnings: tuple[str, ...]
-    performance: LaterScore | None = None
-    until: str | None = None
-
-    @property
-    def folder(self) -> str:
-        """Name of its folder: unique within the experiment."""
-        return self.uri.rstrip("/").rpartition("/")[2]
-
-
 def _scored(contender: Contender | None, metric: str) -> Scored | None:
     score = contender.metrics.get(metric) if contender else None
     if contender is None or score is None:
@@ -406,8 +298,3 @@ def _deployment(file: DeploymentFile) -> Deployment:
         at=file.time_of("champion") or last if file.state == SERVING else last,
         reason=short(file.reason) if file.reason else None,
     )
-
-
-def short(text: str) -> str:
-    """The beginning of a sentence, as long as one in a record may be."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -8,18 +8,12 @@ from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
 
 from trellis.workflow.contracts import layout
+from trellis.workflow.contracts.champion_record import ChampionRecord
+from trellis.workflow.contracts.index_document import short, text_of
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
-from trellis.workflow.contracts.record import (
-    ChampionRecord,
-    Failure,
-    LaterScore,
-    PredictionRecord,
-    RunRecord,
-    Scored,
-    short,
-    text_of,
-)
+from trellis.workflow.contracts.prediction_record import LaterScore, PredictionRecord
+from trellis.workflow.contracts.record import Failure, RunRecord, Scored
 from trellis.workflow.lookups import documents, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform

@@ -12,7 +12,9 @@ from tests.trellis.results.made import (
     a_run,
     with_cost,
 )
-from trellis.workflow.contracts.record import METADATA, ChampionRecord, RunRecord
+from trellis.workflow.contracts.champion_record import ChampionRecord
+from trellis.workflow.contracts.index_document import METADATA
+from trellis.workflow.contracts.record import RunRecord
 from trellis_contracts.plan import PlanFile
 
 

@@ -12,13 +12,14 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from trellis.workflow import labels
+from trellis.workflow.contracts.index_document import short
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.prediction_layout import (
     Prediction,
     of_requests,
     requests_table,
 )
-from trellis.workflow.contracts.record import PredictionRecord, short
+from trellis.workflow.contracts.prediction_record import PredictionRecord
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform

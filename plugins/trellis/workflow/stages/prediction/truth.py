@@ -18,7 +18,7 @@ from trellis.bigquery.operators import BigQueryJobOperator
 from trellis.workflow import labels, sql
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
-from trellis.workflow.contracts.record import PredictionRecord
+from trellis.workflow.contracts.prediction_record import PredictionRecord
 from trellis.workflow.lookups import documents, forms, own_dataset, records, table_state
 from trellis.workflow.lookups.source import dry_run
 from trellis.workflow.pricing import prediction, queries

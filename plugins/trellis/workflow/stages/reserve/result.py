@@ -6,7 +6,7 @@ from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts.aliases import CHAMPION
-from trellis.workflow.contracts.record import ChampionRecord
+from trellis.workflow.contracts.champion_record import ChampionRecord
 from trellis.workflow.lookups import documents, records
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform

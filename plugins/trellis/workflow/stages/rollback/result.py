@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowException
 from trellis.vertex.versions import parse_version
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.aliases import CHAMPION
-from trellis.workflow.contracts.record import ChampionRecord
+from trellis.workflow.contracts.champion_record import ChampionRecord
 from trellis.workflow.lookups import left, records
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState

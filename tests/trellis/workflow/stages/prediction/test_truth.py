@@ -13,7 +13,7 @@ from tests.wording import says
 from trellis.results.index import load_index
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
-from trellis.workflow.contracts.record import PredictionRecord
+from trellis.workflow.contracts.prediction_record import PredictionRecord
 from trellis.workflow.contracts.table import Column, Feature, Table
 from trellis.workflow.lookups import own_dataset
 from trellis.workflow.lookups.storage import blob
