@@ -9,5 +9,5 @@ from typing import Any
 
 
 def unread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a callable that calls the function and has no source: a wrapper that Python makes."""
-    return function.__call__
+    """Return what calls a function or method and has no source: a wrapper that Python makes."""
+    return function.__call__  # type: ignore[operator]
