@@ -35,3 +35,12 @@ def test_each_image_of_the_examples_is_an_environment_of_its_own():
     assert {f"*/trellis/{name}:*" for name in {*names, *OURS}} == ours
     for name in names:
         assert path(entries()[f"*/trellis/{name}:*"]["bin"]) == ROOT / f".venv/images/{name}/bin"
+
+
+def test_tensorflow_is_preloaded_where_programs_need_it():
+    for name in ("trainer", "serve"):
+        image = entries()[f"*/trellis/{name}:*"]
+        packages = path(image["bin"]).parent.glob("lib/python*/site-packages/*")
+        assert {"tensorflow", "keras"} == set(image["preload"]) <= {file.name for file in packages}
+        # The libraries log at their import, before the program can say that it wants no such lines.
+        assert image["env"]["TF_CPP_MIN_LOG_LEVEL"] == "3"

@@ -62,6 +62,8 @@ def test_the_images_programs_come_first_in_path():
         ("image: x", "expected a list of images"),
         ("- {image: x}", "image 1: expected a mapping with `image` and either `bin` or `oci`"),
         ("- {image: x, bin: /b, entrypint: [a]}", "image 1: unknown key 'entrypint'; there are"),
+        ("- {image: x, bin: /b, preload: numpy}", "image 1: preload is 'numpy'; expected a list"),
+        ("- {image: x, bin: /b, preload: [a b]}", "image 1: preload is ['a b']; expected a list"),
         ("- [", "while parsing"),
     ],
 )

@@ -6,6 +6,8 @@ supervisor.py   starts, checks and ends the processes of one run
 recovery.py     what to do when a replica ends: restarts, retries, failure
 attempts.py     one attempt of one replica, which survives kills of the server
 shim.py         parent of each attempt: outlives the server, records how it ended
+preloading.py   starts programs in a Python that has imported their libraries
+  fork_server.py  that Python
 machine.py      cores, threads, ports
 cluster.py      TF_CONFIG and CLUSTER_SPEC
 variables.py    $(NAME) in arguments and variables

@@ -24,6 +24,7 @@ from pathlib import Path
 import psutil
 
 from local_gcp.home import write_atomically
+from local_gcp.jobs import preloading
 
 MARK = "LOCAL_GCP_ATTEMPT"
 """Environment variable of every process of an attempt: finds those that a killed shim left."""
@@ -87,9 +88,10 @@ class Attempt:
         `gcs_root`: show this folder to the program at /gcs as well, where the kernel allows it.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        variables = {**env, MARK: str(self.folder)}
         record = {
             "argv": list(argv),
-            "env": {**env, MARK: str(self.folder)},
+            "env": variables,
             "cwd": cwd,
             "log": str(log),
             "grace": grace,
@@ -100,6 +102,8 @@ class Attempt:
                 return
             write_atomically(self._path("attempt.json"), json.dumps(record))
             with log.open("ab") as output:
+                if preloading.start(argv, variables, self.folder, lock, output.fileno()):
+                    return
                 # Not the server's own output: a shim that outlives it would keep that open.
                 _children[self.folder] = subprocess.Popen(
                     [sys.executable, "-I", "-S", str(_SHIM), str(self.folder), str(lock)],
@@ -155,17 +159,22 @@ class Attempt:
                     os.kill(pid, number)
 
     def _sweep(self) -> None:
-        """Kill every process that carries this attempt's mark, and wait until they are dead."""
+        """Kill every process that carries this attempt's mark or writes to its log, and wait until
+        they are dead.
+        """
         deadline = time.monotonic() + 5
         while self._kill_marked() and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def _kill_marked(self) -> int:
-        found = 0
+        record, found = self._read("attempt.json"), 0
         for process in psutil.process_iter():
             # A dead process that init has not reaped yet has no environment any more.
-            with contextlib.suppress(psutil.Error):
-                if process.environ().get(MARK) == str(self.folder):
+            with contextlib.suppress(psutil.Error, OSError):
+                # A fork of a fork server has that server's environment, but its own output.
+                if process.environ().get(MARK) == str(self.folder) or (
+                    record and os.readlink(f"/proc/{process.pid}/fd/1") == record["log"]
+                ):
                     process.kill()
                     found += 1
         return found

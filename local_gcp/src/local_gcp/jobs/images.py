@@ -13,6 +13,8 @@ entrypoint  the image's ENTRYPOINT (default: none)
 cmd         its CMD, used when a job gives no arguments (default: none)
 workdir     its WORKDIR (default: /)
 env         its ENV (default: none)
+preload     modules that take long to import: the first program of the image makes a process that
+            imports them, and each `python -m MODULE` begins as a fork of it (jobs/preloading.py)
 
 ${HERE} is the folder of the file. ${SAVEDMODEL_SERVER} is a program that serves a TensorFlow
 SavedModel as Google's prediction images do: `entrypoint: [python, "${SAVEDMODEL_SERVER}"]`. There
@@ -43,13 +45,14 @@ from typing import Any
 
 import yaml
 
-from local_gcp.jobs import oci
+from local_gcp.jobs import oci, preloading
 
 FILES = "LOCAL_GCP_IMAGES"
 _SAVEDMODEL_SERVER = Path(__file__).parents[1] / "vertex/endpoints/servers/savedmodel.py"
 _CONTAINER = Path(__file__).with_name("container.py")
-_KEYS = ("image", "bin", "entrypoint", "cmd", "workdir", "env")
+_KEYS = ("image", "bin", "entrypoint", "cmd", "workdir", "env", "preload")
 _KEYS_OF_OCI = ("image", "oci", "memory")
+_MODULE = re.compile(r"\w+(\.\w+)*")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -70,6 +73,8 @@ class Image:
     cmd: Sequence[str] = ()
     workdir: str = "/"
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    preload: Sequence[str] = ()
+    """Modules that are imported before a program starts."""
     memory: int = 0
     """Bytes that a container may use; 0: no container."""
     runs_by: Sequence[str] = ()
@@ -85,6 +90,7 @@ class Image:
             "PATH": f"{self.bin}:{_SYSTEM_PATH}",
             "LANG": "C.UTF-8",
             "PYTHONUNBUFFERED": "1",  # log lines appear immediately
+            **({preloading.VARIABLE: " ".join(self.preload)} if self.preload else {}),
             **self.env,
         }
 
@@ -174,6 +180,9 @@ def _read(entry: Any, file: Path, number: int) -> Image:
         raise ImageError(
             f"{where}: unknown key {unknown[0]!r}; there are {', '.join(sorted(keys))}."
         )
+    preload = entry.get("preload", [])
+    if not isinstance(preload, list) or not all(_MODULE.fullmatch(str(name)) for name in preload):
+        raise ImageError(f"{where}: preload is {preload!r}; expected a list of modules' names.")
     here = str(file.absolute().parent)
     filled = _fill(entry, {"HERE": here, "SAVEDMODEL_SERVER": str(_SAVEDMODEL_SERVER)})
     if "oci" in filled:

@@ -35,6 +35,7 @@ from typing import Any
 from google.rpc import code_pb2
 
 from local_gcp.home import Home
+from local_gcp.jobs import preloading
 from local_gcp.jobs.attempts import Attempt
 from local_gcp.jobs.logs import last_lines
 from local_gcp.jobs.machine import Machine, admit, available_cores
@@ -99,6 +100,7 @@ class Runner:
             self._wake_up()
         if self._thread:
             self._thread.join()
+        preloading.stop()
 
     def submit(self, run_id: str, spec: Spec) -> Run:
         """Queue a run. `run_id` also names its folder; see the module about calling it twice."""

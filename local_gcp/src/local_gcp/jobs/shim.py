@@ -2,6 +2,8 @@
 
     python -I -S shim.py ATTEMPT_FOLDER LOCK_FD
 
+Or a fork of fork_server.py calls `main`, and starts the program as a fork, too.
+
 The shim is what survives when local_gcp is killed: it leads its own session, so no signal meant
 for the server reaches it, and it holds the lock of its attempt folder for as long as it lives, so
 a server, this one or the next, knows from the lock whether the attempt runs (see attempts.py).
@@ -22,6 +24,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _CLONE_NEWNS = 0x00020000
@@ -29,8 +33,12 @@ _MS_BIND, _MS_REC, _MS_SLAVE = 0x1000, 0x4000, 0x80000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(folder: str, lock: int) -> None:
-    """Run the attempt in `folder`; `lock` is the inherited descriptor of its held lock."""
+def main(folder: str, lock: int, start: "Callable[[dict, int], Any] | None" = None) -> None:
+    """Run the attempt in `folder`; `lock` is the inherited descriptor of its held lock.
+
+    `start(attempt, log)` starts the program, with its output to the descriptor `log`, and returns
+    an object with its `pid` (default: as a new process).
+    """
     os.set_inheritable(lock, False)
     with open(os.path.join(folder, "attempt.json")) as file:
         attempt = json.load(file)
@@ -43,16 +51,7 @@ def main(folder: str, lock: int) -> None:
         _mount(*attempt["mount"], log)
     started = time.time()
     try:
-        program = subprocess.Popen(
-            attempt["argv"],
-            env=attempt["env"],
-            cwd=attempt["cwd"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=_in_program,
-        )
+        program = (start or _start)(attempt, log)
     except OSError as error:
         # 126 and 127 are what a container runtime and a shell answer too.
         code = 127 if isinstance(error, FileNotFoundError) else 126
@@ -64,6 +63,19 @@ def main(folder: str, lock: int) -> None:
     _kill_all(program.pid)
     record = {"code": code, "started": started, "ended": time.time(), "stopped": stopped}
     _write(folder, "exit.json", record)
+
+
+def _start(attempt: dict, log: int) -> subprocess.Popen:
+    return subprocess.Popen(
+        attempt["argv"],
+        env=attempt["env"],
+        cwd=attempt["cwd"],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        preexec_fn=in_program,
+    )
 
 
 def _wait(pid: int, signals: set, grace: float) -> "tuple[int, float | None]":
@@ -97,7 +109,8 @@ def _reap() -> "list[tuple[int, int]]":
     return ended
 
 
-def _in_program() -> None:
+def in_program() -> None:
+    """Prepare the new process of a program: it dies with the shim, and blocks no signal."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
 
