@@ -133,12 +133,16 @@ def _certificates() -> tuple[bytes, bytes]:
 
 
 def _service_account(project: str, email: str) -> bytes:
-    """A key file as Google issues it; the token endpoint that it names is answered locally."""
+    """A key file as Google issues it; the token endpoint that it names is answered locally.
+
+    Its key has half of Google's bits: it opens nothing, and clients check its primes whenever they
+    read the file, for each connection of an Airflow task (5 ms in place of 33).
+    """
     content = {
         "type": "service_account",
         "project_id": project,
         "private_key_id": "local-gcp",
-        "private_key": _pem(rsa.generate_private_key(65537, 2048)).decode(),
+        "private_key": _pem(rsa.generate_private_key(65537, 1024)).decode(),
         "client_email": email,
         "client_id": "100000000000000000001",
         "token_uri": _TOKEN_URI,
