@@ -13,6 +13,12 @@ pytest_plugins = ["local_gcp.testing"]
 os.environ["LOCAL_GCP_IMAGES"] = str(ROOT / "demo/images.yaml")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with tests that start jobs in a local_gcp come first: they take longest (run.sh)."""
+    started = {item.path for item in items if "local_gcp" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in started)
+
+
 @pytest.fixture(scope="session")
 def local_gcp_environments() -> dict[str, Path]:
     """The three Python environments, by name."""

@@ -19,54 +19,75 @@ run() {
     [ $code -eq 0 ] || failed=1
 }
 
-# Files go to workers, one for each of CI's two cores; a third uses the time that tests wait for
-# servers and jobs. The tests of one file stay together and in order.
+# Files go to workers, one for each of CI's two cores. The tests of one file stay together and in
+# order; where tests wait for servers and jobs, the files that start them begin first (conftest.py),
+# so that no worker has a long one left when the others are done.
 two="-n 2 --dist loadfile"
-three="-n 3 --dist loadfile"
+long_first="$two --no-loadscope-reorder"
 # A test that waits for real processes can fail on a busy machine: it runs once more, and the summary
 # shows why it failed. A test that fails twice fails the part; each worker gives three second runs.
 again="--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks"
-run local_gcp local_gcp/tests $three $again "$@"
+local_gcp() {
+    run local_gcp local_gcp/tests $two $again "$@"
+}
+
+trainer() {
+    run trainer tests/contracts tests/trainer $two $again "$@"
+}
 
 whole_runs() {
     run infra tests/infra "$@"
     run airflow tests/end_to_end $again "$@"
 }
 
-case "$*" in
-*"not slow"*)
-    # Whole runs wait most of the time: they go on beside the trainer's tests, which compute. What
-    # they print follows.
+airflow() {
+    run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker \
+        tests/conformance tests/benchmarks $long_first $again "$@"
+}
+
+# On the Airflow of Composer's newest image: the operators, the DAGs and the pages, but neither
+# the command, which imports no Airflow, nor made-up files (test_any_file), which the newer Airflow has
+# read; all of it with the slow tests.
+composer() {
+    case "$*" in
+    *"not slow"*)
+        run composer tests/dags tests/trellis/test_*.py tests/trellis/vertex/test_operators.py \
+            tests/trellis/bigquery tests/trellis/dataflow tests/trellis/web \
+            tests/trellis/workflow/assembly --ignore=tests/trellis/test_prices.py \
+            --ignore=tests/trellis/test_main.py --ignore=tests/dags/test_any_file.py \
+            $long_first $again "$@"
+        ;;
+    *) run composer tests/dags tests/trellis $long_first $again "$@" ;;
+    esac
+}
+
+# Runs two lists of parts beside each other: what one leaves of two cores while it waits, collects or
+# ends, the other uses. What the second prints follows.
+beside() {
+    first=$1
+    second=$2
+    shift 2
     log=$(mktemp)
-    (whole_runs "$@"; exit $((2 * failed + ran))) >"$log" 2>&1 &
-    run trainer tests/contracts tests/trainer $two $again "$@"
+    (
+        for part in $second; do $part "$@"; done
+        exit $((2 * failed + ran))
+    ) >"$log" 2>&1 &
+    for part in $first; do $part "$@"; done
     wait $!
     code=$?
     cat "$log"
     rm "$log"
     [ $((code & 1)) -eq 0 ] || ran=1
     [ $((code & 2)) -eq 0 ] || failed=1
-    ;;
-*)
-    run trainer tests/contracts tests/trainer $two $again "$@"
-    whole_runs "$@"
-    ;;
-esac
-run airflow tests/test_*.py tests/dags tests/trellis tests/demo tests/docker tests/conformance \
-    tests/benchmarks \
-    $three $again "$@"
-# On the Airflow of Composer's newest image: the operators, the DAGs and the pages, but neither
-# the command, which imports no Airflow, nor made-up files (test_any_file), which the newer Airflow has
-# read; all of it with the slow tests.
+}
+
 case "$*" in
 *"not slow"*)
-    run composer tests/dags tests/trellis/test_*.py tests/trellis/vertex/test_operators.py \
-        tests/trellis/bigquery tests/trellis/dataflow tests/trellis/web \
-        tests/trellis/workflow/assembly --ignore=tests/trellis/test_prices.py \
-        --ignore=tests/trellis/test_main.py --ignore=tests/dags/test_any_file.py \
-        $two $again "$@"
+    # Whole runs wait most of the time, the trainer's tests compute.
+    beside trainer whole_runs "$@"
+    beside airflow "local_gcp composer" "$@"
     ;;
-*) run composer tests/dags tests/trellis $two $again "$@" ;;
+*) for part in local_gcp trainer whole_runs airflow composer; do $part "$@"; done ;;
 esac
 
 if [ $ran -eq 0 ]; then
