@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 import numpy as np
@@ -18,6 +19,14 @@ _ALIGNED = 4096
 """Bytes. Places in file and memory, and sizes, that every disk takes for such reads; most take
 multiples of 512.
 """
+
+_THREADS = ThreadPoolExecutor(4, "read")
+"""A disk gives more of several places at once; and where cores are busy, one thread waits for each
+of its reads, then for a core.
+"""
+
+_OF_THREAD = threading.local()
+"""memory: what a thread reads pages into that begin or end elsewhere than the part."""
 
 
 class Count:
@@ -53,23 +62,26 @@ class Reader:
         if not self._direct:  # a window's runs are asked for; what lies between is not
             os.posix_fadvise(self._number, 0, 0, os.POSIX_FADV_RANDOM)
         self._free: list[mmap.mmap] = []
-        self._between = _memory(_ALIGNED)
 
     def read(self, parts: Sequence[tuple[int, int]]) -> np.ndarray:
         """The bytes (n,) of these parts, from begin to end, one after the other.
 
         Their memory is used again once nothing refers to the array. Raises OSError.
         """
-        found = self._array(sum(end - begin for begin, end in parts))
-        place = 0
-        for begin, end in parts:
+        places = np.cumsum([0, *(end - begin for begin, end in parts)]).tolist()
+        found = self._array(places[-1])
+
+        def read(place: int, part: tuple[int, int]) -> None:
+            begin, end = part
             into = found.data[place : place + end - begin]
-            place += end - begin
             aligned = not (begin % _ALIGNED or place % _ALIGNED or len(into) % _ALIGNED)
             if aligned or not self._direct:
                 self._fill(into, begin)
             else:
                 into[:] = self._around(begin, end)
+
+        for _ in _THREADS.map(read, places, parts):
+            pass
         return found
 
     def _array(self, size: int) -> np.ndarray:
@@ -84,10 +96,11 @@ class Reader:
         """A part's bytes, of the aligned ones around them."""
         first = begin // _ALIGNED * _ALIGNED
         size = -(-(end - first) // _ALIGNED) * _ALIGNED
-        if len(self._between) < size:
-            self._between = _memory(size)
-        self._fill(memoryview(self._between)[:size], first, end - first)
-        return memoryview(self._between)[begin - first : end - first]
+        memory = getattr(_OF_THREAD, "memory", None)
+        if memory is None or len(memory) < size:
+            memory = _OF_THREAD.memory = _memory(size)
+        self._fill(memoryview(memory)[:size], first, end - first)
+        return memoryview(memory)[begin - first : end - first]
 
     def _fill(self, into: memoryview, begin: int, needed: int | None = None) -> None:
         """Read from `begin`, at least the first bytes that are needed; None: all."""

@@ -373,7 +373,7 @@ def test_the_stages_of_a_run(google, digits, add, bucket, page, planned):
     write_files(google.buckets, plan)
     stage = row(page.raw("/trellis/experiments/digits/runs/r"), "stage", "plan")
     assert stage["state"] == "done"
-    assert re.fullmatch(r"\d+ s", stage["took"])
+    assert re.fullmatch(r"\d+ (s|minutes?)", stage["took"])
 
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
