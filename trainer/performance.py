@@ -42,6 +42,7 @@ from trainer.prediction_checks import PredictionsError
 from trellis_contracts.challenger import Challenger
 from trellis_contracts.dataset import DatasetDescription, DatasetError
 from trellis_contracts.layout import RunFolder
+from trellis_contracts.metrics import UNSERVED
 from trellis_contracts.performance import Performance, PerformanceFile
 from trellis_contracts.plan import PlanFile
 from trellis_contracts.withheld import RowsError
@@ -113,7 +114,7 @@ def _score(rows: Mapping[str, np.ndarray], metric: str) -> Performance:
         groups = Groups.named(rows["unit"].astype(str))
     outcome = family.outcome(labels, answers, groups, threshold, dataset.label)
     every = metrics_for(dataset.family, dataset.classes)
-    metrics = [one for name, one in every.items() if name not in family.not_served]
+    metrics = [one for name, one in every.items() if name not in UNSERVED]
     scores = measured(outcome, metrics, lambda one: decimals(one, labels))
     primary = metric_named(metric, dataset.family, dataset.classes).name
     return Performance(len(labels), groups.count if groups else None, primary, scores)

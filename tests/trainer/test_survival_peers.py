@@ -11,7 +11,7 @@ import tensorflow as tf
 from scipy.optimize import minimize
 
 from trainer.metrics import survival_estimates as estimates
-from trainer.metrics.survival import SURVIVAL_METRICS, SurvivalOutcome
+from trainer.metrics.survival import SURVIVAL_METRICS, SurvivalOutcome, at_horizon
 from trainer.training.objectives import cox
 
 PEERS = json.loads((Path(__file__).parent / "peers/survival.json").read_text())
@@ -31,6 +31,9 @@ def test_metrics_are_those_of_scikit_survival(name):
     assert [one.score for one in ours.until_horizons] == pytest.approx(
         known["horizon_auc"], abs=1e-6
     )
+    for horizon, brier in zip(known["horizons"], known["horizon_brier"], strict=True):
+        at = at_horizon(SURVIVAL_METRICS["horizon_brier"], horizon)
+        assert at.point(ours) == pytest.approx(brier, abs=1e-6)
     observed = ours.observed(np.ones((len(ours.labels), 1)))[:, 0]
     assert observed == pytest.approx(np.array(known["survival"]), abs=1e-6)
 

@@ -45,16 +45,15 @@ class About(Protocol):
 
 class Family(abc.ABC):
     """Interface of a family. name: of trellis_contracts.tasks.FAMILIES. form: of the predictions.
-    loss: the metric that ranks like the training's loss. not_served: metrics that need more than
-    the server answers. order: the metric of how examples are ordered; None: none is. lone: labels
-    for which no metric is defined. kind: of the labels in the records.
+    loss: the metric that ranks like the training's loss. order: the metric of how examples are
+    ordered; None: none is. lone: labels for which no metric is defined. kind: of the labels in the
+    records.
     """
 
     name: ClassVar[str]
     form: ClassVar[type[AnyPredictions]]
     loss: ClassVar[str]
     order: ClassVar[str | None] = None
-    not_served: ClassVar[tuple[str, ...]] = ()
     lone: ClassVar[str]
     kind: ClassVar[type] = np.int64
 

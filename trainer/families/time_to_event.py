@@ -22,8 +22,6 @@ class Of(Family):
 
     name, form = tasks.SURVIVAL, Survivals
     loss, order = "integrated_brier", "concordance"
-    # The server answers with survival at the horizons, and this one is averaged over all times.
-    not_served = (loss,)
     lone, kind = "examples without an order", np.float32
 
     def metrics(self, classes=()):

@@ -5,18 +5,18 @@ As in `classification`, each metric has two functions: `point`, which tests hold
 scikit-survival, and `resampled`, the same for many resamples of the split at once. Censoring is
 estimated once, from all examples.
 
-Percentage of 100 simulated test splits of 240 rows, part of them censored, whose interval, meant
-for 95 %, covered the true value (tests/trainer/metrics/test_survival.py):
+Percentage of 200 (AUC: 100) simulated test splits of 240 rows, part of them censored, whose
+interval, meant for 95 %, covered the true value (tests/trainer/metrics/test_survival.py):
 
-                      concordance   Uno's   integrated Brier   AUC at the horizons
-    rows by themselves    94          93          96                 95
-    60 groups of 4        98          97          98                 97
+                      concordance   Uno's   integrated Brier   Brier, AUC at the horizons
+    rows by themselves    94          95          97              98      95
+    60 groups of 4        96          94          95              95      97
 
 A test split of 100,000 rows takes minutes, as every event is compared with all later rows.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -114,6 +114,13 @@ class SurvivalOutcome(AnyOutcome):
         return found
 
     @cached_property
+    def horizon_misses(self) -> np.ndarray:
+        """(n,) squared errors averaged over the horizons; NaN if none is known."""
+        if not self.known_horizons:
+            return np.full(len(self.labels), np.nan)
+        return np.mean([self.brier_terms(place) for place in self.known_horizons], axis=0)
+
+    @cached_property
     def harrell(self) -> Pairs:
         """Pairs whose order is known."""
         return pairs.concordance(self.labels, self.risks, np.ones(len(self.labels)))
@@ -147,14 +154,6 @@ class SurvivalOutcome(AnyOutcome):
         return self.curves[:, self.known_horizons].T @ weights / weights.sum(axis=0)
 
 
-def _integrated(outcome: SurvivalOutcome) -> float:
-    return float(outcome.misses.mean())
-
-
-def _integrated_resampled(outcome: SurvivalOutcome, weights: np.ndarray) -> np.ndarray:
-    return weighted_mean(outcome.misses, weights)
-
-
 def _auc(outcome: SurvivalOutcome) -> float:
     found = [one.score for one in outcome.until_horizons]
     return float(np.mean(found)) if found else math.nan
@@ -179,14 +178,30 @@ def _calibration_resampled(outcome: SurvivalOutcome, weights: np.ndarray) -> np.
     return found
 
 
-def _by_chance(outcome: SurvivalOutcome) -> float:
-    """Integrated Brier score of Kaplan and Meier's curve, the same for every example."""
+def _same(outcome: SurvivalOutcome) -> SurvivalOutcome:
+    """Kaplan and Meier's curve as the answer to every example."""
     known = estimates.survival(outcome.labels).at(np.array(outcome.times))
     curves = np.broadcast_to(known, outcome.curves.shape)
-    same = SurvivalOutcome(
-        outcome.labels, np.zeros(len(curves)), curves, outcome.times, outcome.horizons
+    return replace(outcome, risks=np.zeros(len(curves)), curves=curves)
+
+
+def _brier(
+    name: str, title: str, average: str, over: str, misses: Callable[[SurvivalOutcome], np.ndarray]
+) -> Metric:
+    """A Brier score. over: what it is averaged over, and misses: (n,) its errors."""
+    return Metric(
+        name,
+        title,
+        average,
+        "minimize",
+        "Squared error of the predicted probability of survival, weighted by the inverse "
+        f"probability of censoring, averaged over {over}.",
+        lambda outcome: float(misses(outcome).mean()),
+        lambda outcome, weights: weighted_mean(misses(outcome), weights),
+        interval="studentized bootstrap",
+        chance=lambda outcome: float(misses(_same(outcome)).mean()),
+        terms=misses,
     )
-    return _integrated(same)
 
 
 def _half(outcome: SurvivalOutcome) -> float:
@@ -218,18 +233,19 @@ SURVIVAL_METRICS: dict[str, Metric] = {
             lambda outcome, weights: outcome.uno.scores(weights),
             chance=_half,
         ),
-        Metric(
+        _brier(
             "integrated_brier",
             "integrated Brier score",
             "examples",
-            "minimize",
-            "Squared error of the predicted probability of survival, weighted by the inverse "
-            "probability of censoring, averaged over the times within the test split's own.",
-            _integrated,
-            _integrated_resampled,
-            interval="studentized bootstrap",
-            chance=_by_chance,
-            terms=lambda outcome: outcome.misses,
+            "the times within the test split's own",
+            lambda outcome: outcome.misses,
+        ),
+        _brier(
+            "horizon_brier",
+            "Brier score at the horizons",
+            "horizons",
+            "the horizons",
+            lambda outcome: outcome.horizon_misses,
         ),
         Metric(
             "horizon_auc",
@@ -262,12 +278,15 @@ def at_horizon(metric: Metric, horizon: float) -> Metric:
     def only(outcome: SurvivalOutcome) -> SurvivalOutcome:
         return replace(outcome, horizons=(horizon,))
 
+    chance, terms = metric.chance, metric.terms
     return replace(
         metric,
         name=f"{metric.name}@{horizon:.12g}",
         title=f"{metric.title.removesuffix('at the horizons')}at {horizon:.12g}",
         point=lambda outcome: metric.point(only(outcome)),
         resampled=lambda outcome, weights: metric.resampled(only(outcome), weights),
+        chance=chance and (lambda outcome: chance(only(outcome))),
+        terms=terms and (lambda outcome: terms(only(outcome))),
     )
 
 

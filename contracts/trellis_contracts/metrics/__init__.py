@@ -29,6 +29,8 @@ METRICS["loss"] = Metric(
 )
 """In the order in which a task lists them: the first that a task has is its default."""
 
+UNSERVED = tuple(name for name, metric in METRICS.items() if not metric.served)
+
 BY_DECISION = tuple(name for name, metric in METRICS.items() if metric.by_decision)
 
 

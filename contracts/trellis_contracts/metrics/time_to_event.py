@@ -22,6 +22,15 @@ METRICS = {
         (SURVIVAL,),
         "integrated Brier score: squared error of the predicted probability of survival, weighted "
         "by the inverse probability of censoring, averaged over time",
+        # A server answers with the curve at the horizons alone.
+        served=False,
+    ),
+    "horizon_brier": Metric(
+        "minimize",
+        (SURVIVAL,),
+        "Brier score at each horizon, weighted as `integrated_brier` is, averaged over the "
+        "horizons",
+        part="horizon",
     ),
     "horizon_auc": Metric(
         "maximize",

@@ -46,11 +46,11 @@ def test_what_is_not_known_leaves_the_curves_metrics_undefined():
     outcome = SurvivalOutcome(labels, np.arange(3.0), curves, TIMES, HORIZONS)
     found = {name: metric.point(outcome) for name, metric in SURVIVAL_METRICS.items()}
     assert found["concordance"] == pytest.approx(2 / 3)
-    for name in ("integrated_brier", "horizon_auc", "horizon_calibration"):
+    for name in SURVIVAL_METRICS.keys() - {"concordance", "uno_concordance"}:
         assert np.isnan(found[name])
 
 
-@pytest.mark.parametrize("name", ["horizon_auc", "horizon_calibration"])
+@pytest.mark.parametrize("name", ["horizon_auc", "horizon_brier", "horizon_calibration"])
 def test_an_average_over_the_horizons_is_that_of_its_parts(name):
     outcome, whole = drawn(np.random.default_rng(3), 200), SURVIVAL_METRICS[name]
     parts = [at_horizon(whole, horizon) for horizon in HORIZONS]
@@ -78,7 +78,7 @@ def test_intervals_of_groups_are_wider_than_those_of_as_many_rows():
         {name: found.high - found.low for name, found in measured(one).items()}
         for one in (outcome, alone)
     )
-    for name in ("concordance", "integrated_brier", "horizon_auc"):
+    for name in ("concordance", "integrated_brier", "horizon_brier", "horizon_auc"):
         assert wide[name] > 1.2 * narrow[name]
 
 
@@ -90,7 +90,8 @@ def test_intervals_cover_the_true_value(per_group):
     whole = drawn(random, 12_000)
     truth = {name: metric.point(whole) for name, metric in SURVIVAL_METRICS.items()}
     groups = Groups.named(np.repeat(np.arange(240 // per_group), per_group))
-    covered = dict.fromkeys(("concordance", "uno_concordance", "integrated_brier"), 0)
+    names = ("concordance", "uno_concordance", "integrated_brier", "horizon_brier")
+    covered = dict.fromkeys(names, 0)
     runs = 200
     for _ in range(runs):
         found = measured(drawn(random, 240, groups if per_group > 1 else None))

@@ -17,6 +17,7 @@ import sksurv
 from sksurv.datasets import load_gbsg2, load_veterans_lung_cancer, load_whas500
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.metrics import (
+    brier_score,
     concordance_index_censored,
     concordance_index_ipcw,
     cumulative_dynamic_auc,
@@ -73,6 +74,9 @@ def asked(name):
         "concordance": concordance_index_censored(happened[test], times[test], risks)[0],
         "uno_concordance": concordance_index_ipcw(truth, truth, risks, tau=horizons[-1])[0],
         "integrated_brier": integrated_brier_score(truth, truth, curves, at),
+        "horizon_brier": brier_score(
+            truth, truth, curves[:, np.searchsorted(at, horizons)], horizons
+        )[1].tolist(),
         "horizon_auc": aucs,
         "survival": survival[np.searchsorted(steps, horizons, side="right") - 1].tolist(),
     }

@@ -1,5 +1,6 @@
 """Whole runs of a time to an event: a network behind a gate at a horizon, followed by Cox's model
-of scikit-survival's by a canary, rolled back to and forward again, explained, predicted in bulk.
+of scikit-survival's by a canary, rolled back to and forward again, explained, predicted in bulk,
+and scored as times and events arrive.
 """
 
 import json
@@ -48,7 +49,7 @@ def experiment():
         own = {
             ("source", "bigquery"): None,
             ("source", "query"): ROWS,
-            ("predict",): {"query": ROWS},
+            ("predict",): {"query": ROWS, "truth": f"SELECT patient, days, recurred FROM ({ROWS})"},
             ("tune",): None,
             ("other_models",): None,
             ("train",): {"maximize": "concordance", "epochs": 20},
@@ -77,6 +78,7 @@ def test_a_network_is_followed_by_coxs_model_and_put_back(google, platform, expe
     assert answer["explanation"]["attributions"].keys() == example.instance.keys()
     for version, folder in (("1", ours), ("2", theirs)):
         check_bulk(google, platform, coxs, folder, version)
+    check_later(google, platform, coxs)
 
 
 def check_bulk(google, platform, experiment, folder, version):
@@ -95,3 +97,14 @@ def check_bulk(google, platform, experiment, folder, version):
         survival = json.loads(answer["prediction"])["survival"]
         assert survival.keys() == {"365", "1095", "1825"}
         assert survival == pytest.approx(example.prediction["survival"], abs=1e-5)
+
+
+def check_later(google, platform, experiment):
+    """The second prediction's run has scored the first by the labels that it learned from, too."""
+    (scored,) = (google.buckets / platform.bucket).rglob("performance.json")
+    (found,) = read(scored)["runs"].values()
+    assert (found["examples"], found["primary"]) == (400, "concordance")
+    assert {"horizon_auc", "horizon_brier"} <= found["metrics"].keys()
+    assert "integrated_brier" not in found["metrics"]
+    assert found["metrics"]["concordance"]["value"] > 0.65
+    assert 0 < found["metrics"]["horizon_brier"]["value"] < 0.25

@@ -17,9 +17,6 @@ from trellis_contracts.withheld import at_keys, quoted
 TYPES = ("INT64", "BOOL")
 """BigQuery's, of a column of events."""
 
-NOT_SERVED = ("integrated_brier", "loss")
-"""Metrics of the whole curve, the second being the first."""
-
 # Forbidden events: in the result of checks.sql, and in words.
 _BAD = {"events_missing": "NULL", "events_unknown": "neither 0 nor 1"}
 
@@ -49,9 +46,7 @@ class Form(number.Form):
                 f"the time and the event are for the task {SURVIVAL}, and it is {experiment.task}: "
                 "name one column",
             )
-        elif learned and isinstance(source.label, TimeToEvent):
-            yield from _not_served(experiment)
-        elif learned:
+        elif learned and not isinstance(source.label, TimeToEvent):
             label = source.label_column
             yield Problem(
                 ("source", "label"),
@@ -109,17 +104,6 @@ class Form(number.Form):
             if longest is not None and horizon >= longest
         ]
         return problems
-
-
-def _not_served(experiment: Experiment) -> Iterator[Problem]:
-    asked = experiment.predict is not None and experiment.predict.truth
-    if asked and experiment.metric in NOT_SERVED:
-        yield Problem(
-            ("predict", "truth"),
-            f"{experiment.metric}, by which the models are chosen, needs survival at all times, "
-            "and a prediction has it at the horizons alone: choose by concordance, or leave "
-            "`truth` out",
-        )
 
 
 def _label(source: Source) -> TimeToEvent:

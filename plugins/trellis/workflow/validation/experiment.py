@@ -183,6 +183,13 @@ def _metric(experiment: Experiment) -> Iterator[Problem]:
         wanted = METRICS[metric].goal
         message = f"{better[wanted]} of '{metric}' is better: write `{wanted}: {metric}`"
         yield Problem(where, message)
+    elif metric in metrics.UNSERVED and experiment.predict and experiment.predict.truth:
+        able = ", ".join(name for name in known if name not in metrics.UNSERVED)
+        message = (
+            f"'{metric}', by which the models are chosen, needs more than a prediction has: choose "
+            f"by one of {able}, or leave `truth` out"
+        )
+        yield Problem(("predict", "truth"), message)
 
 
 def _start(experiment: Experiment) -> Iterator[Problem]:

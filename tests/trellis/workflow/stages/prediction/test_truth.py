@@ -205,6 +205,7 @@ def test_survivals_are_scored_by_time_and_event(client, predictions, states):
     assert made.written("performance")["runs"][scored.folder]["metrics"].keys() == {
         "concordance",
         "uno_concordance",
+        "horizon_brier",
         "horizon_auc",
         "horizon_calibration",
     }
