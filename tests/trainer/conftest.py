@@ -322,6 +322,14 @@ def run_folder(tmp_path):
     return make
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the report's figures undrawn: a third of the time of a comparison of which a test reads
+    something else.
+    """
+    monkeypatch.setattr("trainer.report.page._drawn", lambda figure: "")
+
+
 @pytest.fixture(scope="session")
 def two_contenders():
     """A population of 100,000 examples with the outcomes of a better and a worse contender.

@@ -13,6 +13,8 @@ from tests.trainer.table_run import TableRun
 from tests.wording import says
 from trainer import compare
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 LABELS = np.random.default_rng(0).integers(0, 10, 180)
 
 
@@ -80,7 +82,8 @@ def test_the_output_may_lie_elsewhere(run, tmp_path):
     assert not (run.path / "leaderboard").exists()
 
 
-def test_the_same_run_gives_the_same_bytes(deploying):
+def test_the_same_run_gives_the_same_bytes(deploying, monkeypatch):
+    monkeypatch.undo()  # the figures, too
     contents = []
     for _ in range(2):
         compare.main(["--run", deploying.uri, "--metric", "accuracy"])
@@ -325,7 +328,8 @@ def test_all_services_are_scored_from_the_same_predictions_alike(table):
     assert automl["metrics"] == bqml["metrics"]
 
 
-def test_a_run_over_a_table_gives_the_same_bytes_again(table):
+def test_a_run_over_a_table_gives_the_same_bytes_again(table, monkeypatch):
+    monkeypatch.undo()  # the figures, too
     contents = []
     for _ in range(2):
         compare.main(["--run", table.uri, "--metric", "auc"])

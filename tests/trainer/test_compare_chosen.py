@@ -19,6 +19,8 @@ from trellis_contracts.postprocessing import (
     Postprocessing,
 )
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 LABELS = np.random.default_rng(0).integers(0, 10, 180)
 
 

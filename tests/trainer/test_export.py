@@ -220,19 +220,12 @@ IN_THREADS = ("--runner=FnApiRunner", "--direct_running_mode=multi_threading")
 
 
 @pytest.mark.parametrize("flags", [(), IN_MEMORY, IN_THREADS])
-def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothing(folder, flags):
+def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothing(
+    folder, flags, capsys
+):
     for number in range(0, IMAGES, 3):
         (folder / f"images/{number:03d}.png").write_bytes(b"torn")
-    ended = subprocess.run(
-        [
-            *(sys.executable, "-m", "trainer.export"),
-            *arguments(folder, *flags),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 1
+    assert run(folder, *flags) == 1
     reason = "not an image; expected one of JPEG, PNG, BMP, GIF, WEBP, TIFF, DICOM"
     examples, limit = folder / "dataset/examples/export.txt", "(33.3%; the limit is 5.0%)"
     images = [f"images/{n:03d}.png" for n in (0, 3, 6, 9, 12)]
@@ -241,7 +234,7 @@ def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothin
         *(f"  key '{name}', image {folder}/{name}: {reason}" for name in images),
         "  and 45 more, all in rejected.jsonl",
     ]
-    refused = ended.stderr.partition("export refused: ")[2].splitlines()
+    refused = capsys.readouterr().err.partition("export refused: ")[2].splitlines()
     assert refused[0] == f"50 of 150 rows are rejected {limit}: see rejected.jsonl"
     assert refused[-1] == f"Keys and values of these rows: {examples}"
     assert not (folder / "dataset/dataset.json").exists()

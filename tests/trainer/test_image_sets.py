@@ -189,11 +189,6 @@ def test_the_most_probable_class_is_explained_unless_another_is_asked_for(pictur
         assert told["score"] == pytest.approx(shares[name], abs=1e-4)
 
 
-def test_a_training_is_the_same_again(trained, tmp_path):
-    again = train(trained.address, tmp_path / "again", outputs="metrics", **FLAGS)
-    assert again["weights_sha256"] == trained.metrics["weights_sha256"]
-
-
 @pytest.mark.parametrize("task", ["multiclass_classification", "regression"])
 def test_another_task_is_refused(trained, tmp_path, task):
     metric = "rmse" if task == "regression" else "accuracy"

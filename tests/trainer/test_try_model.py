@@ -48,7 +48,7 @@ def of_the_page(folder):
     return path
 
 
-@pytest.mark.parametrize("more", [[], ["--classes=4"], ["--feature=age=numeric"]])
+@pytest.mark.parametrize("more", [["--classes=4"], ["--feature=age=numeric"]])
 def test_a_file_with_fit_is_loaded_in_a_new_process(tmp_path, capfd, more):
     assert main([str(of_the_page(tmp_path)), "--leaves=10", *more]) == 0
     shown = capfd.readouterr().out
@@ -132,16 +132,20 @@ def build(dataset, hyperparameters):
 
 
 @pytest.mark.parametrize(
-    ("taken", "flat", "batch"),
+    ("taken", "flat", "scale", "batch"),
     [
-        ("row.inputs", "row.flat", "numeric (32, 1), image_photo (32, 9, 8, 3) -> (32, 2)"),
-        ('row.inputs["image_photo"]', "[]", "image_photo (32, 9, 8, 3) -> (32, 2)"),
-        ('[row.inputs["image_photo"]]', "[]", "image_photo (32, 9, 8, 3) -> (32, 2)"),
+        ("row.inputs", "row.flat", (), "numeric (32, 1), image_photo (32, 9, 8, 3) -> (32, 2)"),
+        ('row.inputs["image_photo"]', "[]", (), "image_photo (32, 9, 8, 3) -> (32, 2)"),
+        (
+            '[row.inputs["image_photo"]]',
+            "[]",
+            ("--scale=full",),
+            "image_photo (32, 9, 8, 3) -> (32, 2)",
+        ),
     ],
 )
-@pytest.mark.parametrize("scale", [(), ("--scale=full",)])
 def test_a_file_may_read_images_beside_columns_or_some_of_both(
-    taken, flat, batch, scale, tmp_path, capsys, recwarn
+    taken, flat, scale, batch, tmp_path, capsys, recwarn
 ):
     path = tmp_path / "lesions.py"
     path.write_text(LESIONS.replace("[TAKEN]", taken).replace("FLAT", flat))

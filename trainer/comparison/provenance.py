@@ -1,6 +1,7 @@
 """Versions of the libraries and a fingerprint of the code that produced the figures."""
 
 import contextlib
+import functools
 import hashlib
 import platform
 from collections.abc import Iterator
@@ -24,14 +25,17 @@ def versions(run: Run) -> dict[str, str]:
 
     Training and comparison run in the same image, so these are the training's versions too.
     """
-    distributions = metadata.packages_distributions()
     imported = (name for file in _files(run) for name in model_imports.imported(file.read_text()))
-    own = {one for name in imported for one in distributions.get(name, ())}
+    own = {one for name in imported for one in _distributions().get(name, ())}
     found = {"python": platform.python_version()}
     for name in (*_LIBRARIES, *_NAMED, *sorted(own.difference(_LIBRARIES, _NAMED))):
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[_NAMED.get(name, name)] = metadata.version(name)
     return found
+
+
+# What is installed stays while a process runs; reading it takes longer than many a comparison.
+_distributions = functools.cache(metadata.packages_distributions)
 
 
 def _files(run: Run) -> Iterator[Path]:

@@ -12,6 +12,8 @@ from trainer.metrics.decision import Threshold
 from trellis_contracts import documents
 from trellis_contracts.leaderboard import Leaderboard
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 LABELS = np.arange(120) % 3
 
 

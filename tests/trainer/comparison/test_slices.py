@@ -19,6 +19,8 @@ from trainer.metrics.groups import Groups
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 BINARY = ("healthy", "ill")
 AUC = metrics_for("classification", BINARY)["auc"]
 

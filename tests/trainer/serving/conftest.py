@@ -1,5 +1,7 @@
 """A model whose answers can be told without training."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -52,19 +54,32 @@ def exported(build, features, folder, task=None):
     return folder
 
 
+@pytest.fixture(scope="session")
+def row_models(tmp_path_factory):
+    """A function: task -> the folder of a SavedModel of rows (testbed.tables.mixed_rows), with
+    random weights; made once for all files of tests.
+    """
+
+    @functools.cache
+    def made(task):
+        folder = tmp_path_factory.mktemp("rows")
+        columns, labels = mixed_rows(60)
+        files = {"train": [50], "validation": [5], "test": [5]}
+        address = write_table(folder / "d", columns, labels, files=files, task=task)
+        dataset = dataset_description.load(address)
+        keras.utils.set_random_seed(1)
+        model = models.build("recurrent", dataset, Hyperparameters())
+        # As if trained: else all terms would mean the same.
+        for variable in model.weights:
+            if variable.name == "embeddings":
+                variable.assign(np.random.default_rng(2).normal(size=variable.shape))
+        saved_model.export(model, dataset, folder / "model")
+        return folder / "model"
+
+    return made
+
+
 @pytest.fixture(scope="session", params=["binary_classification", "regression"])
-def row_model_folder(request, tmp_path_factory):
-    """SavedModels of rows (testbed.tables.mixed_rows), with random weights."""
-    folder = tmp_path_factory.mktemp("rows")
-    columns, labels = mixed_rows(60)
-    files = {"train": [50], "validation": [5], "test": [5]}
-    address = write_table(folder / "d", columns, labels, files=files, task=request.param)
-    dataset = dataset_description.load(address)
-    keras.utils.set_random_seed(1)
-    model = models.build("recurrent", dataset, Hyperparameters())
-    # As if trained: else all terms would mean the same.
-    for variable in model.weights:
-        if variable.name == "embeddings":
-            variable.assign(np.random.default_rng(2).normal(size=variable.shape))
-    saved_model.export(model, dataset, folder / "model")
-    return folder / "model"
+def row_model_folder(request, row_models):
+    """That of each task."""
+    return row_models(request.param)

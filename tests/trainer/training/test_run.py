@@ -316,36 +316,43 @@ def best_of(folder):
     return max((folder / "checkpoints").glob("step-*/best.npz"))
 
 
+@pytest.fixture(scope="module")
+def first(few_digits, tmp_path_factory):
+    """(start, best): the best weights of a training, and that epoch's row of its history."""
+    folder = tmp_path_factory.mktemp("first")
+    flags = {"epochs": 4, "learning_rate": 0.01, "outputs": "metrics"}
+    settings = parse_flags(arguments(few_digits, output=folder, **flags), "")
+    run.train(settings, checked_dataset(settings))
+    metrics = json.loads(settings.places.metrics.read_text())
+    return str(best_of(folder)), metrics["history"][metrics["best_epoch"] - 1]
+
+
+# A step that is too small to be one shows where the training began.
+SMALL = {"epochs": 1, "learning_rate": 1e-10, "optimizer": "sgd", "outputs": "metrics"}
+
+
 def test_a_training_that_starts_with_anothers_weights_goes_on_from_its_best_epoch(
-    train, few_digits, tmp_path
+    train, few_digits, first
 ):
-    first = train(few_digits, output="first", epochs=4, learning_rate=0.01)
-    best = first["history"][first["best_epoch"] - 1]
-    start = str(best_of(tmp_path / "first"))
-    # A step that is too small to be one shows where the training began.
-    small = {"epochs": 1, "learning_rate": 1e-10, "optimizer": "sgd"}
-    warm = train(few_digits, output="warm", start=start, **small)
-    cold = train(few_digits, output="cold", **small)
+    start, best = first
+    warm = train(few_digits, output="warm", start=start, **SMALL)
+    cold = train(few_digits, output="cold", **SMALL)
     assert warm["history"][0]["val_loss"] == pytest.approx(best["val_loss"], rel=1e-4)
     assert cold["history"][0]["val_loss"] > 1.2 * best["val_loss"]
     assert warm["start"] == start
     assert "start" not in cold
 
 
-def test_the_mean_of_weights_begins_with_those_of_the_start(train, few_digits, tmp_path):
-    first = train(few_digits, output="first", epochs=4, learning_rate=0.01)
-    best = first["history"][first["best_epoch"] - 1]
-    start = str(best_of(tmp_path / "first"))
-    small = {"epochs": 1, "learning_rate": 1e-10, "optimizer": "sgd", "weight_averaging": 0.99}
-    warm = train(few_digits, output="warm", start=start, **small)
+def test_the_mean_of_weights_begins_with_those_of_the_start(train, few_digits, first):
+    start, best = first
+    warm = train(few_digits, start=start, weight_averaging=0.99, **SMALL)
     assert warm["history"][0]["val_loss"] == pytest.approx(best["val_loss"], rel=1e-4)
 
 
-def test_weights_of_other_layers_are_refused_by_their_names(train, few_digits, tmp_path):
-    train(few_digits, output="first", epochs=1, units=8)
-    start = str(best_of(tmp_path / "first"))
+def test_weights_of_other_layers_are_refused_by_their_names(train, few_digits, first, tmp_path):
+    start, _ = first
     with pytest.raises(
-        TrainingError, match=r"of other layers \(.*kernel: \(64, 8\) there, \(64, 16"
+        TrainingError, match=r"of other layers \(.*kernel: \(64, 128\) there, \(64, 16"
     ):
         train(few_digits, output="warm", epochs=1, units=16, start=start)
     with pytest.raises(TrainingError, match="has no weights"):
