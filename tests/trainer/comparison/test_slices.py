@@ -97,8 +97,8 @@ def test_a_gap_counts_once_however_it_is_named():
     random = np.random.default_rng(4)
     sites, sex = random.choice(["A", "B", "C"], 300), random.choice(["f", "m"], 300)
     outcome = an_outcome(random, 300, 1.0)
-    result = measured(outcome, [*by(sites), *by(sex, "sex"), *by(sex, "gender")])
-    assert result.comparisons == 3 + 1
+    result = slices.gaps([*by(sites), *by(sex, "sex"), *by(sex, "gender")], outcome, AUC, 6)
+    assert result.number == 3 + 1
     assert result.level == pytest.approx(1 - 0.05 / 4, abs=1e-6)
     assert measured(outcome, by(sites)).comparisons == 3
 
@@ -108,8 +108,10 @@ def test_more_gaps_have_wider_intervals():
     sites = random.choice(["A", "B", "C"], 300)
     many = [Part(f"n = {n}", ("n",), random.random(300) < 0.5) for n in range(12)]
     outcome = an_outcome(random, 300, 1.0)
-    alone = found(measured(outcome, by(sites)), "site = A").gap
-    among = found(measured(outcome, [*by(sites), *many]), "site = A").gap
+    alone, among = (
+        slices.gaps(parts, outcome, AUC, 6).by_name["site = A"]
+        for parts in (by(sites), [*by(sites), *many])
+    )
     assert among.value == alone.value
     assert among.high - among.low > 1.1 * (alone.high - alone.low)
 
