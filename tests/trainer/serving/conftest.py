@@ -81,5 +81,5 @@ def row_models(tmp_path_factory):
 
 @pytest.fixture(scope="session", params=["binary_classification", "regression"])
 def row_model_folder(request, row_models):
-    """That of each task."""
+    """A folder of `row_models`, in turn that of each task."""
     return row_models(request.param)
