@@ -3,10 +3,11 @@
 A commit to SQLite's write-ahead log does not wait for the disk: what is written outlives every
 killed process, and a power cut may only take the last commits, of a database that is made anew.
 
-The scheduler of a LocalExecutor forks a process for every task. The provider's modules take seconds
-of CPU to import, and Trellis' own tenths of a second; imported here, once, before the scheduler
-forks, no task pays for them again. They are those that the DAG files name, the operators that
-stages import, and what builds the DAGs. Changed code takes effect when the scheduler starts again.
+The scheduler of a LocalExecutor forks a process for every task, the DAG processor one for every
+parsing of a DAG file, each half a minute. The provider's modules take seconds of CPU to import, and
+Trellis' own tenths of a second; imported here, once, before they fork, no task and no parsing pays
+for them again. They are those that the DAG files name, the operators that stages import, and what
+builds the DAGs. Changed code takes effect when both start again.
 """
 
 import sys
@@ -23,7 +24,7 @@ def _without_waiting(connection: Any, _record: Any) -> None:
     cursor.close()
 
 
-if "scheduler" in sys.argv[1:2]:
+if sys.argv[1:2] in (["scheduler"], ["dag-processor"]):
     import airflow.providers.google.cloud.hooks.bigquery
     import airflow.providers.google.cloud.hooks.gcs
     import airflow.providers.google.cloud.operators.dataflow
@@ -35,8 +36,21 @@ if "scheduler" in sys.argv[1:2]:
     from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
     import trellis.dags
+    import trellis.vertex.datasets
     import trellis.workflow.assembly.prediction
-    import trellis.workflow.assembly.training  # noqa: F401
+    import trellis.workflow.assembly.reserve
+    import trellis.workflow.assembly.rollback
+    import trellis.workflow.assembly.training
+    import trellis.workflow.assembly.undeploy_previous
+    import trellis.workflow.assembly.watch
+    import trellis.workflow.labels.names
+    import trellis.workflow.labels.sets
+    import trellis.workflow.labels.time
+    import trellis.workflow.stages.automl_images
+    import trellis.workflow.stages.deploy.tasks
+    import trellis.workflow.stages.ended
+    import trellis.workflow.stages.prediction.masks
+    import trellis.workflow.stages.prediction.requests  # noqa: F401
 
     # Which provider normalizes which assets' addresses: an outlet's address asks for it.
     _ = ProvidersManagerTaskRuntime().asset_uri_handlers

@@ -1,0 +1,25 @@
+"""What Airflow's processes import before they fork."""
+
+import subprocess
+import sys
+
+from testbed.local_run import ROOT
+
+# A process with the modules of the DAG processor parses the DAG file; prints what that imported.
+PARSE = """
+import sys
+sys.argv = ["airflow", "dag-processor"]
+import airflow_local_settings
+before = set(sys.modules)
+from airflow.dag_processing.dagbag import DagBag
+found = DagBag("dags/trellis_dags.py")
+print(len(found.dags) > 0, *sorted(n for n in set(sys.modules) - before if n[:7] == "trellis"))
+"""
+
+
+def test_a_parsing_of_the_dags_imports_nothing_of_trellis():
+    """Takes some seconds, as Google's operators are imported in a process of their own."""
+    config = ROOT / "demo/airflow_config"
+    code = f"import sys; sys.path.insert(0, {str(config)!r})\n{PARSE}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["True"], done.stderr[-2000:]
