@@ -56,13 +56,9 @@ class Processes:
             for note in launch.notes:
                 append_line(folder / "log", note)
         rights = self._environment if launch.account else without_rights(self._environment)
-        service = {
-            **self._machine.thread_environment(),
-            **rights,
-            **launch.image,
-            "AIP_HTTP_PORT": str(replica.port),
-        }
-        variables = environment(service, launch.env)
+        service = {**self._machine.thread_environment(), **rights}
+        image = {**environment(service, launch.image), "AIP_HTTP_PORT": str(replica.port)}
+        variables = environment(image, launch.env)
         self.attempt(deployment, replica).start(
             [expand(argument, variables) for argument in launch.argv],
             variables,
