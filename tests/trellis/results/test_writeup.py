@@ -115,6 +115,24 @@ def test_the_dates_of_each_split_are_those_of_its_rows(gather, put, client, buck
     assert data.dates(gather()).startswith("[OPEN: dates")
 
 
+def test_groups_are_counted_beside_their_rows(gather, put, client, bucket):
+    """Patients of two visits and one, in two files that share one of them."""
+    by = {"rule": "FARM_FINGERPRINT(group) mod 100", "by": "patient"}
+    put("digits/datasets/3f2a/dataset.json", dataset(numeric("age", [1, 2])) | {"split": by})
+    for blob in client.list_blobs(bucket, prefix="digits/datasets/3f2a/source/"):
+        blob.delete()
+    assert "how many values of `patient`" in data.source(gather())
+    splits = ["train"] * 4 + ["validation", "test"]
+    rows = pd.DataFrame({"split": splits, "split_by": ["p1", "p2", "p1", "p1", "p3", "p4"]})
+    for part, some in enumerate((rows[:2], rows[2:])):
+        sink = io.BytesIO()
+        some.to_parquet(sink)
+        put(f"digits/datasets/3f2a/source/rows-{part}.parquet", sink.getvalue())
+    told = "They are of 4 values of `patient`, 2 for train, 1 for validation and 1 for test."
+    assert told in methods.text(gather())
+    assert told in tripod.text(gather())
+
+
 def test_what_a_run_used_is_told_with_versions_digests_seeds_and_hours(gather, put, digits, bucket):
     plan = a_plan_of(digits, "r", bucket)
     plan["images"] = {"example.com/trainer:7": f"sha256:{'c' * 64}"}

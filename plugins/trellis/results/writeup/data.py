@@ -40,9 +40,22 @@ def source(f: Facts) -> str:
     out = f" {f.dataset.rejected:,} rows were left out as unusable." if f.dataset.rejected else ""
     return (
         f"The examples came from {code(f.plan.dataset.source)}{rows}, as it was on "
-        f"{f.plan.created[:10]}: {sum(counts.values()):,} examples, {by_split}.{out} They were "
-        f"copied before anything else read them (fingerprint {code(f.plan.dataset.fingerprint)})."
+        f"{f.plan.created[:10]}: {sum(counts.values()):,} examples, {by_split}.{out}"
+        f"{_groups(f)} All were copied before anything else read them (fingerprint "
+        f"{code(f.plan.dataset.fingerprint)})."
     )
+
+
+def _groups(f: Facts) -> str:
+    """How many groups the examples of each split are of; empty if no groups decide it."""
+    by = f.dataset.split.by
+    if by is None:
+        return ""
+    if not f.groups:
+        return " " + open_(f"how many values of {code(by)} they are of: the rows do not tell")
+    of_each = listed(f"{f.groups[split]:,} for {split}" for split in SPLITS)
+    more = ", with the rows that were left out" if f.dataset.rejected else ""
+    return f" They are of {sum(f.groups.values()):,} values of {code(by)}, {of_each}{more}."
 
 
 def dates(f: Facts) -> str:

@@ -16,6 +16,7 @@ from trellis.results.selection import NoRunError
 from trellis.workflow.contracts import layout
 from trellis.workflow.contracts.layout import FoldRun, Run
 from trellis.workflow.contracts.record import RunRecord
+from trellis_contracts.columns import SPLIT_BY
 from trellis_contracts.dataset import SPLITS, DatasetDescription
 from trellis_contracts.folds import Folds
 from trellis_contracts.layout import metrics
@@ -41,8 +42,9 @@ class Facts:
     """record: of the index; None if it has none. version: of Trellis that planned the run. trials:
     by model; None is the experiment's `model`. fold_trials: of the searches in folds. seconds: of
     all full trainings, by folder below the run's: unselected ones, those in folds and those with
-    other seeds, too. dates: of the columns of the frozen rows that hold days or times; none if the
-    rows are gone.
+    other seeds, too. dates: of the columns of the frozen rows that hold days or times. groups: that
+    the frozen rows of each split are of, where groups decide the split. Both are empty if the rows
+    are gone.
     """
 
     files: RunFiles
@@ -55,6 +57,7 @@ class Facts:
     fold_trials: tuple[Trials, ...]
     seconds: Mapping[str, float]
     dates: tuple[Dates, ...]
+    groups: Mapping[str, int]
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -124,6 +127,7 @@ def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
         for part in (folds.parts if folds else ())
         for m in models
     ]
+    dates, groups = _of_rows(client, plan, dataset)
     written = json.loads(read(client, run.plan) or b"{}")
     return Facts(
         files=files,
@@ -135,7 +139,8 @@ def load(client: Any, files: RunFiles, record: RunRecord | None) -> Facts:
         trials={model: trials for model, trials in found.items() if trials is not None},
         fold_trials=tuple(trials for trials in in_folds if trials is not None),
         seconds=dict(_seconds(client, run)),
-        dates=tuple(_dates(client, plan, dataset)),
+        dates=dates,
+        groups=groups,
     )
 
 
@@ -149,29 +154,39 @@ def _seconds(client: Any, run: Run) -> Iterator[tuple[str, float]]:
             yield folder, training.seconds
 
 
-def _dates(client: Any, plan: PlanFile, dataset: DatasetDescription) -> Iterator[Dates]:
-    """First and last values by split of the frozen rows' columns of days and times."""
+def _of_rows(
+    client: Any, plan: PlanFile, dataset: DatasetDescription
+) -> tuple[tuple[Dates, ...], dict[str, int]]:
+    """Of the frozen rows: first and last values by split of their columns of days and times, and
+    the number of groups by split, where groups decide it.
+    """
     names = {f.column: f.name for f in dataset.features}
     names |= {kept["column"]: kept["name"] for kept in plan.table.get("kept", ())}
     ends: dict[str, dict[str, tuple[Any, Any]]] = {}
+    groups: dict[str, set[str]] = {}
     for blob in frozen_rows(client, plan):
         file = pq.ParquetFile(pa.BufferReader(blob.download_as_bytes()))
         temporal = [f.name for f in file.schema_arrow if pa.types.is_temporal(f.type)]
         columns = [name for name in temporal if name in names]
-        if not columns:
+        by = [name for name in file.schema_arrow.names if name == SPLIT_BY]
+        if not columns and not by:
             continue
-        table = file.read(columns=["split", *columns])
+        table = file.read(columns=["split", *by, *columns])
         for split in SPLITS:
             part = table.filter(pc.equal(table["split"].cast(pa.string()), split))
+            for column in by:
+                groups.setdefault(split, set()).update(part[column].unique().to_pylist())
             for column in columns:
                 found = pc.min_max(part[column]).as_py()
                 if found["min"] is not None:
                     low, high = ends.setdefault(column, {}).get(split, tuple(found.values()))
                     both = min(low, found["min"]), max(high, found["max"])
                     ends[column][split] = both
-    for column, by_split in ends.items():
-        texts = {s: (low.isoformat(), high.isoformat()) for s, (low, high) in by_split.items()}
-        yield Dates(names[column], texts)
+    dates = tuple(
+        Dates(names[column], {s: (a.isoformat(), b.isoformat()) for s, (a, b) in known.items()})
+        for column, known in ends.items()
+    )
+    return dates, {split: len(found) for split, found in groups.items()}
 
 
 def _hours(start: str, end: str) -> float:

@@ -61,7 +61,10 @@ _TRUTH = """\
 """
 _SKIPPED = "; skipped for a model of BigQuery ML's, which publish asks by a query (ML.PREDICT)"
 _PUBLISH = "| publish | writes the run's table: key, label or value, prediction (JSON), error |\n"
-_PUBLISH_LINES = "| publish | loads the answers into a table, for the labels that arrive later |\n"
+_PUBLISH_LINES = """\
+| publish | loads the answers into a table, for the labels that arrive later; a run from before \
+the file had `truth` has none, and is not scored |
+"""
 
 
 def page(experiment: Experiment, platform: Platform) -> str:

@@ -149,7 +149,7 @@ def test_a_schedule_covers_the_interval_before_it(of_rows, of_images, group):
     assert timetable.__class__.__name__ == "CronDataIntervalTimetable"
 
 
-def test_the_page_says_what_a_person_needs(of_rows, group):
+def test_the_page_says_what_a_person_needs(of_rows, of_images, group):
     page = prediction.build(of_rows(output="research.risks"), group).doc_md
     for words in (
         "whose `measured_on` is in a run's data interval",
@@ -158,3 +158,5 @@ def test_the_page_says_what_a_person_needs(of_rows, group):
         "at most ",
     ):
         assert words in page
+    later = prediction.build(of_images(**TRUTH), group).doc_md
+    assert "a run from before the file had `truth` has none, and is not scored" in later
