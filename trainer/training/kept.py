@@ -9,6 +9,7 @@ their batches (trainer.training.windows). Both are gone when the process ends, h
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ class Kept:
         size = sum(one.size(0, rows) for one in columns)
         self.row_bytes = max(1, size // max(1, rows))
         self._ahead: dict[bytes, Future[list[np.ndarray]]] = {}
-        self._thread = ThreadPoolExecutor(1, "read ahead")
+        self._thread, self._lock = ThreadPoolExecutor(1, "read ahead"), threading.Lock()
 
     def tensors(self) -> list[tf.Tensor]:
         """All examples in memory, for `gather`.
@@ -117,18 +118,20 @@ class Kept:
 
     def read_ahead(self, places: np.ndarray) -> None:
         """Begin to read these examples (n,), a window, which lie in runs of neighbours."""
-        if (key := places.tobytes()) in self._ahead:
-            return
-        if len(self._ahead) >= _WINDOWS:  # of batches that nobody took
-            self._ahead.pop(next(iter(self._ahead))).cancel()
-        self._ahead[key] = self._thread.submit(self._read, places)
+        with self._lock:
+            if (key := places.tobytes()) in self._ahead:
+                return
+            if len(self._ahead) >= _WINDOWS:  # of batches that nobody took
+                self._ahead.pop(next(iter(self._ahead))).cancel()
+            self._ahead[key] = self._thread.submit(self._read, places)
 
     def window(self, places: tf.Tensor) -> list[tf.Tensor]:
         """These examples (n,) on disk, for `gather`; waits until they are read."""
 
         def read(places: np.ndarray) -> list[np.ndarray]:
-            self.read_ahead(places)
-            return self._ahead.pop(places.tobytes()).result()
+            with self._lock:
+                ahead = self._ahead.pop(places.tobytes(), None)
+            return (ahead or self._thread.submit(self._read, places)).result()
 
         types = [one.type for one in self._columns]
         found = tf.numpy_function(read, [places], types, stateful=False)
