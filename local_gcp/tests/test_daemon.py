@@ -57,7 +57,7 @@ def test_clients_keep_their_environment_over_restarts(server):
     server.up()
     server.kill()
     server.up()
-    assert server.client_env == before
+    assert json.loads(server.command("env", "--json").stdout) == before
     with urllib.request.urlopen(f"{before['LOCAL_GCP_URL']}/local_gcp/health") as answer:
         assert json.load(answer) == {"healthy": True, "home": str(server.home), "pid": server.pid}
 

@@ -16,7 +16,9 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -65,9 +67,9 @@ class LocalGcp:
         """Cloud Storage, and /gcs of every job: BUCKET/OBJECT as plain files."""
         return self.home / "buckets"
 
-    @property
+    @cached_property
     def client_env(self) -> dict[str, str]:
-        """The variables that direct clients to this local_gcp, and no others."""
+        """The variables that direct clients to this local_gcp, and no others; a home keeps them."""
         return json.loads(self.command("env", "--json").stdout)
 
     @property
@@ -76,8 +78,10 @@ class LocalGcp:
         return {**os.environ, **self.client_env}
 
     def status(self) -> dict:
-        """The status document."""
-        return json.loads(self.command("status", "--json").stdout)
+        """The status document, as the server gives it to `local-gcp status --json`."""
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(f"{self.client_env['LOCAL_GCP_URL']}/local_gcp/status") as response:
+            return json.load(response)
 
     def run(
         self,

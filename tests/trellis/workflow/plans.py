@@ -19,7 +19,7 @@ CREATED = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 
 def conf_of(experiment, **conf):
     """A run's parameters: the experiment's, and what `conf` says."""
-    return {name: param.resolve() for name, param in run_params(experiment).items()} | conf
+    return {name: param.value for name, param in run_params(experiment).items()} | conf
 
 
 def plan_run(experiment, platform, run_id, interval=(None, None), **conf):
