@@ -79,16 +79,19 @@ def bucket(planned, google, client):
 @pytest.fixture
 def get(application, bucket):
     """A page as a person sees it: get("ada", "/trellis/")."""
-    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.app import init_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
     from fastapi.testclient import TestClient
+
+    # There is one in a process, which goes when a test ends that has another application.
+    manager = init_auth_manager()
 
     def get(person, path, **arguments):
         browser = TestClient(application, base_url="http://testserver", follow_redirects=False)
         if person:
             role = "ADMIN" if person == "ada" else "VIEWER"
             user = SimpleAuthManagerUser(username=person, role=role)
-            browser.cookies.set("_token", get_auth_manager().generate_jwt(user))
+            browser.cookies.set("_token", manager.generate_jwt(user))
         return browser.get(path, **arguments)
 
     return get
