@@ -23,6 +23,9 @@ from trellis_contracts.charts import (
 )
 
 WIDTH, HEIGHT = 720, 200
+_NARROW, _STEP = 260, 60
+"""Pixels of a figure of few runs, and of each run, up to WIDTH."""
+
 MOST = 100
 """Runs that are drawn; older ones are in the list."""
 
@@ -70,10 +73,12 @@ def history(runs: Sequence[RunRecord]) -> History | None:
     first, last = (run.created[:10] for run in (shown[0][0], shown[-1][0]))
     described = (
         f"{newest.title} of the winners of {len(shown)} runs, and of what they put into service, "
-        f"from {first} to {last}; the list of runs has the numbers"
+        f"{_period(first, last)}; the list of runs has the numbers"
     )
     return History(
-        figure=_history(rows, changes, len(shown), f"runs, {first} to {last}", described),
+        figure=_history(
+            rows, changes, len(shown), f"runs, {_period(first, last)}", newest.title, described
+        ),
         metric=newest.title,
         goal=newest.goal,
         changes=len(changes),
@@ -86,11 +91,12 @@ def _history(
     changes: Sequence[Mapping[str, float]],
     count: int,
     title: str,
+    metric: str,
     description: str,
 ) -> dict[str, Any]:
     x = number("place", title, domain=[0.5, count + 0.5], axis={"labels": False, "ticks": False})
     # The axis encloses every interval, in round numbers.
-    y = number("value", axis={"tickCount": 5}, nice=True)
+    y = number("value", metric, axis={"tickCount": 5}, nice=True)
     whisker = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     point = {"x": x, "y": y}
     look: dict[str, Any] = {
@@ -107,7 +113,13 @@ def _history(
     ]
     if changes:
         layers.insert(0, layer("rule", {"x": x}, changes, **GUIDE))
-    return chart(layers, description, width=WIDTH, height=HEIGHT, rows=rows)
+    # A few points fit a narrow screen, where a wide figure has them beyond its edge.
+    width = min(WIDTH, max(_NARROW, _STEP * count))
+    return chart(layers, description, width=width, height=HEIGHT, rows=rows)
+
+
+def _period(first: str, last: str) -> str:
+    return first if first == last else f"{first} to {last}"
 
 
 def performance(predictions: Sequence[Predicted]) -> dict[str, Any] | None:
@@ -142,9 +154,10 @@ def performance(predictions: Sequence[Predicted]) -> dict[str, Any] | None:
     first, last = (one.record.at[:10] for one, _ in (shown[0], shown[-1]))
     described = (
         f"{shown[-1][0].title} of {len(shown)} batch predictions on labels that came later, and of "
-        f"their models at promotion, from {first} to {last}; the table has the numbers"
+        f"their models at promotion, {_period(first, last)}; the table has the numbers"
     )
-    return _history(rows, [], len(shown), f"predictions, {first} to {last}", described)
+    title = f"predictions, {_period(first, last)}"
+    return _history(rows, [], len(shown), title, shown[-1][0].title, described)
 
 
 def learning(curves: Curves) -> dict[str, Any]:

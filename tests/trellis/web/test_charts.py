@@ -10,7 +10,7 @@ from tests.trellis.results.made import a_board, a_contender, a_deployment, a_pre
 from trellis.results import Index
 from trellis.results.curves import Curve, Curves
 from trellis.results.history import predicted
-from trellis.web.charts import HEIGHT, MOST, drawn, history, learning, performance
+from trellis.web.charts import HEIGHT, MOST, WIDTH, drawn, history, learning, performance
 from trellis_contracts.charts import PALETTE
 
 
@@ -51,6 +51,12 @@ def test_of_many_runs_the_newest_are_drawn(digits):
     found = history(runs)
     assert (len(rows(found.figure)), found.left_out) == (MOST, 5)
     assert rows(found.figure)[-1]["run"] == "r0"
+
+
+def test_a_few_runs_make_a_figure_that_a_narrow_screen_has_whole(digits):
+    few, many = ([a_run(digits, f"r{n}", a_board()) for n in range(count)] for count in (2, 50))
+    assert history(few).figure["width"] + 60 < 400 - 24  # the axis; the page's margins
+    assert history(many).figure["width"] == WIDTH
 
 
 def test_a_line_marks_each_change_of_the_dataset(digits):
@@ -126,5 +132,5 @@ def test_the_score_on_later_labels_is_drawn_beside_that_at_promotion(digits):
         (2, True, 0.8),
         (2, False, at_promotion),
     ]
-    assert "<svg" in drawn(figure)
+    assert run.result.title in drawn(figure)
     assert performance(predicted(Index())) is None
