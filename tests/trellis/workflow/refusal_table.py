@@ -117,6 +117,7 @@ TABLE = {
     ("training.data_checks:_check_validation", "does not suffice"): "too few to calibrate on",
     ("training.data_checks:_check_processes", "in one process"): "own fit on workers",
     ("training.data_checks:_check_processes", "decides by itself"): "own fit with servers",
+    ("training.direct_reads:Reader._fill", "ends at"): MACHINES,
     ("training.scores:of_split", "in its files"): OURS,
     ("training.class_weights:_named", "has no class"): "weights of no class",
     ("training.cluster:from_environment", "supports only chief"): OURS,

@@ -157,7 +157,7 @@ def _seconds(client: Any, run: Run) -> Iterator[tuple[str, float]]:
 def _of_rows(
     client: Any, plan: PlanFile, dataset: DatasetDescription
 ) -> tuple[tuple[Dates, ...], dict[str, int]]:
-    """Of the frozen rows: first and last values by split of their columns of days and times, and
+    """Read the frozen rows: first and last values by split of their columns of days and times, and
     the number of groups by split, where groups decide it.
     """
     names = {f.column: f.name for f in dataset.features}
