@@ -26,7 +26,8 @@ def main() -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     run_parser = commands.add_parser(
-        "run", help="start what is not running, and run the experiments, one after the other"
+        "run",
+        help="start what is not running, run the experiments at once, and show one after the other",
     )
     run_parser.add_argument(
         "experiments",
@@ -69,7 +70,9 @@ def run(names: list[str], params: dict) -> int:
     """Start, load, trigger, show; returns the exit code: 0 only if all DAG runs succeeded."""
     began = time.monotonic()
     environment, airflow = _start(names)
-    runs = [experiments.run(name, params, airflow, environment, began) for name in names]
+    # All at once: while one run waits, another one computes.
+    started = [experiments.trigger(name, params, airflow) for name in names]
+    runs = [experiments.follow(run, airflow, environment, began) for run in started]
     served = serving.state(names, experiments.platform(), environment)
     for finished in runs:
         finished.show(served.get(finished.name))

@@ -53,6 +53,15 @@ def known() -> list[str]:
 
 
 @dataclass(frozen=True)
+class StartedRun:
+    """A run that was triggered: of the experiment `name`, in the DAG `dag`."""
+
+    name: str
+    dag: str
+    run_id: str
+
+
+@dataclass(frozen=True)
 class FinishedRun:
     """A finished run. folder: its files in the bucket. url: its page in the Airflow UI."""
 
@@ -133,27 +142,37 @@ def load_data(name: str, environment: dict[str, str]) -> None:
     say(done.stdout.strip())
 
 
-def run(
-    name: str, params: dict, airflow: Airflow, environment: dict[str, str], began: float
-) -> FinishedRun:
-    """Trigger the experiment's DAG, and show its run until it ends.
-
-    `began`: time.monotonic() at which the clock on the screen started.
-    """
+def trigger(name: str, params: dict, airflow: Airflow) -> StartedRun:
+    """Trigger the experiment's DAG, once Airflow has it."""
     dag = f"{platform().get('dag_prefix') or ''}{name}"
     _wait_for_dag(airflow, dag)
     airflow.unpause(dag)
     run_id = f"demo__{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
     airflow.trigger(dag, run_id, params)
     say(f"Triggered DAG {dag}, run {run_id}")
+    return StartedRun(name, dag, run_id)
+
+
+def follow(
+    started: StartedRun, airflow: Airflow, environment: dict[str, str], began: float
+) -> FinishedRun:
+    """Show a run until it ends.
+
+    `began`: time.monotonic() at which the clock on the screen started.
+    """
+    dag, run_id = started.dag, started.run_id
     last = _watch(dag, run_id, airflow, environment["LOCAL_GCP_URL"], began)
     for task in airflow.task_instances(dag, run_id):
         if task["state"] == "failed":
             console.print(f"\n{task['task_id']} failed", style="bold red", markup=False)
             say(airflow.why_failed(dag, task))
-    folder = Path(environment["GCS_ROOT"]) / platform()["bucket"] / name / "runs" / run_id
-    url = f"{airflow.base_url}/dags/{dag}/runs/{run_id}"
-    return FinishedRun(name, last.state == "success", folder, url)
+    bucket = Path(environment["GCS_ROOT"]) / platform()["bucket"]
+    return FinishedRun(
+        started.name,
+        last.state == "success",
+        bucket / started.name / "runs" / run_id,
+        f"{airflow.base_url}/dags/{dag}/runs/{run_id}",
+    )
 
 
 def platform() -> dict:
