@@ -26,8 +26,7 @@ def main() -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     run_parser = commands.add_parser(
-        "run",
-        help="start what is not running, run the experiments at once, and show one after the other",
+        "run", help="start what is not running, and run the experiments, all at once"
     )
     run_parser.add_argument(
         "experiments",
@@ -72,7 +71,7 @@ def run(names: list[str], params: dict) -> int:
     environment, airflow = _start(names)
     # All at once: while one run waits, another one computes.
     started = [experiments.trigger(name, params, airflow) for name in names]
-    runs = [experiments.follow(run, airflow, environment, began) for run in started]
+    runs = experiments.follow(started, airflow, environment, began)
     served = serving.state(names, experiments.platform(), environment)
     for finished in runs:
         finished.show(served.get(finished.name))

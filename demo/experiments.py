@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,25 +154,25 @@ def trigger(name: str, params: dict, airflow: Airflow) -> StartedRun:
 
 
 def follow(
-    started: StartedRun, airflow: Airflow, environment: dict[str, str], began: float
-) -> FinishedRun:
-    """Show a run until it ends.
+    runs: Sequence[StartedRun], airflow: Airflow, environment: dict[str, str], began: float
+) -> list[FinishedRun]:
+    """Show runs until all have ended.
 
     `began`: time.monotonic() at which the clock on the screen started.
     """
-    dag, run_id = started.dag, started.run_id
-    last = _watch(dag, run_id, airflow, environment["LOCAL_GCP_URL"], began)
-    for task in airflow.task_instances(dag, run_id):
-        if task["state"] == "failed":
-            console.print(f"\n{task['task_id']} failed", style="bold red", markup=False)
-            say(airflow.why_failed(dag, task))
+    last = _watch(runs, airflow, environment["LOCAL_GCP_URL"], began)
     bucket = Path(environment["GCS_ROOT"]) / platform()["bucket"]
-    return FinishedRun(
-        started.name,
-        last.state == "success",
-        bucket / started.name / "runs" / run_id,
-        f"{airflow.base_url}/dags/{dag}/runs/{run_id}",
-    )
+    finished = []
+    for run in runs:
+        for task in airflow.task_instances(run.dag, run.run_id):
+            if task["state"] == "failed":
+                failed = f"\n{run.name}: {task['task_id']} failed"
+                console.print(failed, style="bold red", markup=False)
+                say(airflow.why_failed(run.dag, task))
+        folder = bucket / run.name / "runs" / run.run_id
+        url = f"{airflow.base_url}/dags/{run.dag}/runs/{run.run_id}"
+        finished.append(FinishedRun(run.name, last[run].state == "success", folder, url))
+    return finished
 
 
 def platform() -> dict:
@@ -193,24 +193,31 @@ def _wait_for_dag(airflow: Airflow, name: str, seconds: float = 120) -> None:
         time.sleep(0.5)
 
 
-def _watch(name: str, run_id: str, airflow: Airflow, gcp: str, began: float) -> progress.Snapshot:
-    """Show the run until it ends; returns its final state."""
-    order = airflow.task_order(name)
-    before = None
+def _watch(
+    runs: Sequence[StartedRun], airflow: Airflow, gcp: str, began: float
+) -> dict[StartedRun, progress.Snapshot]:
+    """Show the runs until all have ended; returns their final states."""
+    orders = {run: airflow.task_order(run.dag) for run in runs}
+    last: dict[StartedRun, progress.Snapshot] = {}
     with Live(console=console, transient=False, auto_refresh=False) as live:
         while True:
-            now = progress.snapshot(
-                airflow.run(name, run_id), airflow.task_instances(name, run_id), _jobs(gcp), order
-            )
             elapsed = time.monotonic() - began
+            jobs = _jobs(gcp)
+            for run in runs:
+                before = last.get(run)
+                if before and before.over:
+                    continue
+                state = airflow.run(run.dag, run.run_id)
+                tasks = airflow.task_instances(run.dag, run.run_id)
+                last[run] = progress.snapshot(state, tasks, jobs, orders[run])
+                if not console.is_terminal:
+                    for line in progress.news(before, last[run]):
+                        say(f"[{elapsed:6.1f} s] {run.name}  {line}")
             if console.is_terminal:
-                live.update(progress.drawing(now, elapsed), refresh=True)
-            else:
-                for line in progress.news(before, now):
-                    say(f"[{elapsed:6.1f} s] {line}")
-            if now.over:
-                return now
-            before = now
+                shown = {run.name: last[run] for run in runs}
+                live.update(progress.drawing(shown, elapsed), refresh=True)
+            if all(now.over for now in last.values()):
+                return last
             time.sleep(1)
 
 

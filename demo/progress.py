@@ -6,7 +6,7 @@ redraws it several times a minute; elsewhere `news` prints a plain line for each
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
@@ -105,23 +105,42 @@ def news(before: Snapshot | None, now: Snapshot) -> Iterator[str]:
             yield f"  {work.name}: {work.state} {work.latest}".rstrip()
 
 
-def drawing(now: Snapshot, seconds: float) -> RenderableType:
-    """The snapshot drawn for a terminal; the jobs of a finished stage are hidden."""
+def drawing(runs: Mapping[str, Snapshot], seconds: float) -> RenderableType:
+    """The runs drawn for a terminal, which has room for one in full: the first that goes on, or the
+    last. Of each other there is a line.
+
+    runs: by their experiments' names.
+    """
+    full = next((name for name, now in runs.items() if not now.over), [*runs][-1])
+    clock = Text(f"{seconds // 60:.0f}:{seconds % 60:02.0f}", "bold")
+    others = [Text(_line(name, now)) for name, now in runs.items() if name != full]
+    head = Text(f"{full} is {runs[full].state}", "bold")
+    return Group(clock, *others, head, *_whole(runs[full]))
+
+
+def _line(name: str, now: Snapshot) -> str:
+    active = ", ".join(stage.name for stage in now.stages if stage.active and not now.over)
+    return f"{name} is {now.state}" + (f": {active}" if active else "")
+
+
+def _whole(now: Snapshot) -> Iterator[RenderableType]:
+    """Every stage, and the work of those that go on."""
     stages = Table.grid(padding=(0, 2))
     for stage in now.stages:
         stages.add_row(Text(stage.name), Text(stage.state, STYLES.get(stage.state, "")))
+    yield stages
+    if not now.work:
+        return
     # Names and states are shown in full; a long last line is cut.
     work = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), expand=True)
-    work.add_column("job", no_wrap=True, min_width=max((len(w.name) for w in now.work), default=0))
-    work.add_column(
-        "state", no_wrap=True, min_width=max((len(w.state) for w in now.work), default=0)
-    )
+    work.add_column("job", no_wrap=True, min_width=max(len(w.name) for w in now.work))
+    work.add_column("state", no_wrap=True, min_width=max(len(w.state) for w in now.work))
     work.add_column("latest", no_wrap=True, ratio=1)
     for item in now.work:
         state = item.state.lower()
         work.add_row(item.name, Text(state, STYLES.get(state, "")), Text(item.latest, "dim"))
-    clock = Text(f"{seconds // 60:.0f}:{seconds % 60:02.0f}  run is {now.state}", "bold")
-    return Group(clock, stages, Text(), work) if now.work else Group(clock, stages)
+    yield Text()
+    yield work
 
 
 def _task_name(task: dict) -> str:

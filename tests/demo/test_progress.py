@@ -159,12 +159,29 @@ def test_a_long_last_line_is_cut():
     assert work.latest.endswith(" ...")
 
 
+def drawn(runs, seconds):
+    console = Console(width=60, record=True, file=io.StringIO())
+    console.print(drawing(runs, seconds))
+    return console.export_text()
+
+
 def test_the_drawing_names_every_stage_and_trial():
     tuning = job("2026-01-05T10:00:09Z", kind="tuning", trials=[TRIAL], replicas=[])
-    console = Console(width=60, record=True, file=io.StringIO())
-    console.print(drawing(snapshot(RUN, [task("tune", "deferred")], [tuning], ORDER), 83))
-    text = console.export_text()
-    assert "active" in text
-    assert "1:23" in text
-    assert "tune" in text
-    assert "trial 1" in text
+    text = drawn({"digits": snapshot(RUN, [task("tune", "deferred")], [tuning], ORDER)}, 83)
+    for part in ("digits is running", "active", "1:23", "tune", "trial 1"):
+        assert part in text
+
+
+def test_the_first_run_that_goes_on_is_drawn_in_full_and_others_in_a_line():
+    going = [task("plan", "success"), task("tune", "deferred"), task("train", None)]
+    ended = snapshot(RUN | {"state": "success"}, [task("plan", "success")], [], ORDER)
+    runs = {"a": ended, "b": snapshot(RUN, going, [], ORDER), "c": snapshot(RUN, going, [], ORDER)}
+    assert [line.split() for line in drawn(runs, 83).splitlines()] == [
+        ["1:23"],
+        ["a", "is", "success"],
+        ["c", "is", "running:", "tune"],
+        ["b", "is", "running"],
+        ["plan", "done"],
+        ["tune", "running"],
+        ["train", "waiting"],
+    ]
