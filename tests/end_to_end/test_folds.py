@@ -29,7 +29,7 @@ def test_each_fold_trains_both_and_chooses_one(demo, crossed):
     assert [choice["part"] for choice in board["folds"]["choices"]] == FOLDS
     for part in FOLDS:
         models = {read(file)["model"] for file in trainings(crossed / "folds" / part)}
-        assert models == {"own", "dense"}
+        assert models == {"forest.py", "dense"}
 
 
 def test_every_row_is_predicted_once_in_each_repeat(crossed):
