@@ -23,7 +23,7 @@ from trellis_contracts.charts import (
 )
 
 WIDTH, HEIGHT = 720, 200
-_NARROW, _STEP = 260, 60
+_NARROW, _STEP = 250, 60
 """Pixels of a figure of few runs, and of each run, up to WIDTH."""
 
 MOST = 100
