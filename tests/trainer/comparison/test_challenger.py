@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 
 import cv2
-import keras
 import numpy as np
 import pytest
 
 from testbed.predicting import predict
 from testbed.tables import mixed_rows
+from testbed.untrained import as_if_trained
 from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
 from tests.withheld import refuses
-from trainer import dataset_description, models, predictions
+from trainer import dataset_description, predictions
 from trainer.comparison import challenger, originals
 from trainer.comparison.raw_examples import RawExamplesError
 from trainer.comparison.run_folder import Contender, Run
@@ -26,21 +26,10 @@ from trainer.serving.model import Model
 from trainer.training import saved_model
 from trellis_contracts import documents
 from trellis_contracts.baseline import Baseline
-from trellis_contracts.hyperparameters import Hyperparameters
 
 FILES = {"train": [120], "validation": [5], "test": [25, 15]}
 # What an endpoint's answers may differ by from the offline predictions.
 TOLERANCE = 1e-4
-
-
-def build(dataset):
-    """A model as if trained: its terms mean different things."""
-    keras.utils.set_random_seed(1)
-    model = models.build("dense", dataset, Hyperparameters())
-    for variable in model.weights:
-        if variable.name == "embeddings":
-            variable.assign(np.random.default_rng(2).normal(size=variable.shape))
-    return model
 
 
 @pytest.fixture(scope="module", params=["binary_classification", "regression"])
@@ -53,7 +42,7 @@ def trained(request, tmp_path_factory):
     )
     dataset = dataset_description.load(address)
     training = folder / "run" / "training" / "1"
-    saved_model.export(build(dataset), dataset, training / "model")
+    saved_model.export(as_if_trained("dense", dataset), dataset, training / "model")
     told = predict(training / "model", address, dataset, "test")
     predicted = Values(*told) if dataset.is_regression else Predictions(*told, dataset.classes)
     predictions.write(training / "predictions.parquet", predicted)
@@ -102,8 +91,8 @@ def test_serving_with_other_statistics_is_seen(trained, tmp_path):
     columns, labels = mixed_rows(165, seed=9)
     task = run.dataset.task
     other = write_with_source(tmp_path / "d", columns, labels, FILES, task=task, vocabulary=5)
-    skewed, weights = build(dataset_description.load(other)), build(run.dataset).get_weights()
-    skewed.set_weights(weights)
+    skewed = as_if_trained("dense", dataset_description.load(other))
+    skewed.set_weights(as_if_trained("dense", run.dataset).get_weights())
     saved_model.export(skewed, run.dataset, tmp_path / "model")
     document = challenger.of(run, contender, 20).to_document()
     assert difference(document, tmp_path / "model") > 10 * TOLERANCE

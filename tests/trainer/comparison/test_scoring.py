@@ -5,23 +5,22 @@ import functools
 import shutil
 
 import cv2
-import keras
 import numpy as np
 import pytest
 
 from testbed.predicting import predict
 from testbed.tables import mixed_rows
+from testbed.untrained import as_if_trained
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.conftest import CLASSES, brightness_model
 from tests.wording import says
-from trainer import dataset_description, models
+from trainer import dataset_description
 from trainer.comparison.scoring import ScoreError, score
 from trainer.images import pixels
 from trainer.serving.model import Model
 from trainer.training import saved_model
 from trellis_contracts import dataset_features
 from trellis_contracts.dataset import Counts, DatasetDescription, Split
-from trellis_contracts.hyperparameters import Hyperparameters
 from trellis_contracts.withheld import shown
 
 TEST = 100
@@ -56,13 +55,7 @@ def served(request, tmp_path_factory):
     own = write_with_source(folder / "own", columns, labels, vocabulary=5, **options)
     new = write_with_source(folder / "new", later, later_labels, vocabulary=30, **options)
     dataset = dataset_description.load(own)
-    keras.utils.set_random_seed(1)
-    model = models.build("dense", dataset, Hyperparameters())
-    # As if trained: else all terms would mean the same.
-    for variable in model.weights:
-        if variable.name == "embeddings":
-            variable.assign(np.random.default_rng(2).normal(size=variable.shape))
-    saved_model.export(model, dataset, folder / "model")
+    saved_model.export(as_if_trained("dense", dataset), dataset, folder / "model")
     return str(folder / "model"), own, new
 
 

@@ -7,17 +7,15 @@ import json
 import sys
 from pathlib import Path
 
-import keras
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from testbed.predicting import predict
 from testbed.tables import mixed_rows
+from testbed.untrained import as_if_trained
 from tests.trainer.raw_tables import write_with_source
-from trainer import dataset_description, models
+from trainer import dataset_description
 from trainer.training import saved_model
-from trellis_contracts.hyperparameters import Hyperparameters
 
 NAMES = {"size": "Größe-cm", "taken": "aufgenommen am", "site": "split", "note": "a&b = 50%"}
 
@@ -27,12 +25,7 @@ def main(folder: Path) -> None:
     files = {"train": [50], "validation": [10], "test": [20]}
     address = write_with_source(folder / "dataset", columns, labels, files, names=NAMES)
     dataset = dataset_description.load(address)
-    keras.utils.set_random_seed(1)
-    model = models.build("recurrent", dataset, Hyperparameters())
-    for variable in model.weights:
-        if variable.name == "embeddings":
-            variable.assign(np.random.default_rng(2).normal(size=variable.shape))
-    saved_model.export(model, dataset, folder / "model")
+    saved_model.export(as_if_trained("recurrent", dataset), dataset, folder / "model")
     keys, truth, shares = predict(folder / "model", address, dataset, "test")
     made = {
         "key": pa.array(keys),
