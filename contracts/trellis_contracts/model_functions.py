@@ -33,9 +33,12 @@ def unknown(
     for name, place in HYPERPARAMETERS.items():
         taken = defined[name].args if name in defined else None
         names = [arg.arg for arg in (*taken.posonlyargs, *taken.args)] if taken else []
-        if len(names) <= place or _rebound(defined[name], names[place]):
+        if len(names) <= place:
             continue
-        for node in ast.walk(defined[name]):
+        nodes = [*ast.walk(defined[name])]
+        if _rebound(nodes, names[place]):
+            continue
+        for node in nodes:
             if (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.value, ast.Name)
@@ -46,12 +49,12 @@ def unknown(
                 yield node.lineno, _no_such(node.attr, known)
 
 
-def _rebound(function: ast.FunctionDef, name: str) -> bool:
-    """Return whether a name of the function has another meaning somewhere in it."""
-    args = [node for node in ast.walk(function) if isinstance(node, ast.arg) and node.arg == name]
+def _rebound(nodes: Collection[ast.AST], name: str) -> bool:
+    """Return whether a name of a function has another meaning somewhere in its nodes."""
+    args = [node for node in nodes if isinstance(node, ast.arg) and node.arg == name]
     stored = (
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(function)
+        for node in nodes
     )
     return len(args) > 1 or any(stored)
 
