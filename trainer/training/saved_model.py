@@ -63,8 +63,9 @@ from trainer.metrics.decision import Threshold
 from trainer.models.image_inputs import from_floats
 from trainer.stored import StoredBatch
 from trainer.training import objectives, records, signatures
+from trainer.training.archive import Archive
 from trainer.training.records import Inputs
-from trainer.training.signatures import Predict, add_constants
+from trainer.training.signatures import Predict
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.postprocessing import PLAIN, Calibration, Postprocessing
@@ -87,8 +88,7 @@ def export(
     labels; None: with the most probable class. postprocessing: what it does with its scores.
     answers: of its objective; None: of that with the defaults.
     """
-    archive = keras.export.ExportArchive()
-    archive.track(model)
+    archive = Archive(model)
     done = threshold, postprocessing.calibration
     answering = answers or objectives.answers_of(dataset)
     predict = _answering(_reading(model), dataset, answering, *done)
@@ -97,15 +97,15 @@ def export(
         of_floats = _answering(from_floats(model, dataset), dataset, answering, *done)
     signatures.add(archive, dataset, predict, of_floats)
     if dataset.classes:
-        add_constants(archive, "classes", {"classes": dataset.classes})
+        archive.add_constants("classes", {"classes": dataset.classes})
     if dataset.label.times:
         numbers = {"times": dataset.label.times, "horizons": dataset.label.horizons}
         doubles = {name: np.array(values, np.float64) for name, values in numbers.items()}
-        add_constants(archive, "times", doubles)
+        archive.add_constants("times", doubles)
     if threshold is not None:
-        add_constants(archive, "threshold", threshold.to_json(dataset.classes))
+        archive.add_constants("threshold", threshold.to_json(dataset.classes))
     with tempfile.TemporaryDirectory() as folder:
-        archive.write_out(folder, verbose=False)
+        archive.write(Path(folder))
         trainer.postprocessing.write(Path(folder), postprocessing)
         # Without saved_model.pb it is no model.
         storage.copy_folder(Path(folder), directory, last=KERAS)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-import keras
 import tensorflow as tf
 
 from trainer.models.inputs import step_limit
+from trainer.training.archive import Archive
 from trainer.training.ordinary_row import ordinary_row
 from trainer.training.raw_rows import INDEX, RawRows
 from trainer.training.records import Records
@@ -16,7 +16,7 @@ Predict = Callable[..., dict[str, tf.Tensor]]
 
 
 def add(
-    archive: keras.export.ExportArchive,
+    archive: Archive,
     dataset: DatasetDescription,
     predict: Predict,
     of_floats: Predict | None,
@@ -37,8 +37,8 @@ def add(
     def stored(examples):
         return predict(records.inputs(examples))
 
-    archive.add_endpoint("serving_default", serve)
-    archive.add_endpoint("stored", stored)
+    archive.add("serving_default", serve)
+    archive.add("stored", stored)
     features = {
         "name": [feature.name for feature in dataset.features],
         "column": [feature.column for feature in dataset.features],
@@ -46,36 +46,36 @@ def add(
         "input": rows.names,
         "limit": [step_limit(feature) for feature in dataset.features],
     }
-    add_constants(archive, "features", features)
+    archive.add_constants("features", features)
     specs = rows.pixel_signature()
     ordinary = {
         name: tf.constant([value], specs[name].dtype)
         for name, value in zip(rows.names, ordinary_row(dataset), strict=True)
     }
-    add_constants(archive, "ordinary", ordinary)
+    archive.add_constants("ordinary", ordinary)
     if rows.images:
         _add_images(archive, rows, predict)
     if of_floats is not None:
         _add_gradient(archive, dataset, rows, of_floats)
 
 
-def _add_images(archive: keras.export.ExportArchive, rows: RawRows, predict: Predict) -> None:
+def _add_images(archive: Archive, rows: RawRows, predict: Predict) -> None:
     @tf.function(autograph=False, input_signature=[rows.pixel_signature()])
     def pixels(columns):
         return predict(rows.inputs(columns))
 
-    archive.add_endpoint("pixels", pixels)
+    archive.add("pixels", pixels)
     images = {
         "input": list(rows.images),
         "resize": [feature.image_resize for feature in rows.images.values()],
         "scale": [feature.scale or "" for feature in rows.images.values()],
         "pages": [feature.pages or "" for feature in rows.images.values()],
     }
-    add_constants(archive, "images", images)
+    archive.add_constants("images", images)
 
 
 def _add_gradient(
-    archive: keras.export.ExportArchive,
+    archive: Archive,
     dataset: DatasetDescription,
     rows: RawRows,
     of_floats: Predict,
@@ -94,18 +94,7 @@ def _add_gradient(
         slopes = tape.gradient(found, images, unconnected_gradients=unread)
         return {"score": found, **{f"gradient/{name}": slopes[name] for name in images}}
 
-    archive.add_endpoint("gradient", gradient)
-
-
-def add_constants(archive: keras.export.ExportArchive, name: str, values: Mapping) -> None:
-    """Add an endpoint without inputs that returns these values."""
-    constants = {key: tf.constant(value) for key, value in values.items()}
-
-    @tf.function(autograph=False, input_signature=[])
-    def tell():
-        return {key: tf.identity(value) for key, value in constants.items()}
-
-    archive.add_endpoint(name, tell)
+    archive.add("gradient", gradient)
 
 
 def score(
