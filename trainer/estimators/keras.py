@@ -181,9 +181,7 @@ def _train_together(
     calls.on_train_end()  # restores the best epoch's weights
     replicas = _compare_replicas(spread, progress, weights_digest(state.model), last)
     if is_chief:
-        # Written from a model of its own, in float32: the trained one's variables are mirrored.
-        model = _build_model(settings, dataset)
-        model.set_weights(state.model.get_weights())
+        model = _of_one_device(settings, dataset, spread, state.model)
         if state.objective.settles:
             _settle(settings, dataset, answering.of(model), state.objective)
         finish(
@@ -204,6 +202,17 @@ def _train_together(
     # The others are done, but all must start again if the chief dies before it has written.
     spread.barrier()
     at_end()
+
+
+def _of_one_device(
+    settings: Settings, dataset: DatasetDescription, spread: Distribution, trained: keras.Model
+) -> keras.Model:
+    """The trained model as it is saved: in float32, its variables not mirrored."""
+    if spread.kind == "single" and not settings.common.mixed_precision:
+        return trained
+    model = _build_model(settings, dataset)
+    model.set_weights(trained.get_weights())
+    return model
 
 
 def _settle(
