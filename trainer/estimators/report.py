@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tensorboard.compat import tensorflow_stub
 from tensorboard.summary import Writer
+from tensorboard.summary.writer import event_file_writer
 
 from trainer import storage
 from trainer.models import ModelError
 from trainer.training.progress import ProgressFile
 from trainer.training.settings import Settings
 from trellis_contracts.workers import ALONE, Workers
+
+# For its files alone, it would import TensorFlow where this is installed: 4 s of a processor.
+event_file_writer.tf = tensorflow_stub
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _RESERVED = ("epoch", "seconds")

@@ -11,35 +11,44 @@ from testbed.tables import mixed_rows, write_table
 from testbed.trainings import MODULE, Job, arguments, without_seconds
 from trainer import predictions
 
-# scikit-learn's partial_fit: a pass an epoch, a checkpoint after each. Where HOLD says so, it
-# stands still until it is killed.
+# A logistic regression: a step an epoch, a checkpoint after each. Where HOLD says so, it stands
+# still until it is killed.
 RESUMING = """
 import os
 import pickle
+import sys
 import time
 
 import numpy as np
-from sklearn.linear_model import SGDClassifier
 
 HYPERPARAMETERS = {}
 
 
 def fit(data, hyperparameters, report, run):
+    x, labels = standard(data.train), data.train.labels
     last, done = run.checkpoints / "last.pickle", 0
-    model = SGDClassifier(loss="log_loss", random_state=run.seed)
+    slopes = np.random.default_rng(run.seed).normal(size=x.shape[1])
     if last.exists():
-        done, model = pickle.loads(last.read_bytes())
+        done, slopes = pickle.loads(last.read_bytes())
         print(f"goes on after epoch {done}", flush=True)
-    x = np.nan_to_num(data.train.numpy())
     for epoch in range(done + 1, run.epochs + 1):
-        model.partial_fit(x, data.train.labels, classes=[0, 1])
-        report(epoch=epoch, coefficient=abs(model.coef_).sum())
+        slopes = slopes + x.T @ (labels - share(x, slopes)) / len(x)
+        report(epoch=epoch, slope=abs(slopes).sum())
         hold(f"{epoch} reported", done)
         new = last.with_suffix(".new")
-        new.write_bytes(pickle.dumps((epoch, model)))
+        new.write_bytes(pickle.dumps((epoch, slopes)))
         os.replace(new, last)
         hold(f"{epoch} saved", done)
-    return Linear(model)
+    assert "tensorflow" not in sys.modules, "which takes seconds to import"
+    return Logistic(slopes)
+
+
+def standard(rows):
+    return np.tanh(np.nan_to_num(rows.numpy()))
+
+
+def share(x, slopes):
+    return 1 / (1 + np.exp(-x @ slopes))
 
 
 def hold(where, done):
@@ -49,18 +58,19 @@ def hold(where, done):
 
 
 def load(folder):
-    return Linear(pickle.loads((folder / "model.pickle").read_bytes()))
+    return Logistic(pickle.loads((folder / "slopes.pickle").read_bytes()))
 
 
-class Linear:
-    def __init__(self, model):
-        self.model = model
+class Logistic:
+    def __init__(self, slopes):
+        self.slopes = slopes
 
     def predict(self, batch):
-        return self.model.predict_proba(np.nan_to_num(batch.numpy()))
+        found = share(standard(batch), self.slopes)
+        return np.stack([1 - found, found], axis=1)
 
     def save(self, folder):
-        (folder / "model.pickle").write_bytes(pickle.dumps(self.model))
+        (folder / "slopes.pickle").write_bytes(pickle.dumps(self.slopes))
 """
 
 # Each worker counts its share of the positives; the first one adds them up, and tells the others.
@@ -150,27 +160,27 @@ def output(job):
     return predictions.read(job.folder / "output/predictions.parquet")
 
 
-@pytest.mark.parametrize(("hold", "done"), [("3 reported", 2), ("3 saved", 3)])
-def test_one_that_is_killed_ends_as_one_that_ran_through(job, monkeypatch, hold, done):
+def test_one_that_is_killed_ends_as_one_that_ran_through(job, monkeypatch):
     """Predictions and reported figures are the same; SIGKILL gives the process no last word."""
     through = job(RESUMING, "chief:0", epochs=6)
     through.start()
     assert set(through.wait().values()) == {0}
-    killed = job(RESUMING, "chief:0", epochs=6)
-    monkeypatch.setenv("HOLD", hold)
-    killed.start()
-    killed.wait_for("chief:0", "holds")
-    killed.kill("chief:0")
-    assert set(killed.wait().values()) == {-9}
-    assert not (killed.folder / "output/metrics.json").exists()
-    killed.start()
-    assert set(killed.wait().values()) == {0}
-    assert f"goes on after epoch {done}" in killed.log("chief:0")
-    np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
-    expected, found = without_seconds(through.metrics), without_seconds(killed.metrics)
-    assert [row["epoch"] for row in found["history"]] == [1, 2, 3, 4, 5, 6]
-    assert found["history"] == expected["history"]
-    assert found["test"] == expected["test"]
+    for hold, done in (("3 reported", 2), ("3 saved", 3)):
+        killed = job(RESUMING, "chief:0", epochs=6)
+        monkeypatch.setenv("HOLD", hold)
+        killed.start()
+        killed.wait_for("chief:0", "holds")
+        killed.kill("chief:0")
+        assert set(killed.wait().values()) == {-9}
+        assert not (killed.folder / "output/metrics.json").exists()
+        killed.start()
+        assert set(killed.wait().values()) == {0}
+        assert f"goes on after epoch {done}" in killed.log("chief:0")
+        np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
+        expected, found = without_seconds(through.metrics), without_seconds(killed.metrics)
+        assert [row["epoch"] for row in found["history"]] == [1, 2, 3, 4, 5, 6]
+        assert found["history"] == expected["history"]
+        assert found["test"] == expected["test"]
 
 
 def test_several_workers_train_one_model(job):
