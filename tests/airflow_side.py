@@ -5,16 +5,21 @@ once), and takes the fixtures from it. Nothing of a developer's own Airflow is r
 """
 
 import contextlib
+import functools
+import json
 import os
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httplib2
 import pytest
+import requests
+from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,6 +53,25 @@ def airflow_database() -> None:
     DagBundlesManager().sync_bundles_to_db()
 
 
+def _schemas_checked_once() -> None:
+    """The schema of a parameter of the trigger form is itself checked once, and not whenever its
+    value is: a task of a DAG with 40 parameters begins with 40 ms of that.
+    """
+    checks = Draft202012Validator.check_schema
+    good = set()
+
+    def check_schema(schema: Any, *arguments: Any, **named: Any) -> None:
+        text = json.dumps(schema, default=repr)
+        if text not in good:
+            checks(schema, *arguments, **named)
+            good.add(text)
+
+    Draft202012Validator.check_schema = check_schema
+
+
+_schemas_checked_once()
+
+
 def _unsynced(connection: Any, _record: Any) -> None:
     """No commit waits for the disk: a run has hundreds, and its database ends with the tests."""
     cursor = connection.cursor()
@@ -62,7 +86,34 @@ def google(local_gcp: Any, airflow_database: None) -> Any:
     os.environ |= local_gcp.client_env
     # httplib2 read its own when it was imported, before there was a local_gcp.
     httplib2.CA_CERTS = os.environ["HTTPLIB2_CA_CERTS"]
+    _share_credentials()
+    # For every request, requests would look for them in the whole environment, twice.
+    named = {scheme: f"{scheme}_proxy" for scheme in ("http", "https", "no")}
+    urllib.request.getproxies_environment = requests.utils.getproxies = lambda: {
+        scheme: os.environ[name] for scheme, name in named.items() if name in os.environ
+    }
     return local_gcp
+
+
+def _share_credentials() -> None:
+    """Clients take the key and the token of an earlier one, as a task makes several: each would
+    parse the key, and ask for a token over a connection of its own.
+    """
+    from google.auth.crypt import RSASigner
+    from google.oauth2.service_account import Credentials
+
+    RSASigner.from_string = functools.cache(RSASigner.from_string)
+    ask = Credentials._perform_refresh_token
+    given: dict[Any, Any] = {}
+
+    def refresh(credentials: Any, request: Any) -> None:
+        key = credentials.service_account_email, *(credentials.scopes or ())
+        credentials.token, credentials.expiry = given.get(key, (None, None))
+        if not credentials.valid:
+            ask(credentials, request)
+            given[key] = credentials.token, credentials.expiry
+
+    Credentials._perform_refresh_token = refresh
 
 
 def run_dag(

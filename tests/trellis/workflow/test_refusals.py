@@ -192,8 +192,8 @@ def checked(google, group):
             config = QueryJobConfig.from_api_repr(job)
             if config.destination:  # an earlier case has had the same rows
                 client.delete_table(config.destination, not_found_ok=True)
-            rows = list(client.query_and_wait(statement, job_config=config))
-        return list(map(shown, check.evaluate(dict(rows[0].items()), planned, group)[0]))
+            rows = client.query_and_wait(statement, job_config=config, max_results=1)
+        return list(map(shown, check.evaluate(dict(next(rows).items()), planned, group)[0]))
 
     return checked
 

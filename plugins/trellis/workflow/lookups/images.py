@@ -30,12 +30,13 @@ def find(platform: Platform, addresses: Iterable[str]) -> Found:
     found: dict[str, str] = {}
     absent = []
     why = None
+    api = None
     for address in sorted({*addresses}):
         if not artifact_registry.is_known(address):
             why = f"{address} is not in an Artifact Registry, and its tag proves nothing"
             continue
         try:
-            api = GoogleApi(GoogleBaseHook(gcp_conn_id=platform.connection).get_credentials())
+            api = api or GoogleApi(GoogleBaseHook(platform.connection).get_credentials())
             digest = artifact_registry.digest(api, address)
         except RefusedError as error:
             why = f"Artifact Registry has no digest of {address}: {error.message}"
