@@ -17,6 +17,7 @@ from local_gcp import daemon, project, run_command, variants
 from local_gcp.environment import client_environment
 from local_gcp.home import Home
 from local_gcp.jobs import images
+from local_gcp.jobs.machine import Machine
 from local_gcp.report import follow_logs, job_logs, status_lines
 
 HELP = """\
@@ -165,7 +166,8 @@ def _settle(home: Home, options: argparse.Namespace) -> None:
         for file in images.image_files():
             images.read_images(file)
         variants.Variants.from_environment()
-    except (images.ImageError, variants.VariantError) as error:
+        Machine.from_environment(os.environ)
+    except (images.ImageError, variants.VariantError, ValueError) as error:
         raise daemon.DaemonError(str(error)) from None
     _settle_project(home, options.project)
 
