@@ -29,12 +29,11 @@ def test_a_server_is_started_and_stopped(server):
     assert "was not running" in server.command("down").stdout
 
 
-def test_one_that_is_up_stays_up(server):
-    server.up()
-    pid = server.pid
-    server.command("run", sys.executable, "-c", LOOK)
-    assert server.pid == pid
-    assert server.status()["healthy"]
+def test_one_that_is_up_stays_up(local_gcp):
+    pid = local_gcp.pid
+    local_gcp.command("run", sys.executable, "-c", LOOK)
+    assert local_gcp.pid == pid
+    assert local_gcp.status()["healthy"]
 
 
 def test_a_temporary_one_leaves_nothing(server, tmp_path, monkeypatch):
@@ -47,10 +46,9 @@ def test_a_temporary_one_leaves_nothing(server, tmp_path, monkeypatch):
     assert not server.home.exists()
 
 
-def test_the_exit_code_is_the_commands(server):
-    server.up()
+def test_the_exit_code_is_the_commands(local_gcp):
     codes = [
-        server.command("run", "--", *command, check=False).returncode
+        local_gcp.command("run", "--", *command, check=False).returncode
         for command in (["false"], ["sh", "-c", "kill -9 $$"], ["/no/such"])
     ]
     assert codes == [1, 137, 127]
@@ -63,10 +61,10 @@ def test_nothing_to_run_is_refused_before_a_server_starts(server):
 
 
 @pytest.fixture
-def start(server):
+def start():
     """Starts a shell script below `local-gcp run`."""
 
-    def start(script: str) -> subprocess.Popen:
+    def start(server, script: str) -> subprocess.Popen:
         command = [sys.executable, "-m", "local_gcp", "--home", str(server.home), "run", "--"]
         return subprocess.Popen([*command, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
 
@@ -74,7 +72,9 @@ def start(server):
 
 
 def test_sigterm_ends_the_command_and_then_the_server(server, start):
-    process = start("trap 'echo ended; exit 3' TERM; echo begun; while :; do sleep 0.1; done")
+    process = start(
+        server, "trap 'echo ended; exit 3' TERM; echo begun; while :; do sleep 0.1; done"
+    )
     assert process.stdout.readline() == "begun\n"
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 3
@@ -82,14 +82,13 @@ def test_sigterm_ends_the_command_and_then_the_server(server, start):
     assert "was not running" in server.command("down").stdout
 
 
-def test_sigterm_in_the_commands_first_moment_too(server, start):
-    process = start("trap 'exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.1; done")
-    assert process.wait(60) == 3
-    assert "was not running" in server.command("down").stdout
+def test_sigterm_in_the_commands_first_moment_too(local_gcp, start):
+    script = "trap 'exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.1; done"
+    assert start(local_gcp, script).wait(60) == 3
 
 
 def test_sigterm_before_the_command_keeps_it_from_starting(server, start):
-    process = start("echo begun")
+    process = start(server, "echo begun")
     while not server.home.exists():  # the server's: it is being started
         assert process.poll() is None
         time.sleep(0.01)
@@ -99,8 +98,8 @@ def test_sigterm_before_the_command_keeps_it_from_starting(server, start):
     assert "was not running" in server.command("down").stdout
 
 
-def test_the_commands_own_python_path_is_kept(server, monkeypatch):
+def test_the_commands_own_python_path_is_kept(local_gcp, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/mine")
     show = "import os; print(os.environ['PYTHONPATH'])"
-    path = server.command("run", "--", sys.executable, "-c", show).stdout.strip().split(":")
+    path = local_gcp.command("run", "--", sys.executable, "-c", show).stdout.strip().split(":")
     assert path[1:] == ["/mine"]

@@ -37,7 +37,7 @@ def test_acknowledged_jobs_are_done_exactly_once(server):
             acknowledged.append(f"job_{number}")
 
     long = """CREATE TABLE d.long AS SELECT a, COUNT(*) AS n
-        FROM UNNEST(GENERATE_ARRAY(1, 3000)) AS a, UNNEST(GENERATE_ARRAY(1, 20000)) AS b
+        FROM UNNEST(GENERATE_ARRAY(1, 3000)) AS a, UNNEST(GENERATE_ARRAY(1, 10000)) AS b
         WHERE MOD(a * b, 7) = 3 GROUP BY a"""
     begin(client, "long", long)
     request = {

@@ -171,7 +171,7 @@ def test_no_input_gives_500(session, api, method, path, message):
     )
 
     @settings(
-        max_examples=40,
+        max_examples=20,
         deadline=None,
         database=None,
         derandomize=True,

@@ -14,7 +14,8 @@ PROGRAMS = Path(__file__).parent / "programs"
         ("with_gcsfs_over_https.py", "airflow", {"STORAGE_EMULATOR_HOST": ""}),
         ("with_airflow.py", "airflow", {}),
         pytest.param("with_tensorflow.py", "trainer", {}, marks=pytest.mark.slow),
-        ("with_beam.py", "trainer", {}),
+        # As whole runs export.
+        pytest.param("with_beam.py", "trainer", {}, marks=pytest.mark.slow),
         ("with_beam.py", "trainer", {"STORAGE_EMULATOR_HOST": ""}),
     ],
 )

@@ -1,7 +1,5 @@
 """Calls of every function with odd arguments: an answer, BigQuery's error, or a refusal by name."""
 
-import itertools
-
 import pytest
 
 from local_gcp.bigquery import sql
@@ -31,23 +29,23 @@ def translated(warehouse, text):
 
 
 @pytest.mark.parametrize("name", sorted(functions.KNOWN))
-def test_no_arguments_break_a_translation(warehouse, name):
+def test_no_arguments_break_a_translation(shared, name):
     calls = [(), *((a,) for a in ODD), *((a, b) for a in ODD for b in ("1", a))]
-    calls += [(a, b, "1") for a, b in itertools.product(ODD[:4], ODD)]
+    calls += [(a, b, "1") for a, b in zip(ODD, [*ODD[1:], "1"], strict=True)]
     for arguments in calls:
-        error = translated(warehouse, f"SELECT {name}({', '.join(arguments)})")
+        error = translated(shared, f"SELECT {name}({', '.join(arguments)})")
         assert error is None or error.reason in ("invalidQuery", "notImplemented")
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
-def test_a_function_that_bigquery_has_is_never_one_that_it_does_not_find(warehouse, name):
+def test_a_function_that_bigquery_has_is_never_one_that_it_does_not_find(shared, name):
     for arguments in ("", "'a'", "1, 2"):
-        error = translated(warehouse, f"SELECT {name}({arguments})")
+        error = translated(shared, f"SELECT {name}({arguments})")
         assert error is None or "not found" not in error.message, error.message
 
 
-def test_one_that_nobody_has_is_not_found(warehouse):
-    assert "Function not found: frobnicate" in translated(warehouse, "SELECT frobnicate(1)").message
+def test_one_that_nobody_has_is_not_found(shared):
+    assert "Function not found: frobnicate" in translated(shared, "SELECT frobnicate(1)").message
 
 
 @pytest.mark.parametrize(
@@ -60,6 +58,6 @@ def test_one_that_nobody_has_is_not_found(warehouse):
         ("GRANT `roles/x` ON SCHEMA d TO 'user:a@b.c'", "notImplemented"),
     ],
 )
-def test_a_wrong_statement_is_the_user_s_and_a_missing_one_is_ours(warehouse, text, reason):
-    error = translated(warehouse, text)
+def test_a_wrong_statement_is_the_user_s_and_a_missing_one_is_ours(shared, text, reason):
+    error = translated(shared, text)
     assert error.reason == reason, error.message
