@@ -1,5 +1,8 @@
 """Where a training's time goes: made slow in one part, that part is named."""
 
+import contextlib
+import functools
+import io
 import json
 import signal
 import time
@@ -27,17 +30,31 @@ def every_call(monkeypatch):
     monkeypatch.setattr(speed.Samples, "due", lambda self: True)
 
 
+def training(address, folder, **flags):
+    """The metrics.json of a training."""
+    flags = {"epochs": 3, "batch_size": 16, "outputs": "metrics", **flags}
+    settings = parse_flags(arguments(address, output=folder, **flags), "")
+    assert run.train(settings, checked_dataset(settings)) == 0
+    return Training.parse(settings.places.metrics.read_text(), "metrics.json")
+
+
 @pytest.fixture
 def trained(few_digits, tmp_path):
     """A function: flags -> the metrics.json of a training."""
+    return functools.partial(training, few_digits, tmp_path / "output")
 
-    def trained(**flags):
-        flags = {"epochs": 3, "batch_size": 16, "outputs": "metrics", **flags}
-        settings = parse_flags(arguments(few_digits, output=tmp_path / "output", **flags), "")
-        assert run.train(settings, checked_dataset(settings)) == 0
-        return Training.parse(settings.places.metrics.read_text(), "metrics.json")
 
-    return trained
+@pytest.fixture(scope="module")
+def undelayed(few_digits, tmp_path_factory):
+    """A training with a profile of some steps, whose examples are kept in memory: its metrics.json,
+    its folder, and what it printed.
+    """
+    folder, printed = tmp_path_factory.mktemp("undelayed"), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(speed.Samples, "due", lambda self: True)
+        patch.setattr(kept, "places", lambda size: [kept.MEMORY])
+        metrics = training(few_digits, folder, profile="3-5")
+    return metrics, folder, printed.getvalue()
 
 
 def source_bytes(address):
@@ -93,8 +110,8 @@ def test_a_slow_evaluation_is_named(trained, monkeypatch):
     assert trained().limit.name == "evaluation"
 
 
-def test_every_epoch_has_a_row(trained):
-    found = trained()
+def test_every_epoch_has_a_row(undelayed):
+    found, *_ = undelayed
     assert [row.epoch for row in found.speed] == [1, 2, 3]
     for row, epoch in zip(found.speed, found.history, strict=True):
         assert row.seconds >= epoch["seconds"]
@@ -104,14 +121,16 @@ def test_every_epoch_has_a_row(trained):
         assert row.input + row.communication + row.evaluation + row.checkpoints <= row.seconds
 
 
-@pytest.mark.parametrize("place", [kept.MEMORY, kept.DISK], ids=lambda place: place.name)
-def test_files_are_read_once_where_their_examples_are_kept(trained, few_digits, place, monkeypatch):
+def test_files_are_read_once_where_their_examples_are_kept(
+    trained, undelayed, few_digits, monkeypatch
+):
     """On disk, what is read are the examples as they are kept, which counts for nothing here."""
-    monkeypatch.setattr(kept, "places", lambda size: [place])
-    read = [row.read for row in trained().speed]
-    assert read[0] >= source_bytes(few_digits)
-    # The second epoch also has what the check of the first one reads.
-    assert read[2] < source_bytes(few_digits) / 10
+    monkeypatch.setattr(kept, "places", lambda size: [kept.DISK])
+    for found in (undelayed[0], trained()):
+        read = [row.read for row in found.speed]
+        assert read[0] >= source_bytes(few_digits)
+        # The second epoch also has what the check of the first one reads.
+        assert read[2] < source_bytes(few_digits) / 10
 
 
 def test_files_are_read_again_where_they_are_not(trained, few_digits, monkeypatch):
@@ -121,16 +140,16 @@ def test_files_are_read_again_where_they_are_not(trained, few_digits, monkeypatc
     assert all(one > source_bytes(few_digits) / 2 for one in read), read
 
 
-def test_the_log_says_how_fast_it_is(trained, capsys):
-    trained()
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("epoch ")]
+def test_the_log_says_how_fast_it_is(undelayed):
+    lines = [line for line in undelayed[2].splitlines() if line.startswith("epoch ")]
+    assert len(lines) == 3
     for words in ("examples/s", "waiting for input", "of CPU", "of memory", "read"):
         assert all(words in line for line in lines)
 
 
-def test_tensorboard_has_the_figures_of_each_epoch(trained, tmp_path):
-    found = trained()
-    logs = str(tmp_path / "output/logs/train")
+def test_tensorboard_has_the_figures_of_each_epoch(undelayed):
+    found, folder, _ = undelayed
+    logs = str(folder / "logs/train")
     events = event_accumulator.EventAccumulator(logs, {"tensors": 0}).Reload()
     for name in found.speed[0].figures():
         points = events.Tensors(f"epoch_{name}")
@@ -155,18 +174,17 @@ def test_the_second_call_is_measured_and_then_one_every_few_seconds(monkeypatch)
     assert [samples.due() for _ in range(7)] == [False, True, False, False, True, False, True]
 
 
-def test_a_machine_without_nvml_has_no_figures_of_gpus(trained):
+def test_a_machine_without_nvml_has_no_figures_of_gpus(undelayed):
     assert speed.Devices().take() is None
-    assert all("devices" not in row.to_document() for row in trained().speed)
+    assert all("devices" not in row.to_document() for row in undelayed[0].speed)
 
 
-def test_a_profile_of_some_steps(trained, tmp_path, capsys):
-    trained(profile="3-5")
-    (file,) = (tmp_path / "output/logs").glob("plugins/profile/*/*.xplane.pb")
+def test_a_profile_of_some_steps(undelayed):
+    _, folder, printed = undelayed
+    (file,) = (folder / "logs").glob("plugins/profile/*/*.xplane.pb")
     assert b"step_num" in file.read_bytes(), "steps have no marks"
-    assert "profile of steps 3 to 5" in capsys.readouterr().out
-    logs = str(tmp_path / "output/logs/train")
-    graph = event_accumulator.EventAccumulator(logs).Reload().Graph()
+    assert "profile of steps 3 to 5" in printed
+    graph = event_accumulator.EventAccumulator(str(folder / "logs/train")).Reload().Graph()
     assert "MatMul" in {node.op for node in graph.node}
 
 
@@ -202,6 +220,6 @@ def test_a_worker_at_half_speed_is_named(few_digits, make_job):
     assert shares(found.speed)["communication"] > 0.1
 
 
-def test_rows_are_read_back(trained):
-    row = trained().speed[0]
+def test_rows_are_read_back(undelayed):
+    row = undelayed[0].speed[0]
     assert Speed.from_document(json.loads(json.dumps(row.to_document()))) == row
