@@ -29,20 +29,21 @@ def address(tmp_path_factory):
     return write_dataset(tmp_path_factory.mktemp("d") / "d", images, numbers, files=FILES)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _deterministic():
     """Make TensorFlow deterministic, like trainer.training.distribution.connect."""
     tf.random.set_seed(1)
 
 
-@pytest.fixture(params=["kept in memory", "kept on disk", "read in every epoch"])
-def memory(request, monkeypatch):
-    if request.param != "kept in memory":
-        monkeypatch.setattr(kept, "free_memory", lambda: 0)
-    if request.param == "read in every epoch":
-        monkeypatch.setattr(kept, "free_disk", lambda: 0)
-        monkeypatch.setattr(input_module, "SHUFFLE_BYTES", 1 << 20)
-    return request.param
+@pytest.fixture(scope="module", params=["kept in memory", "kept on disk", "read in every epoch"])
+def memory(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "kept in memory":
+            patch.setattr(kept, "free_memory", lambda: 0)
+        if request.param == "read in every epoch":
+            patch.setattr(kept, "free_disk", lambda: 0)
+            patch.setattr(input_module, "SHUFFLE_BYTES", 1 << 20)
+        yield request.param
 
 
 def make(address, workers=1, local=1, seed=0, **hyperparameters):
@@ -63,6 +64,12 @@ def train_labels(data, context, first_step=0):
         np.testing.assert_array_equal(inputs["image"][:, 0, 0, 0], labels)
         found.append(labels)
     return np.array(found)
+
+
+@pytest.fixture(scope="module")
+def whole(address, memory):
+    """The labels of a training on one worker, from its first step."""
+    return train_labels(make(address), contexts(1)[0])
 
 
 def test_in_every_epoch_workers_see_different_examples(address, memory):
@@ -111,25 +118,23 @@ def test_a_disk_that_others_fill_is_told_and_left(address, monkeypatch, capsys, 
     assert line.endswith("; not on disk: No space left on device")
 
 
-def test_the_order_is_a_function_of_seed_and_epoch(address, memory):
+def test_the_order_is_a_function_of_seed_and_epoch(address, whole):
     context = contexts(1)[0]
-    first = train_labels(make(address, seed=5), context)
-    np.testing.assert_array_equal(first, train_labels(make(address, seed=5), context))
-    assert not np.array_equal(first, train_labels(make(address, seed=6), context))
-    epochs = np.split(first, EPOCHS)
+    np.testing.assert_array_equal(whole, train_labels(make(address), context))
+    assert not np.array_equal(whole, train_labels(make(address, seed=6), context))
+    epochs = np.split(whole, EPOCHS)
     assert not np.array_equal(epochs[0], epochs[1])
 
 
-def test_a_restart_goes_on_where_the_checkpoint_was_made(address, memory):
+def test_a_restart_goes_on_where_the_checkpoint_was_made(address, whole):
     data = make(address)
     assert data.steps_per_epoch == 12
-    whole = train_labels(data, contexts(1)[0])
-    for step in (11, 12, 13, 36):
+    for step in (12, 23, 36):
         rest = train_labels(data, contexts(1)[0], first_step=step)
         np.testing.assert_array_equal(rest.reshape(-1, 8), whole[step:], f"from step {step}")
 
 
-@pytest.mark.parametrize("mix", ["none", "mixup", "cutmix"])
+@pytest.mark.parametrize("mix", ["mixup", "cutmix"])
 def test_a_restart_augments_as_before(address, mix):
     flags = {"augment": True, "flip": True, "mix": mix}
     if mix == "mixup":
@@ -147,12 +152,11 @@ def test_a_restart_augments_as_before(address, mix):
             np.testing.assert_array_equal(one, other)
 
 
-def test_the_keys_of_a_step_are_those_of_its_examples(address, memory):
+def test_the_keys_of_a_step_are_those_of_its_examples(address, whole):
     """Also of augmented and mixed images: an example's label is its number, as its key tells."""
-    labels = train_labels(make(address), contexts(1)[0])
     mixed = make(address, augment=True, mix="mixup")
-    for step in (0, 12, 20):
-        assert [int(key[7:12]) for key in mixed.keys(step)] == labels[step].tolist(), step
+    for step in (0, 20):
+        assert [int(key[7:12]) for key in mixed.keys(step)] == whole[step].tolist(), step
 
 
 def test_each_device_of_a_machine_takes_the_next_batch(address):
@@ -164,18 +168,17 @@ def test_each_device_of_a_machine_takes_the_next_batch(address):
     np.testing.assert_array_equal(train_labels(data, contexts(1)[0], 4), whole[2 * 4 :])
 
 
-@pytest.mark.parametrize(("workers", "local", "batch"), [(3, 1, 29), (2, 2, 5)])
-def test_evaluation_takes_every_example_exactly_once(address, memory, workers, local, batch):
-    data = make(address, workers, local, batch_size=batch)
-    steps = data.evaluation_steps("validation") * local
-    for repetition in range(2):
-        seen = []
-        for context in contexts(workers):
-            batches = data.evaluation_batches(context, "validation")
-            mine = list(batches.skip(repetition * steps).take(steps).as_numpy_iterator())
-            assert all(len(labels) == batch for _, labels, _ in mine)
-            seen += [label for _, labels, weights in mine for label in labels[weights == 1]]
-        assert sorted(seen) == list(range(TRAIN, TRAIN + VALIDATION))
+def test_evaluation_takes_every_example_exactly_once(address, memory):
+    """Twice in turn; the last batch of one worker is full of what only fills it."""
+    data = make(address, workers=2, local=2, batch_size=5)
+    steps = data.evaluation_steps("validation") * 2
+    seen = [], []
+    for context in contexts(2):
+        batches = data.evaluation_batches(context, "validation").take(2 * steps)
+        for step, (_, labels, weights) in enumerate(batches.as_numpy_iterator()):
+            assert len(labels) == 5
+            seen[step // steps].extend(labels[weights == 1])
+    assert [sorted(each) for each in seen] == [list(range(TRAIN, TRAIN + VALIDATION))] * 2
 
 
 def test_a_batch_larger_than_the_split_is_refused_with_what_fits(address):
