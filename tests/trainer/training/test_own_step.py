@@ -1,5 +1,7 @@
 """A model's file with `train_step`: several losses, several outputs, in our loop."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
@@ -77,11 +79,22 @@ def few_numbers(tmp_path_factory):
     return write_table(folder, columns, labels.astype(int).tolist(), files=files)
 
 
-def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(
-    train, few_digits, tmp_path, capsys
-):
-    metrics = train(few_digits, epochs=12, learning_rate=0.005)
-    line = capsys.readouterr().out.splitlines()[-2]
+FLAGS = {"model": AUTOENCODER, "learning_rate": 0.005, "early_stopping_patience": 0}
+
+
+@pytest.fixture(scope="module")
+def autoencoder(few_digits, tmp_path_factory):
+    """A training of twelve epochs: its folder, metrics.json, and what it printed."""
+    folder, printed = tmp_path_factory.mktemp("autoencoder"), io.StringIO()
+    settings = parse_flags(arguments(few_digits, output=folder, epochs=12, **FLAGS), "")
+    with contextlib.redirect_stdout(printed):
+        assert run.train(settings, checked_dataset(settings)) == 0
+    return folder, json.loads(settings.places.metrics.read_text()), printed.getvalue()
+
+
+def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(autoencoder):
+    folder, metrics, printed = autoencoder
+    line = printed.splitlines()[-2]
     assert says(line, "epoch 12/12", "entropy", "reconstruction", "divergence", "val_accuracy")
     assert "memory_bytes" not in line
     first, last = metrics["history"][0], metrics["history"][-1]
@@ -90,17 +103,16 @@ def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(
     assert {"loss", "accuracy", "val_entropy"}.isdisjoint(first)
     assert {"val_loss", "val_accuracy"} <= {*first}
     assert metrics["test"]["accuracy"] > 0.5
-    found = predictions.read(tmp_path / "out/predictions.parquet")
+    found = predictions.read(folder / "predictions.parquet")
     assert found.probabilities.shape == (44, 10)
-    saved = tf.saved_model.load(str(tmp_path / "out/model")).signatures["pixels"]
+    saved = tf.saved_model.load(str(folder / "model")).signatures["pixels"]
     assert {*saved.structured_outputs} == {"probabilities", "label"}
 
 
-def test_it_goes_on_from_its_checkpoint_as_if_it_had_run_through(train, few_digits):
-    flags = {"outputs": "metrics", "early_stopping_patience": 0}
-    through = train(few_digits, output="through", epochs=4, **flags)
-    train(few_digits, output="parts", epochs=2, **flags)
-    resumed = train(few_digits, output="parts", epochs=4, **flags)
+def test_it_goes_on_from_its_checkpoint_as_if_it_had_run_through(train, few_digits, autoencoder):
+    _, through, _ = autoencoder
+    train(few_digits, epochs=2, outputs="metrics", **FLAGS)
+    resumed = train(few_digits, epochs=12, outputs="metrics", **FLAGS)
     assert resumed["weights_sha256"] == through["weights_sha256"]
     rows = [[{**row, "seconds": 0} for row in one["history"]] for one in (through, resumed)]
     assert rows[0] == rows[1]

@@ -122,12 +122,16 @@ def test_max_pooling_is_compiled_only_without_determinism(train, few_digits):
     assert found == pytest.approx(losses(train(few_digits, "graph", **flags)), rel=1e-4)
 
 
-def test_operations_are_deterministic_unless_a_file_says_otherwise(train, few_digits):
+def test_operations_are_deterministic_unless_a_file_says_otherwise(few_digits, monkeypatch):
+    """As a training finds TensorFlow when it begins."""
+    found = []
+    begin = "trainer.estimators.keras._train_together"
+    monkeypatch.setattr(begin, lambda *args: found.append(config.is_op_determinism_enabled()))
     config.disable_op_determinism()
-    train(few_digits, "free", deterministic=False, epochs=1)
-    assert not config.is_op_determinism_enabled()
-    train(few_digits, "ordered", epochs=1)
-    assert config.is_op_determinism_enabled()
+    for flags in ({"deterministic": False}, {}):
+        settings = parse_flags(arguments(few_digits, output="none", **flags), "")
+        assert run.train(settings, checked_dataset(settings)) == 0
+    assert found == [False, True]
 
 
 def test_what_xla_cannot_compile_is_refused(train, few_rows):
