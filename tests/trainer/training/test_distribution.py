@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.wording import says
 from trainer.training import TrainingError
 from trainer.training.cluster import ALONE, Cluster
-from trainer.training.distribution import Distribution, PeerLostError, choose, watching
+from trainer.training.distribution import (
+    Distribution,
+    PeerLostError,
+    choose,
+    connect,
+    watching,
+)
 
 PAIR = Cluster({"chief:0": "a:1", "worker:0": "b:1"}, "chief:0")
 
@@ -25,6 +32,12 @@ def test_parameter_servers_are_used_if_there_are_any():
         choose("multi_worker", served)
     with pytest.raises(TrainingError, match="TF_CONFIG has no parameter servers"):
         choose("parameter_server", PAIR)
+
+
+def test_a_machine_without_tpus_is_reported():
+    with pytest.raises(TrainingError) as error:
+        connect("tpu", ALONE, seed=0)
+    assert says(str(error.value), "--strategy tpu", "TensorFlow 2.", "TPUs not found")
 
 
 def test_reduction_servers_are_used_if_the_job_says_so():

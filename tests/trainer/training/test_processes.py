@@ -262,14 +262,6 @@ def test_two_devices_of_one_machine(few_digits, make_job, monkeypatch):
     assert replica["examples"] == 3 * (161 // (2 * 32)) * 64
 
 
-def test_a_machine_without_tpus_is_reported(few_digits, make_job):
-    job = make_job([CHIEF], few_digits, strategy="tpu")
-    job.start()
-    assert job.wait() == {CHIEF: 1}
-    reason = job.log(CHIEF).splitlines()[-1]
-    assert says(reason, "--strategy tpu", "TensorFlow 2.", "TPUs not found")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", PAIR)
 def test_a_training_on_rows_survives_a_kill_too(few_rows, make_job, victim):
