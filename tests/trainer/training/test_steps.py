@@ -76,12 +76,11 @@ def test_two_workers_with_32_are_one_with_64(train, one_batch, make_job):
     assert losses(job.metrics) == pytest.approx(losses(alone), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [
-        pytest.param(
-            {**ALL, "batch_size": 2, "accumulation": 4, "dropout": 0.3}, marks=pytest.mark.slow
-        ),
+        {**ALL, "batch_size": 2, "accumulation": 4, "dropout": 0.3},
         {"batch_size": 8, "optimizer": "lion", "schedule": "one_cycle", "learning_rate": 1e-3},
     ],
     ids=["lamb", "lion"],
