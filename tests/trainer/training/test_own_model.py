@@ -78,7 +78,7 @@ def test_rows_of_every_kind(train, few_rows):
 
 def test_the_files_loss_is_what_is_minimized_and_the_tasks_is_reported(train, few_digits):
     """With focus 5, examples that are nearly right hardly count, so other weights come out."""
-    flags = {"epochs": 3, "outputs": "metrics"}
+    flags = {"epochs": 3, "width": 16, "depth": 1, "outputs": "metrics"}
     plain, focal = (train(few_digits, output=f"{f}", focus=f, **flags) for f in (0, 5))
     assert plain["weights_sha256"] != focal["weights_sha256"]
     # Focal losses are smaller by far; what is reported is cross-entropy in both.
@@ -128,7 +128,7 @@ def test_metrics_of_the_file_are_reported_beside_those_of_the_task(
     copy.write_text(RESIDUAL.read_text() + MEASURED)
     digest = hashlib.sha256(copy.read_bytes()).hexdigest()
     flags = {"model": copy, "model_sha256": digest, "epochs": 2, "width": 16, "depth": 1}
-    metrics = train(few_digits, metric="auc", **flags)
+    metrics = train(few_digits, metric="auc", outputs="metrics", **flags)
     assert metrics["validation"]["again"] == pytest.approx(metrics["validation"]["accuracy"])
     assert 0 < metrics["validation"]["off_by"] < 9
     assert [epoch["val_again"] for epoch in metrics["history"]] == pytest.approx(

@@ -34,7 +34,7 @@ def some(count=40, seed=0):
     return labels, random.exponential(1, count).astype(np.float32), random.normal(size=(count, 1))
 
 
-@pytest.mark.parametrize("intervals", [2, 7, 20])
+@pytest.mark.parametrize("intervals", [2, 20])
 def test_hazards_that_follow_the_data_give_its_survival(intervals):
     """The examples are equal: the most likely hazards are those of the intervals' own counts, and
     their curve is close to Kaplan and Meier's, but for the last events, whose hazard has no bound.
