@@ -25,11 +25,12 @@ sign() { # folder
     rm -r "$work"
 }
 
+named=$(bash infra/release/pin.sh --all)
 while read -r image; do
     name=${image##*/} && tag=${name#*:} && name=${name%%:*}
     folder=.release/$name/$tag
     if [ -d "$folder" ]; then
-        bash infra/release/pin.sh --all | python3 infra/release/provenance.py "$folder"
+        python3 infra/release/provenance.py "$folder" <<<"$named"
         sign "$folder"
         rm "$folder/image" "$folder/options"
         gcloud artifacts generic upload --source-directory="$folder" --package="$name" --version="$tag" \

@@ -1,6 +1,6 @@
 """Write provenance.json of an image that was just built.
 
-    pin.sh --all | python3 infra/release/provenance.py FOLDER
+    python3 infra/release/provenance.py FOLDER <<<"$(pin.sh --all)"
 
 FOLDER is of images.sh: `image` is the image with its digest, `options` what docker build was given
 (one a line), beside sbom.spdx.json and sources.sha256. The standard input has the images that the

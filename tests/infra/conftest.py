@@ -44,7 +44,13 @@ def plans(tested: terraform.Result) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.fixture(scope="session")
+def cloned(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """What a release is made of: to copy, not to change."""
+    return Checkout.of_repository(tmp_path_factory.mktemp("cloned"))
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(cloned: Checkout, tmp_path: Path) -> Checkout:
     """What a release is made of."""
-    return Checkout(tmp_path)
+    return cloned.copy(tmp_path)

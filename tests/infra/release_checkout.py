@@ -101,6 +101,8 @@ CURL = RECORD + """echo '{"access_token": "secret-token"}'\n"""
 
 UV = RECORD + """echo "check=$UV_PUBLISH_CHECK_URL password=$UV_PUBLISH_PASSWORD" >>"$RECORD"\n"""
 
+FILES = ("infra/cloudbuild.yaml", "tools.txt", "plugins/pyproject.toml")
+
 
 class Checkout:
     """The files of a checkout that the scripts read, and the calls that they made."""
@@ -109,31 +111,35 @@ class Checkout:
         self.folder = folder
         self.record, self.registry = folder / "record", folder / "registry"
         self.installed = folder / "installed.json"
-        self.registry.mkdir()
+
+    @classmethod
+    def of_repository(cls, folder: Path) -> "Checkout":
+        """Files of this repository, with programs in place of Docker's, Google's and uv."""
+        made = cls(folder)
+        made.registry.mkdir()
         # In place of Cloud KMS.
         pair = ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out"]
-        subprocess.run([*pair, self.registry / "key.pem"], check=True)
-        for name in (
-            "infra/release",
-            "infra/cloudbuild.yaml",
-            "contracts",
-            "trainer",
-            "docker",
-            "dags",
-            "tools.txt",
-        ):
-            copy = shutil.copytree if (terraform.ROOT / name).is_dir() else shutil.copy
-            (folder / name).parent.mkdir(exist_ok=True)
-            copy(terraform.ROOT / name, folder / name)
-        for name in ("plugins/pyproject.toml",):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(terraform.ROOT / name, folder / name)
+        subprocess.run([*pair, made.registry / "key.pem"], check=True)
+        for name in ("infra/release", "contracts", "docker", "dags"):
+            shutil.copytree(terraform.ROOT / name, folder / name)
+        # Of the trainer some sources are enough to tell others from.
+        sources = terraform.ROOT.glob("trainer/*.py")
+        for file in (*sources, *map(terraform.ROOT.joinpath, FILES)):
+            copy = folder / file.relative_to(terraform.ROOT)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy(file, copy)
         (folder / "dags/platform.yaml").write_text(PLATFORM)
         programs = {"docker": DOCKER, "gcloud": GCLOUD, "curl": CURL}
         for name, text in programs.items():
-            self.program(f"bin/{name}", text)
-        self.program(".venv/tools/bin/uv", UV)
+            made.program(f"bin/{name}", text)
+        made.program(".venv/tools/bin/uv", UV)
         (folder / "Makefile").write_text(".venv/tools/.ready:\n")
+        return made
+
+    def copy(self, folder: Path) -> "Checkout":
+        """Another one, with the same registry and the calls so far."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Checkout(folder)
 
     def program(self, name: str, text: str) -> None:
         path = self.folder / name
@@ -145,8 +151,9 @@ class Checkout:
         self, script: str, *arguments: str, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         self.record.write_text("")
+        python = Path(sys.executable).parent
         environment = {
-            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{self.folder / 'bin'}:{python}:{os.environ['PATH']}",
             "RECORD": str(self.record),
             "REGISTRY": str(self.registry),
             "INSTALLED": str(self.installed),

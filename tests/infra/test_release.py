@@ -17,6 +17,31 @@ from tests.wording import says
 OWN = "dags/experiments/images"
 
 
+@pytest.fixture(scope="module")
+def built(cloned, tmp_path_factory):
+    """A checkout whose images were built and pushed: to read, or to copy."""
+    checkout = cloned.copy(tmp_path_factory.mktemp("built"))
+    result = checkout.run("images.sh")
+    assert result.returncode == 0, result.stderr
+    assert "@sha256:" in result.stdout
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def documented(built, tmp_path_factory):
+    """The same after documents.sh: to read, or to copy."""
+    checkout = built.copy(tmp_path_factory.mktemp("documented"))
+    result = checkout.run("documents.sh")
+    assert result.returncode == 0, result.stderr
+    return checkout
+
+
+@pytest.fixture
+def released(built, tmp_path):
+    """A checkout whose images were built and pushed."""
+    return built.copy(tmp_path)
+
+
 def test_scripts_are_free_of_what_shellcheck_knows():
     scripts = sorted((terraform.INFRA / "release").glob("*.sh"))
     shellcheck = Path(sys.executable).with_name("shellcheck")
@@ -64,21 +89,19 @@ def test_a_list_of_packages_of_another_version_is_refused(checkout):
     assert says(result.stderr, "requirements-composer.txt", "trellis-airflow==")
 
 
-def test_every_image_that_dags_name_is_built_and_pushed(checkout):
-    result = checkout.run("images.sh")
-    assert result.returncode == 0, result.stderr
-    built = [line for line in checkout.asked if line.startswith("docker build ")]
-    targets = re.findall(r"--target (\S+)", "\n".join(built))
+def test_every_image_that_dags_name_is_built_and_pushed(built):
+    builds = [line for line in built.asked if line.startswith("docker build ")]
+    targets = re.findall(r"--target (\S+)", "\n".join(builds))
     assert sorted(targets) == ["export", "serve", "serve", "trainer", "trainer"]
-    assert sum("ACCELERATOR=gpu" in line and "-gpu" in line for line in built) == 2
+    assert sum("ACCELERATOR=gpu" in line and "-gpu" in line for line in builds) == 2
     stages = re.findall(
-        r"^FROM .* AS (\S+)$", (checkout.folder / "docker/Dockerfile").read_text(), re.M
+        r"^FROM .* AS (\S+)$", (built.folder / "docker/Dockerfile").read_text(), re.M
     )
     assert set(targets) <= set(stages)
-    version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
-    own = {file.stem: tag_of(file) for file in (checkout.folder / OWN).glob("*.txt")}
+    version = re.search(r'^TAG = "(.*)"$', job_image_of(built), re.MULTILINE)[1]
+    own = {file.stem: tag_of(file) for file in (built.folder / OWN).glob("*.txt")}
     assert own
-    assert {tag for tag in checkout.pushed if ":source-" not in tag} == {
+    assert {tag for tag in built.pushed if ":source-" not in tag} == {
         *(f"{name}:{tag}{gpu}" for name, tag in own.items() for gpu in ("", "-gpu")),
         f"trainer:{version}",
         f"trainer:{version}-gpu",
@@ -86,7 +109,6 @@ def test_every_image_that_dags_name_is_built_and_pushed(checkout):
         f"serve:{version}-gpu",
         f"export:{version}",
     }
-    assert "@sha256:" in result.stdout
 
 
 def tag_of(requirements):
@@ -96,26 +118,24 @@ def tag_of(requirements):
     return f"{version}-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
 
 
-def test_an_own_image_is_ours_with_the_packages_of_its_file(checkout):
-    checkout.run("images.sh")
-    (line,) = [one for one in checkout.asked if re.search(r"build .*/torch:\S+-gpu ", one)]
-    version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
+def test_an_own_image_is_ours_with_the_packages_of_its_file(built):
+    (line,) = [one for one in built.asked if re.search(r"build .*/torch:\S+-gpu ", one)]
+    version = re.search(r'^TAG = "(.*)"$', job_image_of(built), re.MULTILINE)[1]
     assert "--file docker/Dockerfile.image " in line
     assert re.search(rf"--build-arg TRAINER=\S+/trainer:{re.escape(version)}-gpu ", line)
     assert f"--build-arg REQUIREMENTS={OWN}/torch.txt " in line
 
 
-def test_changed_requirements_are_another_image_beside_the_old_one(checkout):
+def test_changed_requirements_are_another_image_beside_the_old_one(released):
     """And the only one that is built."""
-    checkout.run("images.sh")
-    before = {*checkout.pushed}
-    file = checkout.folder / OWN / "torch.txt"
+    before = {*released.pushed}
+    file = released.folder / OWN / "torch.txt"
     file.write_text(file.read_text() + "einops==0.8.2\n")
-    result = checkout.run("images.sh")
+    result = released.run("images.sh")
     assert result.returncode == 0, result.stderr
-    new = {tag for tag in {*checkout.pushed} - before if ":source-" not in tag}
+    new = {tag for tag in {*released.pushed} - before if ":source-" not in tag}
     assert new == {f"torch:{tag_of(file)}", f"torch:{tag_of(file)}-gpu"}
-    builds = [one for one in checkout.asked if one.startswith("docker build ")]
+    builds = [one for one in released.asked if one.startswith("docker build ")]
     assert len(builds) == 2
 
 
@@ -123,16 +143,13 @@ def job_image_of(checkout):
     return (checkout.folder / "contracts/trellis_contracts/job_image.py").read_text()
 
 
-def test_each_image_that_was_built_has_its_packages_and_its_provenance(checkout):
+def test_each_image_that_was_built_has_its_packages_and_its_provenance(documented):
     """With the digests that the base images had, whether or not they stand in the Dockerfile."""
-    checkout.run("images.sh")
-    result = checkout.run("documents.sh")
-    assert result.returncode == 0, result.stderr
-    kept = checkout.registry / "documents"
+    kept = documented.registry / "documents"
     assert {f"{file.parent.name}:{file.name}" for file in kept.glob("*/*")} == {
-        tag for tag in checkout.pushed if ":source-" not in tag
+        tag for tag in documented.pushed if ":source-" not in tag
     }
-    version = re.search(r'^TAG = "(.*)"$', job_image_of(checkout), re.MULTILINE)[1]
+    version = re.search(r'^TAG = "(.*)"$', job_image_of(documented), re.MULTILINE)[1]
     export = kept / "export" / version
     assert {file.name for file in export.iterdir()} == {
         "provenance.dsse.json",
@@ -143,7 +160,7 @@ def test_each_image_that_was_built_has_its_packages_and_its_provenance(checkout)
     statement = json.loads((export / "provenance.json").read_text())
     (subject,) = statement["subject"]
     assert subject["name"].endswith("/trellis/export")
-    build = checkout.pushed[f"export:{version}"]
+    build = documented.pushed[f"export:{version}"]
     assert subject["digest"]["sha256"] == hashlib.sha256(build.encode()).hexdigest()
     definition = statement["predicate"]["buildDefinition"]
     assert definition["externalParameters"]["docker build"][-2:] == ["--target", "export"]
@@ -159,15 +176,13 @@ def test_each_image_that_was_built_has_its_packages_and_its_provenance(checkout)
     assert details["metadata"]["invocationId"].endswith("/builds/0123-abcd")
 
 
-def test_the_release_signs_what_an_image_was_built_of(checkout, tmp_path):
+def test_the_release_signs_what_an_image_was_built_of(documented, tmp_path):
     """With a real key, in place of that in Cloud KMS."""
-    checkout.run("images.sh")
-    checkout.run("documents.sh")
-    line = next(line for line in checkout.asked if "asymmetric-sign" in line)
+    line = next(line for line in documented.asked if "asymmetric-sign" in line)
     assert "--key=trellis-release --keyring=trellis-release --version=1" in line
-    folder = next((checkout.registry / "documents").glob("export/*"))
+    folder = next((documented.registry / "documents").glob("export/*"))
     public = tmp_path / "public.pem"
-    pair = checkout.registry / "key.pem"
+    pair = documented.registry / "key.pem"
     subprocess.run(["openssl", "ec", "-in", pair, "-pubout", "-out", public], check=True)
 
     def check(file):
@@ -186,20 +201,18 @@ def test_the_release_signs_what_an_image_was_built_of(checkout, tmp_path):
     assert "is not signed by" in result.stderr
 
 
-def test_of_an_image_of_an_older_release_nothing_is_written_again(checkout):
-    checkout.run("images.sh")
-    checkout.run("documents.sh")
+def test_of_an_image_of_an_older_release_nothing_is_written_again(documented, tmp_path):
+    checkout = documented.copy(tmp_path)
     checkout.run("images.sh")
     result = checkout.run("documents.sh")
     assert (result.returncode, result.stderr) == (0, "")
     assert not [line for line in checkout.asked if "upload" in line]
 
 
-def test_an_image_of_which_nothing_was_recorded_is_named(checkout):
+def test_an_image_of_which_nothing_was_recorded_is_named(released):
     """A release that was cut short between images.sh and documents.sh."""
-    checkout.run("images.sh")
-    checkout.run("images.sh")
-    result = checkout.run("documents.sh")
+    released.run("images.sh")
+    result = released.run("documents.sh")
     assert result.returncode == 0
     assert says(result.stderr, "nobody recorded", "/our-images/trellis/export:")
 
@@ -219,151 +232,72 @@ def vulnerability(identifier, fix, package="openssl"):
     }
 
 
-def scan(checkout, critical=(), first=SCANNED, **others):
+def scan(released, critical=(), first=SCANNED, **others):
     """Scans the images of a release; `first` is what the first look at the first image shows."""
-    checkout.run("images.sh")
     found = {"CRITICAL": [*critical], **others}
     report = SCANNED | {"package_vulnerability_summary": {"vulnerabilities": found}}
-    (checkout.registry / "scan.json").write_text(json.dumps(first))
-    (checkout.registry / "scan2.json").write_text(json.dumps(report))
-    return checkout.run("scan.py")
+    (released.registry / "scan.json").write_text(json.dumps(first))
+    (released.registry / "scan2.json").write_text(json.dumps(report))
+    return released.run("scan.py")
 
 
-def test_a_critical_vulnerability_with_a_repair_stops_a_release(checkout):
-    result = scan(checkout, [vulnerability("CVE-2026-1", True), vulnerability("CVE-2026-2", False)])
+def test_a_critical_vulnerability_with_a_repair_stops_a_release(released):
+    result = scan(released, [vulnerability("CVE-2026-1", True), vulnerability("CVE-2026-2", False)])
     assert result.returncode == 1
     assert says(result.stderr, "CVE-2026-1", "openssl 3.0.1", "3.0.2")
     assert "CVE-2026-2" not in result.stderr, "nobody can do anything about it"
     assert "Nothing was released" in result.stderr
 
 
-def test_one_that_the_group_accepts_does_not_and_neither_do_lesser_ones(checkout):
-    accepted = checkout.folder / "infra/release/accepted.txt"
+def test_one_that_the_group_accepts_does_not_and_neither_do_lesser_ones(released):
+    accepted = released.folder / "infra/release/accepted.txt"
     accepted.write_text(accepted.read_text() + "CVE-2026-1 no image calls it\n")
     lesser = [vulnerability("CVE-2026-3", True)]
-    result = scan(checkout, [vulnerability("CVE-2026-1", True)], HIGH=lesser)
+    result = scan(released, [vulnerability("CVE-2026-1", True)], HIGH=lesser)
     assert result.returncode == 0, result.stderr
     assert "{'CRITICAL': 1, 'HIGH': 1}" in result.stdout
 
 
-def test_a_scan_is_waited_for(checkout):
+def test_a_scan_is_waited_for(released):
     pending = {"discovery_summary": {"discovery": [{"discovery": {"analysisStatus": "SCANNING"}}]}}
-    result = scan(checkout, first=pending)
+    result = scan(released, first=pending)
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("Waits for the scan of") == 1
 
 
 @pytest.mark.parametrize("state", ["FINISHED_FAILED", "FINISHED_UNSUPPORTED", None])
-def test_an_image_that_nobody_scans_stops_a_release(checkout, state):
+def test_an_image_that_nobody_scans_stops_a_release(released, state):
     discovery = [{"discovery": {"analysisStatus": state}}] if state else []
-    checkout.run("images.sh")
     for name in ("scan.json", "scan2.json"):
         report = {"discovery_summary": {"discovery": discovery}}
-        (checkout.registry / name).write_text(json.dumps(report))
-    result = checkout.run("scan.py", SCAN_TRIES="2")
+        (released.registry / name).write_text(json.dumps(report))
+    result = released.run("scan.py", SCAN_TRIES="2")
     assert result.returncode == 1
     assert f"is not scanned ({state or 'PENDING'})" in result.stderr
 
 
-def test_what_was_released_is_not_built_again(checkout):
-    checkout.run("images.sh")
-    result = checkout.run("images.sh")
+def test_what_was_released_is_not_built_again(released):
+    result = released.run("images.sh")
     assert result.returncode == 0
-    assert not [line for line in checkout.asked if re.match("docker (build|push)", line)]
+    assert not [line for line in released.asked if re.match("docker (build|push)", line)]
 
 
-def test_a_release_cut_short_is_finished_with_the_same_image(checkout):
-    checkout.run("images.sh")
-    before = checkout.pushed
+def test_a_release_cut_short_is_finished_with_the_same_image(released):
+    before = released.pushed
     version = next(tag for tag in before if re.match(r"export:\d", tag))
-    next((checkout.registry / "remote").glob(f"*_{version}")).unlink()
-    result = checkout.run("images.sh")
+    next((released.registry / "remote").glob(f"*_{version}")).unlink()
+    result = released.run("images.sh")
     assert result.returncode == 0, result.stderr
-    assert checkout.pushed == before
-    assert not [line for line in checkout.asked if line.startswith("docker build ")]
+    assert released.pushed == before
+    assert not [line for line in released.asked if line.startswith("docker build ")]
 
 
-def test_other_sources_under_a_released_version_are_refused(checkout):
-    checkout.run("images.sh")
-    (checkout.folder / "trainer/serve.py").write_text("# changed\n")
-    result = checkout.run("images.sh")
+def test_other_sources_under_a_released_version_are_refused(released):
+    (released.folder / "trainer/serve.py").write_text("# changed\n")
+    result = released.run("images.sh")
     assert result.returncode == 1
     assert "was built of other sources. Raise TAG" in result.stderr
-    assert not [line for line in checkout.asked if re.match("docker (build|push)", line)]
-
-
-def test_tags_that_stand_alone_get_their_digest(checkout):
-    result = checkout.run("pin.sh")
-    assert result.returncode == 0, result.stderr
-    dockerfile = (checkout.folder / "docker/Dockerfile").read_text()
-    arguments = re.findall(r"^ARG (?:PYTHON|BEAM|LAUNCHER)=(.*)$", dockerfile, re.M)
-    steps = re.findall(r"name: (.*)", (checkout.folder / "infra/cloudbuild.yaml").read_text())
-    named = arguments + steps
-    assert len(named) == 13
-    assert all(re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", name) for name in named), named
-    beam = f"apache/beam_python3.11_sdk:{arguments[1].split('@')[0]}"
-    assert hashlib.sha256(f"{beam}\n".encode()).hexdigest() in arguments[1]
-
-    before = dockerfile
-    assert checkout.run("pin.sh").stdout == ""
-    assert (checkout.folder / "docker/Dockerfile").read_text() == before
-
-
-@pytest.mark.parametrize(
-    ("file", "written", "bare"),
-    [
-        (
-            "docker/Dockerfile",
-            "# syntax=docker/dockerfile:1.18@",
-            "# syntax=docker/dockerfile:1.18",
-        ),
-        ("infra/cloudbuild.yaml", "cloud-cli:578.0.0-stable@", "cloud-cli:578.0.0-stable"),
-        ("infra/release/images.sh", "SYFT=anchore/syft:v1.51.1@", "SYFT=anchore/syft:v1.51.1"),
-        (
-            "dags/experiments/programs/nearest/Dockerfile",
-            "FROM python:3.11.16-slim-bookworm@",
-            "FROM python:3.11.16-slim-bookworm AS base",
-        ),
-    ],
-    ids=["frontend", "builder", "program", "stage"],
-)
-def test_an_image_of_any_file_gets_its_digest(checkout, file, written, bare):
-    path = checkout.folder / file
-    path.write_text(re.sub(rf"{re.escape(written)}\S+", bare, path.read_text()))
-    assert bare in path.read_text()
-    assert checkout.run("pin.sh").returncode == 0
-    assert re.search(rf"{re.escape(written)}sha256:[0-9a-f]{{64}}", path.read_text())
-
-
-def test_every_image_of_the_repository_has_a_digest_but_for_two(checkout):
-    """Those of Beam and of the launcher are published by their registries alone."""
-    bare = checkout.run("pin.sh", "--list").stdout.split()
-    assert [re.split(r"[:@]", image)[0] for image in bare] == [
-        "apache/beam_python3.11_sdk",
-        "gcr.io/dataflow-templates-base/python312-template-launcher-base",
-    ]
-
-
-def test_a_release_names_the_images_whose_tag_can_be_moved(checkout):
-    before = (checkout.folder / "docker/Dockerfile").read_text()
-    result = checkout.run("check.sh")
-    assert result.returncode == 0
-    assert "infra/release/pin.sh writes them here" in result.stderr
-    assert "apache/beam_python3.11_sdk" in result.stderr
-    assert "python:3" not in result.stderr
-    assert not [line for line in checkout.asked if line.startswith("docker")]
-    assert (checkout.folder / "docker/Dockerfile").read_text() == before
-    checkout.run("pin.sh")
-    assert checkout.run("check.sh").stderr == ""
-
-
-def test_an_answer_that_is_no_digest_is_not_written(checkout):
-    checkout.program("bin/docker", "#!/bin/sh\necho 'no such manifest'\n")
-    before = (checkout.folder / "docker/Dockerfile").read_text()
-    result = checkout.run("pin.sh")
-    assert result.returncode == 1
-    assert "has no digest: no such manifest" in result.stderr
-    assert (checkout.folder / "docker/Dockerfile").read_text() == before
+    assert not [line for line in released.asked if re.match("docker (build|push)", line)]
 
 
 def installed(*packages):
