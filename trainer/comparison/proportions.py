@@ -13,7 +13,7 @@ From 20 errors on, both agree. So shares have these closed forms, which are cons
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from trainer.metrics.groups import Groups
 
@@ -28,9 +28,7 @@ def share_interval(
     """
     if groups is not None:
         return _share_of_groups(hits, level, groups)
-    found = stats.binomtest(int(np.count_nonzero(hits)), len(hits))
-    bounds = found.proportion_ci(confidence_level=level, method="exact")
-    return float(bounds.low), float(bounds.high)
+    return _clopper_pearson(np.count_nonzero(hits), len(hits), level)
 
 
 def weighted_interval(
@@ -69,9 +67,14 @@ def _share_of_groups(hits: np.ndarray, level: float, groups: Groups) -> tuple[fl
 
 def _beta(share: float, n: float, level: float, groups: Groups) -> tuple[float, float]:
     n *= (stats.norm.ppf((1 + level) / 2) / groups.distance(level)) ** 2
-    found, tail = share * n, (1 - level) / 2
-    low = stats.beta.ppf(tail, found, n - found + 1) if found > 0 else 0.0
-    high = stats.beta.ppf(1 - tail, found + 1, n - found) if found < n else 1.0
+    return _clopper_pearson(share * n, n, level)
+
+
+def _clopper_pearson(found: float, n: float, level: float) -> tuple[float, float]:
+    """Of `found` among n, by the beta distribution; both may be effective numbers, no integers."""
+    tail = (1 - level) / 2
+    low = special.betaincinv(found, n - found + 1, tail) if found > 0 else 0.0
+    high = special.betaincinv(found + 1, n - found, 1 - tail) if found < n else 1.0
     return float(low), float(high)
 
 

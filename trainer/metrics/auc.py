@@ -15,9 +15,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import optimize, stats
-from sklearn import metrics as sklearn_metrics
 
-from trainer.metrics.formulas import mean_over_classes, over_classes, ratio
+from trainer.metrics.formulas import auc, mean_over_classes, over_classes, ratio
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.ranks import running_sums
 
@@ -28,9 +27,8 @@ proportion."""
 
 def macro_auc(outcome: Outcome) -> float:
     """Mean over the classes with positives and negatives in the split; NaN if there is none."""
-    # roc_auc_score(multi_class="ovr") refuses a split in which a class has no example.
     return over_classes(
-        lambda scores, positive: sklearn_metrics.roc_auc_score(positive, scores),
+        auc,
         outcome.labels,
         outcome.probabilities,
         outcome.ranked_classes,
@@ -74,11 +72,11 @@ def first_order_class_aucs(outcome: Outcome, weights: np.ndarray) -> np.ndarray:
     # BLAS multiplies float64 matrices, not integer ones.
     weights = weights.astype(np.float64)
     positives, won = outcome.positives, outcome.positive_placements
-    auc = ratio(won.sum(axis=1), positives.sum(axis=1))
+    area = ratio(won.sum(axis=1), positives.sum(axis=1))
     drawn, won_by_drawn = positives @ weights, won @ weights
     lost_by_others = outcome.placements @ weights - won_by_drawn
     others = weights.sum(axis=0) - drawn
-    values = ratio(won_by_drawn, drawn) + ratio(lost_by_others, others) - auc[:, None]
+    values = ratio(won_by_drawn, drawn) + ratio(lost_by_others, others) - area[:, None]
     return np.clip(values, 0, 1)
 
 
@@ -110,9 +108,9 @@ def _lower(value: float, positive: float, others: float, distance: float) -> flo
     """The smallest AUC from which `value` is at most `distance` standard errors away."""
     degrees = (positive + others) / 2 - 1
 
-    def beyond(auc: float) -> float:
-        spread = 1 + degrees * ((1 - auc) / (2 - auc) + auc / (1 + auc))
-        return auc + distance * np.sqrt(auc * (1 - auc) * spread / (positive * others)) - value
+    def beyond(area: float) -> float:
+        spread = 1 + degrees * ((1 - area) / (2 - area) + area / (1 + area))
+        return area + distance * np.sqrt(area * (1 - area) * spread / (positive * others)) - value
 
     # At 0 and 1 the variance is 0; the interval of an AUC of 1 would be [1, 1].
     least, most = 1e-12, min(value, 1 - 1e-9)

@@ -27,10 +27,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy import special, stats
-from sklearn import metrics as sklearn_metrics
 
 from trainer.metrics.auc import EXACT_UP_TO
-from trainer.metrics.formulas import mean_over_classes, over_classes, ratio
+from trainer.metrics.formulas import average_precision, mean_over_classes, over_classes, ratio
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.ranks import Ranking, running_sums
 
@@ -38,7 +37,7 @@ from trainer.metrics.ranks import Ranking, running_sums
 def macro_precision(outcome: Outcome) -> float:
     """Mean over the classes with positives and negatives in the split; NaN if there is none."""
     return over_classes(
-        lambda scores, positive: sklearn_metrics.average_precision_score(positive, scores),
+        average_precision,
         outcome.labels,
         outcome.probabilities,
         outcome.ranked_classes,
@@ -77,10 +76,10 @@ def exact(rankings: Sequence[Ranking], weights: np.ndarray) -> Iterator[np.ndarr
     for ranking in rankings:
         drawn = weights[ranking.positives].astype(np.float64)
         positive = drawn.sum(axis=0)
-        mask = np.isin(ranking.order, ranking.positives)[:, None]
-        in_order = weights[ranking.order]
-        at_least = total - running_sums(in_order)[ranking.below]
-        hits = positive - running_sums(in_order * mask)[ranking.below]
+        hit = np.isin(ranking.order, ranking.positives)
+        hits_below = np.concatenate([[0], np.cumsum(hit)])[ranking.below]
+        at_least = total - running_sums(weights[ranking.order])[ranking.below]
+        hits = positive - running_sums(weights[ranking.order[hit]])[hits_below]
         # A positive that was not drawn may have nothing above it, and counts nothing.
         precision = np.divide(hits, at_least, out=np.zeros(hits.shape), where=at_least > 0)
         defined = np.where(positive < total, positive, 0)

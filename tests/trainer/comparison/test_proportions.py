@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from trainer.comparison import bootstrap
 from trainer.comparison.proportions import (
@@ -17,6 +18,12 @@ def test_a_perfect_score_is_not_certain():
     low, high = share_interval(np.ones(180, bool), 0.95)
     assert low == pytest.approx(0.025 ** (1 / 180))  # the share that gives 180 of 180 2.5% of times
     assert high == 1
+
+
+@pytest.mark.parametrize("found", [0, 1, 57, 179, 180])
+def test_it_is_scipys_exact_interval(found):
+    expected = stats.binomtest(found, 180).proportion_ci(0.95, method="exact")
+    assert share_interval(np.arange(180) < found, 0.95) == pytest.approx((*expected,), abs=1e-9)
 
 
 def test_the_interval_covers_at_least_95_percent_even_with_three_errors_expected():
