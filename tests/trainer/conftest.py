@@ -13,6 +13,7 @@ from pyarrow import parquet as pq
 
 from testbed.trainings import originals
 from trainer import predictions
+from trainer.comparison import bootstrap
 from trainer.exporting import tfrecord
 from trainer.metrics.outcome import Outcome
 from trainer.prediction_forms.classification import Predictions
@@ -328,6 +329,19 @@ def undrawn(monkeypatch):
     something else.
     """
     monkeypatch.setattr("trainer.report.page._drawn", lambda figure: "")
+
+
+@pytest.fixture(scope="module")
+def few_resamples():
+    """Score 100 resamples in place of 2,000, where no test reads how wide an interval is."""
+    draw = bootstrap.draw
+
+    def drawn(n, resamples=100, seed=bootstrap.SEED, groups=None):
+        return draw(n, min(resamples, 100), seed, groups)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bootstrap, "draw", drawn)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tests.trainer.table_run import TableRun
 from tests.wording import says
 from trainer import compare
 
-pytestmark = pytest.mark.usefixtures("undrawn")
+pytestmark = pytest.mark.usefixtures("undrawn", "few_resamples")
 
 LABELS = np.random.default_rng(0).integers(0, 10, 180)
 
@@ -269,8 +269,10 @@ def test_a_finished_deployment_that_is_compared_again_decides_the_same(deploying
     assert decisions == [(True, 2), (True, 2)]
 
 
-def test_tensorflow_is_not_imported(deploying):
-    run = deploying
+def test_tensorflow_is_not_imported(run_folder, classifier):
+    run = run_folder(LABELS[:60] % 2, 2)
+    run.plan({"configuration": {"deploy": DEPLOY}})
+    run.contender(1, classifier(LABELS[:60] % 2, 2, skill=3, seed=1))
     program = (
         "import sys; from trainer.compare import main; "
         f"main(['--run', {run.uri!r}, '--metric', 'accuracy']); "

@@ -1,12 +1,15 @@
 """The sentences that keep a reader from believing too much."""
 
 import numpy as np
+import pytest
 
 from tests.wording import says
 from trainer.comparison.notes import notes, of_data
 from trainer.comparison.scoreboard import Scoreboard
 from trainer.metrics.classification import CLASSIFICATION_METRICS
 from trainer.metrics.outcome import Outcome
+
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 

@@ -10,6 +10,8 @@ import pytest
 from tests.wording import says
 from trainer import compare
 
+pytestmark = pytest.mark.usefixtures("undrawn", "few_resamples")
+
 LABELS = np.arange(60) % 3
 
 

@@ -49,6 +49,7 @@ def found(measured_, name):
     return next(one for one in measured_.slices if one.name == name)
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_scores_are_those_of_the_examples_alone():
     random = np.random.default_rng(1)
     sites = random.choice(["A", "B", "C"], 400, p=[0.6, 0.3, 0.1])
@@ -80,6 +81,7 @@ def test_a_slice_has_the_intervals_of_a_test_split_of_its_examples():
     assert scores == alone.standings[0].metrics
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_the_largest_gaps_come_first_and_the_worse_of_two_equal_ones():
     random = np.random.default_rng(3)
     sites = np.repeat(["A", "B", "C", "D"], 100)
@@ -116,6 +118,7 @@ def test_more_gaps_have_wider_intervals():
     assert among.high - among.low > 1.1 * (alone.high - alone.low)
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_few_examples_are_shown_and_not_judged():
     random = np.random.default_rng(6)
     sites = np.array(["A"] * 150 + ["B"] * 150 + ["C"] * 9 + ["D"] * 10)

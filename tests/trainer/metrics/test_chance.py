@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer import label_sets
@@ -22,6 +22,7 @@ def at_chance(metrics, outcome, names):
         assert found == pytest.approx(metrics[name].point(outcome), abs=1e-6), name
 
 
+@settings(max_examples=30)
 @given(counts=st.lists(COUNTS, min_size=2, max_size=6))
 def test_of_classes_it_is_the_score_of_their_shares(counts):
     labels = np.repeat(np.arange(len(counts)), counts)
@@ -40,6 +41,7 @@ def test_a_predictive_value_is_that_of_always_the_same_decision(counts):
         at_chance(binary.metrics(), always, [name])
 
 
+@settings(max_examples=30)
 @given(rows=st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=2, max_size=20))
 def test_of_sets_it_is_the_score_of_every_classs_share(rows):
     labels = np.array([label_sets.of(np.flatnonzero(row).tolist()) for row in rows])

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from tests.trainer.conftest import RunFolder
 from tests.wording import says
 from trainer import compare
 from trainer.metrics.decision import Threshold
@@ -72,10 +73,9 @@ def report(run, metric="accuracy"):
     return (run.path / "leaderboard" / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def digits(run_folder, classifier):
+def digits_in(folder, classifier):
     labels = np.random.default_rng(0).integers(0, 10, 180)
-    run = run_folder(labels, 10)
+    run = RunFolder(folder, labels, range(10))
     run.trial(1, 0.91, learning_rate=0.0004, layers=1.0, optimizer="sgd")
     run.trial(2, 0.96, rank=1, learning_rate=0.003, layers=2.0, optimizer="adam")
     run.trial(3, None, state="INFEASIBLE", history=0, learning_rate=0.09, layers=3.0)
@@ -85,8 +85,21 @@ def digits(run_folder, classifier):
     return run
 
 
-def test_nothing_is_fetched_from_outside(digits):
-    html = report(digits)
+@pytest.fixture
+def digits(tmp_path, classifier):
+    return digits_in(tmp_path, classifier)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory, classifier):
+    """The page of the digits and its figures' data."""
+    run = digits_in(tmp_path_factory.mktemp("digits"), classifier)
+    html = report(run)
+    return html, json.loads((run.path / "leaderboard" / "figures.json").read_text())["figures"]
+
+
+def test_nothing_is_fetched_from_outside(drawn):
+    html, _ = drawn
     page = Page(html)
     assert not {"script", "link", "iframe", "object", "embed", "base"} & set(page.tags)
     assert all(value.startswith("data:image/") for value in page.values("src"))
@@ -114,8 +127,8 @@ def test_names_from_data_cannot_become_markup(run_folder, classifier):
     assert "&amp;.png" in page.text
 
 
-def test_the_page_tells_the_whole_story(digits):
-    page = Page(report(digits))
+def test_the_page_tells_the_whole_story(drawn):
+    page = Page(drawn[0])
     for expected in (
         "digits",
         "manual__2026-01-01",
@@ -136,8 +149,9 @@ def test_the_page_tells_the_whole_story(digits):
         assert expected in page.text, expected
 
 
-def test_why_lines_were_rejected(digits):
-    assert "Rejected lines" not in Page(report(digits)).text
+@pytest.mark.usefixtures("undrawn")
+def test_why_lines_were_rejected(digits, drawn):
+    assert "Rejected lines" not in Page(drawn[0]).text
     lines = [
         {"line": 4, "uri": "gs://b/4.png", "label": "3", "reason": "same key as line 3"},
         {"line": 9, "uri": "gs://b/9.png", "label": "3", "reason": "same key as line 8"},
@@ -152,12 +166,14 @@ def test_why_lines_were_rejected(digits):
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_balance_of_the_classes_by_split(run_folder, classifier):
     labels = np.array([0] * 30 + [1] * 10)
     run = run_folder(labels, 2).contender(1, classifier(labels, 2, skill=3, seed=1))
     assert "240 75.0% 30 75.0% 30 75.0% 300" in Page(report(run)).text
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
@@ -196,6 +212,7 @@ def test_the_command_names_the_file_of_the_contenders_own_model(
     assert expected in " ".join(Page(report(run)).text.split())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_repeats_every_digit(digits, classifier):
     labels = digits.labels
     exact = {"learning_rate": 0.0031234567890123, "units": 4096, "augment": True, "layers": 2.0}
@@ -206,8 +223,8 @@ def test_the_command_repeats_every_digit(digits, classifier):
     assert "--augment true " in text
 
 
-def test_pictures_of_mistakes_are_embedded(digits):
-    page = Page(report(digits))
+def test_pictures_of_mistakes_are_embedded(drawn):
+    page = Page(drawn[0])
     pictures = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
     assert 0 < len(pictures) <= 24
     assert all(picture.startswith("data:image/png;base64,") for picture in pictures)
@@ -280,16 +297,16 @@ def test_a_training_that_diverged_leaves_gaps_in_its_curves(digits, classifier):
     assert [row["epoch"] for row in rows if row["split"] == "validation"] == [1]
 
 
-def test_every_figure_of_the_page_can_be_taken_out(digits):
-    page = Page(report(digits))
-    figures = json.loads((digits.path / "leaderboard" / "figures.json").read_text())["figures"]
+def test_every_figure_of_the_page_can_be_taken_out(drawn):
+    html, figures = drawn
+    page = Page(html)
     labels = [value for tag, name, value in page.attributes if (tag, name) == ("svg", "aria-label")]
     assert sorted(labels) == sorted(figure["description"] for figure in figures.values())
     assert {"ranking", "roc", "precision_recall", "confusion/training/1"} <= set(figures)
 
 
-def test_drawings_follow_the_theme_of_the_page(digits):
-    html = report(digits)
+def test_drawings_follow_the_theme_of_the_page(drawn):
+    html, _ = drawn
     drawings = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
     colours = {c for svg in drawings for c in re.findall(r'(?:fill|stroke)="([^"]+)"', svg)}
     assert {"var(--ink)", "var(--muted)", "var(--s1)"} <= colours

@@ -8,6 +8,7 @@ import pytest
 from tests.trainer.report.test_page import Page, report
 from trainer.report.forests import MOST_SLICES
 
+MOST = MOST_SLICES + 4
 KEPT = [{"name": "site", "column": "site"}]
 
 
@@ -38,6 +39,7 @@ def test_every_slice_has_its_score_and_gap(sliced):
     assert "Of 3 gaps" in found.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_slice_of_few_examples_is_not_judged(sliced):
     page, _ = sliced(lambda random: ["rare"] * 4 + ["north"] * 300 + ["south"] * 296)
     text = Page(page).text
@@ -45,21 +47,23 @@ def test_a_slice_of_few_examples_is_not_judged(sliced):
 
 
 def test_the_figure_has_the_largest_gaps_and_the_table_all(sliced):
-    page, figures = sliced(lambda random: random.choice([f"s{n:02d}" for n in range(40)], 600))
+    page, figures = sliced(lambda random: random.choice([f"s{n:02d}" for n in range(MOST)], 600))
     drawn = json.dumps(figures["figures"]["slices"])
-    shown = {name for name in (f"site = s{n:02d}" for n in range(40)) if f'"{name}"' in drawn}
+    shown = {name for name in (f"site = s{n:02d}" for n in range(MOST)) if f'"{name}"' in drawn}
     assert len(shown) == MOST_SLICES
     text = Page(page).text
-    assert f"first {MOST_SLICES} of 40 slices" in text
-    assert all(f"site = s{n:02d}" in text for n in range(40))
+    assert f"first {MOST_SLICES} of {MOST} slices" in text
+    assert all(f"site = s{n:02d}" in text for n in range(MOST))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_by_class_there_is_no_auc_to_draw(sliced):
     page, figures = sliced(lambda random: ["a"] * 600, by="label", metric="auc")
     assert "slices" not in figures["figures"]
     assert "label = b" in Page(page).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_without_slices_there_is_no_section(run_folder, classifier):
     labels = np.random.default_rng(1).integers(0, 3, 60)
     run = run_folder(labels, ["a", "b", "c"])

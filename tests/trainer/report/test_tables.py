@@ -49,6 +49,7 @@ def test_the_page_tells_the_whole_story_of_a_table(run):
     assert "script" not in page.tags
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_training_that_went_on_from_the_served_model_says_so(run, classifier):
     assert "the served model" not in Page(report(run, "auc")).text
     run.contender(2, classifier(LABELS, 2, skill=2, seed=3), start="gs://b/e/runs/a/best.npz")
@@ -65,6 +66,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_changes_beyond_the_limits_are_told_with_the_limits(run):
     run.previous(run.features)
     assert "Changes beyond the limits" not in Page(report(run, "auc")).text
@@ -78,6 +80,7 @@ def test_changes_beyond_the_limits_are_told_with_the_limits(run):
     assert "were not applied: it was deleted." in Page(report(run, "auc")).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_weights_are_told_with_what_they_leave_of_the_examples(run):
     path = run.dataset / "dataset.json"
     known = DatasetDescription.from_json(path.read_text())
@@ -89,12 +92,14 @@ def test_weights_are_told_with_what_they_leave_of_the_examples(run):
     assert says(text, "sampled, 1 to 3", "640", "512")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_without_an_earlier_dataset_the_page_says_so(run):
     assert "no previous dataset" in Page(report(run, "auc")).text
     run.plan({"dataset": {"uri": f"{run.dataset}/", "previous": "gs://gone/datasets/1/"}})
     assert "can no longer be read" in Page(report(run, "auc")).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_without_importances_says_unknown(run):
     run.baseline("bqml-logistic_reg", feature_importance=[])
     assert "Unknown: no baseline reported it" in Page(report(run, "auc")).text
@@ -170,6 +175,7 @@ def pictures(html):
     return [known[data] for data in found if data in known]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_rows_with_an_image_show_it_among_the_features_and_beside_the_mistakes(
     table_run, classifier
 ):
@@ -185,6 +191,7 @@ def test_rows_with_an_image_show_it_among_the_features_and_beside_the_mistakes(
     assert len(pictures(html)) == min(24, len(wrong))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_regression_with_an_image_shows_those_of_its_largest_errors(table_run):
     labels = np.random.default_rng(2).normal(70, 12, 120)
     run = table_run(labels, features=(PHOTO,))
