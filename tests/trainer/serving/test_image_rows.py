@@ -1,12 +1,7 @@
-"""Images beside columns: in this process, and by a whole server that reads a bucket."""
+"""Images beside columns: a model alone, and behind a server that reads a bucket."""
 
 import base64
 import json
-import re
-import signal
-import subprocess
-import sys
-from http.client import HTTPConnection
 
 import cv2
 import numpy as np
@@ -14,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.trainer.serving.image_rows import ORDINARY, PHOTO, SCALE, SCAN, save
+from tests.trainer.serving.served import served
 from trainer import images
 from trainer.images import Scale
 from trainer.serving import frames
@@ -82,34 +78,17 @@ def model(folder):
 
 @pytest.fixture(scope="module")
 def ask(local_gcp, folder):
-    """A function: instances, parameters -> status and document of a real server."""
+    """A function: instances, parameters -> status and document of a server."""
     bucket = local_gcp.buckets / BUCKET
     bucket.mkdir(exist_ok=True)
     for number, (data, *_) in enumerate(EXAMPLES):
         (bucket / f"{number}.png").write_bytes(data)
     (bucket / "text.png").write_bytes(b"no image at all")
-    flags = ["--model", folder, "--port", "0", "--image-uri", f"gs://{BUCKET}/"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "trainer", "serve", *flags],
-        env=local_gcp.env,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
-        assert "ready" in process.stdout.readline()
-        connection = HTTPConnection("127.0.0.1", port, timeout=60)
-
-        def ask(*instances, **parameters):
-            body = {"instances": instances, "parameters": parameters}
-            connection.request("POST", "/predict", json.dumps(body))
-            response = connection.getresponse()
-            return response.status, json.load(response)
-
-        yield ask
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in local_gcp.client_env.items():
+            patch.setenv(name, value)
+        with served(folder, (f"gs://{BUCKET}/",)) as ask:
+            yield ask
 
 
 def read(model, *instances):

@@ -1,15 +1,11 @@
-"""A model of rows behind the server: in this process, and as a whole server process."""
+"""A model of rows, alone and behind the server."""
 
 import json
-import re
-import signal
-import subprocess
-import sys
-from http.client import HTTPConnection
 
 import numpy as np
 import pytest
 
+from tests.trainer.serving.served import served
 from trainer import dataset_description
 from trainer.comparison.raw_examples import time_text
 from trainer.serving.model import Model
@@ -139,22 +135,7 @@ def test_another_class_is_explained_by_its_own_probability(model):
 def test_a_server_answers_rows_and_names_what_is_wrong(model, row_model_folder):
     if not model.classes:
         pytest.skip("once is enough")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "trainer", "serve", "--model", row_model_folder, "--port", "0"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
-        assert "ready" in process.stdout.readline()
-        connection = HTTPConnection("127.0.0.1", port, timeout=60)
-
-        def ask(*instances, **parameters):
-            body = {"instances": instances, "parameters": parameters}
-            connection.request("POST", "/predict", json.dumps(body))
-            response = connection.getresponse()
-            return response.status, json.load(response)
-
+    with served(row_model_folder) as ask:
         status, document = ask(KNOWN, dict.fromkeys(KNOWN))
         assert status == 200
         first, second = document["predictions"]
@@ -178,6 +159,3 @@ def test_a_server_answers_rows_and_names_what_is_wrong(model, row_model_folder):
         (violation,) = document["error"]["details"][0]["fieldViolations"]
         assert violation["field"] == "parameters.explain.class"
         assert '"0", "1"' in violation["description"]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
