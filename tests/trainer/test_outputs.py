@@ -318,6 +318,7 @@ def crossed(tmp_path_factory):
     return made
 
 
+@pytest.mark.usefixtures("undrawn", "few_resamples")
 def test_a_program_is_checked_and_compared_in_every_fold(crossed):
     names = outputs.check(crossed.uri, "auc")
     assert names == ["training/1", *(f"folds/1-{n}/training/1" for n in (1, 2, 3))]

@@ -21,7 +21,7 @@ from trellis_contracts import layout
 from trellis_contracts.columns import MaskClass
 
 KNOWN = (MaskClass("ground", 0), MaskClass("cell", 255))
-COUNT, FILE, SIDE = 160, 40, 32
+COUNT, FILE, SIDE = 100, 40, 32
 FLAGS = {
     "model": "unet",
     "task": "segmentation",
@@ -30,7 +30,7 @@ FLAGS = {
     "batch_size": 16,
     "learning_rate": 0.01,
     "filters": 4,
-    "blocks": 2,
+    "blocks": 1,
     "loss": "cross_entropy+dice",
 }
 

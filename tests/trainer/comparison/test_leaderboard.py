@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.trainer.conftest import RunFolder
 from tests.wording import says
 from trainer import compare
 from trainer.comparison import leaderboard
@@ -17,10 +18,10 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 LABELS = np.arange(120) % 3
 
 
-@pytest.fixture
-def board(run_folder, classifier):
+@pytest.fixture(scope="module")
+def board(tmp_path_factory, classifier):
     """Two scored contenders, a failed one, and their leaderboard.json."""
-    run = run_folder(LABELS, ["a", "b", "c"])
+    run = RunFolder(tmp_path_factory.mktemp("board"), LABELS, ["a", "b", "c"])
     run.trial(1, 0.8, rank=2, layers=1.0).trial(2, 0.9, rank=1, layers=2.0)
     run.contender(1, classifier(LABELS, 3, skill=3, seed=1))
     run.contender(2, classifier(LABELS, 3, skill=1, seed=2))

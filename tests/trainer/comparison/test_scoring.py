@@ -35,9 +35,13 @@ def each_model_is_loaded_once():
         yield
 
 
-def tables():
-    """Two tables: other rows to train on, the same rows (with the same keys) to test on."""
+def tables(task):
+    """Two tables: other rows to train on, the same rows (with the same keys) to test on. Of classes
+    with columns of all kinds.
+    """
     columns, labels = mixed_rows(ROWS, seed=1)
+    if task == "regression":
+        columns = {name: columns[name] for name in ("size", "class", "_ward", "pulse")}
     others, other_labels = mixed_rows(ROWS, seed=2)
     mixed = {
         name: (kind, others[name][1][: ROWS - TEST] + values[ROWS - TEST :])
@@ -50,7 +54,7 @@ def tables():
 def served(request, tmp_path_factory):
     """A model, the dataset that it knows, and a later one: their addresses."""
     folder = tmp_path_factory.mktemp("scoring")
-    (columns, labels), (later, later_labels) = tables()
+    (columns, labels), (later, later_labels) = tables(request.param)
     options = {"files": FILES, "task": request.param}
     own = write_with_source(folder / "own", columns, labels, vocabulary=5, **options)
     new = write_with_source(folder / "new", later, later_labels, vocabulary=30, **options)

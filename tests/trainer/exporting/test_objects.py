@@ -3,6 +3,7 @@
 Each program runs as its own process, because Google's clients read their environment once.
 """
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -118,46 +119,51 @@ def rows(gcp):
     return rows
 
 
-def export(gcp, source, output):
-    flags = {"source": source, "output": output, "fingerprint": "f", "shards": 2}
-    return subprocess.run(
-        [sys.executable, "-m", "trainer.export", *(f"--{k}={v}" for k, v in flags.items())],
-        env=gcp,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+EXPORTS = """
+import contextlib, io, json, sys
+from trainer import export
+ended = []
+for source, output in json.loads(sys.argv[1]):
+    said = io.StringIO()
+    flags = [f"--source={source}", f"--output={output}", "--fingerprint=f", "--shards=2"]
+    with contextlib.redirect_stderr(said):
+        ended.append((export.main(flags), said.getvalue()))
+print(json.dumps(ended))
+"""
+
+
+def exports(gcp, *sources_and_outputs):
+    """The exit code and the errors of each export, one after the other."""
+    printed = python(gcp, EXPORTS, json.dumps(sources_and_outputs))
+    return json.loads(printed.splitlines()[-1])
 
 
 def test_an_export_from_bucket_to_bucket(gcp, rows, monkeypatch):
-    ended = export(gcp, rows(), "gs://data/digits/datasets/f/")
-    assert ended.returncode == 0, ended.stderr
+    ((code, said),) = exports(gcp, (rows(), "gs://data/digits/datasets/f/"))
+    assert code == 0, said
     monkeypatch.setenv("GCS_ROOT", gcp["GCS_ROOT"])
     description = dataset_description.load("gs://data/digits/datasets/f/")
     assert sum(description.examples(split) for split in SPLITS) == 100
 
 
-@pytest.mark.parametrize(
-    ("source", "output", "message"),
-    [
-        ("gs://no-bucket/columns.json", "gs://data/x/", "bucket gs://no-bucket does not exist"),
-        ("gs://data/none.json", "gs://data/x/", ("columns.json", "gs://data/none.json")),
-        (None, "gs://no-bucket/x/", "bucket gs://no-bucket does not exist"),
-    ],
-)
-def test_missing_buckets_and_sources_are_refused(gcp, rows, source, output, message):
-    ended = export(gcp, source or rows(), output)
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1].startswith("export refused: ")
-    assert says(ended.stderr, message)
+def test_missing_buckets_and_sources_are_refused_before_anything_is_written(gcp, rows):
+    there, output = rows(), "gs://data/x/"
+    refused = {
+        "bucket gs://no-bucket does not exist": ("gs://no-bucket/columns.json", output),
+        "gs://data/none.json": ("gs://data/none.json", output),
+        "gs://elsewhere": (there, "gs://elsewhere/x/"),
+    }
+    for message, (code, said) in zip(refused, exports(gcp, *refused.values()), strict=True):
+        assert code == 1
+        assert said.splitlines()[-1].startswith("export refused: ")
+        assert message in said
     assert not Path(gcp["GCS_ROOT"], "data/x").exists()
 
 
 def test_a_missing_bucket_of_images_is_refused_before_anything_is_written(gcp, rows):
-    ended = export(gcp, rows(bucket="gone"), "gs://data/x/")
-    assert ended.returncode == 1
-    assert "bucket gs://gone does not exist" in ended.stderr
+    ((code, said),) = exports(gcp, (rows(bucket="gone"), "gs://data/x/"))
+    assert code == 1
+    assert "bucket gs://gone does not exist" in said
     assert not Path(gcp["GCS_ROOT"], "data/x").exists()
 
 

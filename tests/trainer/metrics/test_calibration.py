@@ -40,21 +40,21 @@ def intervals(whole, simulations, n=180):
 def test_the_interval_covers_the_truth(temperature):
     whole = population(temperature)
     truth = calibration_error(whole)
-    covered = [low <= truth <= high for _, (low, high) in intervals(whole, 150)]
-    # Four standard errors below 95% of 150.
-    assert np.mean(covered) > 0.88
+    covered = [low <= truth <= high for _, (low, high) in intervals(whole, 100)]
+    # Four standard errors below 95% of 100.
+    assert np.mean(covered) > 0.862
 
 
 def test_a_calibrated_classifier_is_not_accused():
-    lows = [low for _, (low, _) in intervals(population(1.0), 100)]
+    lows = [low for _, (low, _) in intervals(population(1.0), 60)]
     assert np.mean(np.array(lows) == 0) > 0.9
 
 
 def test_an_overconfident_classifier_is():
-    lows = [low for _, (low, _) in intervals(population(4.0), 100)]
+    lows = [low for _, (low, _) in intervals(population(4.0), 60)]
     assert np.mean(np.array(lows) > 0) > 0.9
 
 
 def test_the_estimate_lies_in_its_interval():
-    for value, (low, high) in intervals(population(1.2), 50):
+    for value, (low, high) in intervals(population(1.2), 20):
         assert low <= value <= high
