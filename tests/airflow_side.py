@@ -197,9 +197,11 @@ def clear_and_go_on(
     follows = task_id and not alone
     following = dag.get_task(task_id).get_flat_relative_ids(upstream=False) if follows else ()
     wanted = {task_id, *following} if task_id else set(dag.task_ids)
+    # The DAG as the scheduler knows it; a run of `run_dag` has it.
+    stored = run.dag or DagSerialization.from_dict(DagSerialization.to_dict(dag))
     with create_session() as session, _logged():
         run = session.merge(run)
-        run.dag = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+        run.dag = stored
         tasks = run.get_task_instances(session=session)
         cleared = [ti for ti in tasks if ti.task_id in wanted and (ti.map_index < 1 or not alone)]
         clear_task_instances(cleared, session)

@@ -13,6 +13,7 @@ import pytest
 from tests.airflow_side import clear_and_go_on, run_dag, run_logs
 from tests.trellis.workflow import platforms
 from trellis.workflow.assembly import training
+from trellis.workflow.stages import failed
 from trellis.workflow.validation.file import with_changes
 
 TABLE = "hand.cells"
@@ -77,29 +78,39 @@ def planned(dag):
     return run
 
 
+def tables(client):
+    datasets = [each.reference for each in client.list_datasets()]
+    return {table.reference for each in datasets for table in client.list_tables(each)}
+
+
+def files(google):
+    return {path for path in (google.buckets / "hand").rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def there(google, client, planned):
+    """The tables and files that there are once the run is planned."""
+    return tables(client) | files(google)
+
+
 @pytest.fixture
-def run_alone(google, client, dag, planned):
+def run_alone(google, client, dag, planned, there, monkeypatch):
     """Runs one task of that run: the task's instance. What it has left is removed at the end."""
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 
-    def tables():
-        datasets = [each.reference for each in client.list_datasets()]
-        return {table.reference for each in datasets for table in client.list_tables(each)}
-
-    def files():
-        return {path for path in (google.buckets / "hand").rglob("*") if path.is_file()}
+    # What the run has cost until then: test_failed_runs.py. It asks every service.
+    monkeypatch.setattr(failed, "_so_far", lambda *_: None)
 
     def run_alone(stage):
         run = clear_and_go_on(dag, planned, stage, alone=True)
         return next(ti for ti in run.get_task_instances() if ti.task_id == stage)
 
-    before, tables_before = files(), tables()
     states = {(ti.task_id, ti.map_index): ti.state for ti in planned.get_task_instances()}
     yield run_alone
-    for table in tables() - tables_before:
+    for table in tables(client) - there:
         client.delete_table(table)
-    for path in files() - before:
+    for path in files(google) - there:
         path.unlink()
     with create_session() as session:
         left = session.query(XComModel).filter_by(dag_id=dag.dag_id, run_id=planned.run_id)

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import functools
 import json
 import os
 import re
@@ -161,7 +162,7 @@ def image_files() -> list[Path]:
 def read_images(file: Path) -> list[Image]:
     """The entries of a file, validated."""
     try:
-        entries = yaml.safe_load(file.read_text()) or []
+        entries = _parsed(file.read_text()) or []
     except OSError as error:
         raise ImageError(f"{file}: {error.strerror}.") from None
     except yaml.YAMLError as error:
@@ -169,6 +170,11 @@ def read_images(file: Path) -> list[Image]:
     if not isinstance(entries, list):
         raise ImageError(f"{file}: expected a list of images.")
     return [_read(entry, file, number) for number, entry in enumerate(entries, start=1)]
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> Any:
+    return yaml.safe_load(text)
 
 
 def _read(entry: Any, file: Path, number: int) -> Image:
