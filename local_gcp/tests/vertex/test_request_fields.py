@@ -3,11 +3,15 @@ an error, returned, or has the effect that another test shows.
 """
 
 import functools
+from unittest import mock
 
 import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as api
 
+from local_gcp.vertex import pipelines
+from local_gcp.vertex.endpoints import fleet
+from local_gcp.vertex.tuning import controller
 from local_gcp.wire import snake_case
 from tests.proto_fields import named, paths, value_at, with_field
 from tests.vertex import cases
@@ -39,9 +43,11 @@ def expected(kind, path, value):
 
 
 @pytest.fixture(autouse=True)
-def _one_core(monkeypatch):
-    """Jobs wait for the first: none of the others runs."""
+def _nothing_runs(monkeypatch):
+    """Jobs wait for the first: none of the others runs, and what they would need is not made."""
     monkeypatch.setenv("LOCAL_GCP_CORES", "1")
+    monkeypatch.setattr(pipelines.Pipelines, "_stage", lambda *_: None)
+    monkeypatch.setattr(controller, "TICK", 60.0)
 
 
 def made_anew(vertex, request):
@@ -193,14 +199,15 @@ def bases(vertex, home):
 
 
 def deployed(vertex, endpoint, request):
-    """The model as the endpoint shows it once it is deployed, which takes its time.
+    """The model as the endpoint shows it once it is deployed; no server is started for it.
 
     Each is deployed to an endpoint of its own in place of `endpoint`.
     """
     if request.endpoint == endpoint:
         made = vertex.endpoints.create_endpoint(parent=PARENT, endpoint={"display_name": "a"})
         request.endpoint = made.result(timeout=60).name
-    operation = vertex.endpoints.deploy_model(request=request).operation
+    with mock.patch.object(fleet.Fleet, "watch"):
+        operation = vertex.endpoints.deploy_model(request=request).operation
     requests = vertex.service.state.table("deployModelRequests", api.DeployModelRequest)
     return requests.get(operation.name).deployed_model
 
