@@ -66,7 +66,7 @@ def losses(metrics):
 @pytest.mark.parametrize(
     "flags",
     [
-        {"task": "regression", "metric": "rmse"},
+        pytest.param({"task": "regression", "metric": "rmse"}, marks=pytest.mark.slow),
         {
             "task": "binary_classification",
             "class_weights": "balanced",
