@@ -149,8 +149,9 @@ def test_a_parent_that_has_seen_the_test_rows_seems_better_than_any_model_can_be
 
 def test_keras_goes_on_from_the_same_weights_alike(train, draw, tmp_path):
     """All rows are one batch, so that their order changes nothing."""
-    rows, _ = draw("now", RULE, 200)
+    rows, _ = draw("now", RULE, 200, tested=(np.zeros((2, FEATURES)), np.array([True, False])))
     flags = {"batch_size": 200, "learning_rate": 0.01, "plateau_patience": 0, "units": 8}
+    flags["outputs"] = "metrics"
     train(rows, output="first", epochs=3, **flags)
     start = max((tmp_path / "first/checkpoints").glob("step-*/best.npz"))
     ours = train(rows, output="warm", epochs=3, warmup_epochs=0, start=str(start), **flags)
