@@ -24,10 +24,9 @@ OPTIONS = {"accumulation": 2, "clip_norm": 0.1, "weight_averaging": 0.9, "schedu
 # Not the convolutional model: with deterministic operations, which a CPU is asked for and a TPU is
 # not, XLA has no gradient of its max pooling.
 CASES = [
-    ("image", "residual", OPTIONS),
-    ("image", "vision_transformer", {}),
-    ("table", "dense", {"mixed_precision": "bfloat16"}),
-    ("table", "wide_and_deep", {}),
+    ("image", "residual", {"layers": 1, "units": 16, **OPTIONS}),
+    ("image", "vision_transformer", {"attention_blocks": 1, "head_units": 8, "patches": 2}),
+    ("table", "wide_and_deep", {"layers": 1, "units": 16, "mixed_precision": "bfloat16"}),
 ]
 
 

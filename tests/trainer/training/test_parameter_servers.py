@@ -21,14 +21,14 @@ pytestmark = pytest.mark.timeout(600)
 
 
 def test_workers_train_at_their_own_pace(digits, make_job):
-    job = make_job(CLUSTER, digits, epochs=4)
+    job = make_job(CLUSTER, digits, epochs=2)
     job.start()
     assert job.wait() == ALL_WELL, job.log(CHIEF)
     assert job.metrics["strategy"] == "parameter_server"
-    steps = 4 * (1437 // 32)
+    steps = 2 * (1437 // 32)
     chief = job.metrics["replicas"][CHIEF]
     assert (chief["steps"], chief["examples"]) == (steps, steps * 32)
-    assert job.metrics["validation"]["accuracy"] > 0.9
+    assert job.metrics["validation"]["accuracy"] > 0.8
     assert (job.folder / "output/predictions.parquet").exists()
 
 
