@@ -70,7 +70,7 @@ def test_the_models_that_come_along_give_no_alarm(name, task):
         else sample.rows(task, TASKS[task])
     )
     keras.utils.set_random_seed(0)
-    small = hyperparameters.Hyperparameters(layers=1, blocks=1)
+    small = hyperparameters.Hyperparameters(layers=1, blocks=1, attention_blocks=1)
     model = build_model(name, dataset, small)
     assert endings.bounded(model) is None
     assert findings(model, dataset, batch_of(dataset)[0]) == []
