@@ -27,7 +27,7 @@ FLAGS = {
     "task": "segmentation",
     "metric": "dice",
     "epochs": 8,
-    "batch_size": 16,
+    "batch_size": 8,
     "learning_rate": 0.01,
     "filters": 4,
     "blocks": 1,
