@@ -25,11 +25,11 @@ CLASSES = ("background", "cell", "nucleus")
 FLAGS = {
     "model": "unet",
     "task": "segmentation",
-    "blocks": 2,
+    "blocks": 1,
     "filters": 8,
-    "epochs": 10,
-    "batch_size": 8,
-    "learning_rate": 0.01,
+    "epochs": 8,
+    "batch_size": 4,
+    "learning_rate": 0.02,
 }
 
 
