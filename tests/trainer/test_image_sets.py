@@ -26,6 +26,7 @@ from trainer.training import TrainingError
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 
+SIDE = xrays.SIDE // 2
 TASK = "multilabel_classification"
 FLAGS = {"task": TASK, "metric": "auc", "model": "convolutional", "epochs": 12}
 FLAGS |= {"learning_rate": 0.005, "filters": 8, "batch_size": 16}
@@ -53,7 +54,7 @@ def pictures(tmp_path_factory):
         folder / "manifest.csv",
         folder / "dataset",
         "f00d",
-        image_size=xrays.SIDE,
+        image_size=SIDE,
         channels=1,
         encoding="png",
         shards=2,
@@ -107,7 +108,10 @@ def test_findings_are_told_better_than_by_a_linear_model_of_the_pixels(pictures,
     test = {record.key for record in held_out_split.records(address, trained.dataset)}
     classes = trained.dataset.classes
     held_out = np.array([key in test for key in found])
-    pixels = np.array([image.ravel() / 255 for image, _ in found.values()])
+    smaller = [
+        cv2.resize(image, (SIDE, SIDE), None, 0, 0, cv2.INTER_AREA) for image, _ in found.values()
+    ]
+    pixels = np.array([image.ravel() / 255 for image in smaller])
     true = np.array([[name in names for name in classes] for _, names in found.values()])
     linear = OneVsRestClassifier(LogisticRegression(C=0.01, max_iter=500))
     linear.fit(pixels[~held_out], true[~held_out])
