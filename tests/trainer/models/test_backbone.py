@@ -19,14 +19,19 @@ NAMES = hyperparameters.schema()["backbone"]["enum"]
 
 
 @pytest.fixture(scope="module")
-def weights_file(tmp_path_factory):
-    """A folder with weights of a small network."""
-    keras.utils.set_random_seed(5)
+def pretrained():
+    """A small network, whose weights are not those of a new one."""
     network = backbone.network(SMALL, SHAPE)
     for variable in network.weights:
         variable.assign(np.random.default_rng(1).uniform(0.5, 1.5, variable.shape))
+    return network
+
+
+@pytest.fixture(scope="module")
+def weights_file(pretrained, tmp_path_factory):
+    """A folder with that network's weights."""
     folder = tmp_path_factory.mktemp("weights")
-    network.save_weights(folder / f"{SMALL}.weights.h5")
+    pretrained.save_weights(folder / f"{SMALL}.weights.h5")
     return folder
 
 
@@ -118,12 +123,11 @@ def test_the_layers_that_xla_cannot_compile_are_declared(name):
 
 
 @pytest.mark.parametrize("folder", [True, False])
-def test_weights_come_from_a_file_or_a_folder(weights_file, folder):
+def test_weights_come_from_a_file_or_a_folder(weights_file, pretrained, folder):
     address = weights_file if folder else weights_file / f"{SMALL}.weights.h5"
     model = models.build("backbone", images(SHAPE), Hyperparameters(weights=str(address)))
-    fresh = backbone.network(SMALL, SHAPE)
-    fresh.load_weights(weights_file / f"{SMALL}.weights.h5")
-    for found, expected in zip(the_network(model).get_weights(), fresh.get_weights(), strict=True):
+    pairs = zip(the_network(model).get_weights(), pretrained.get_weights(), strict=True)
+    for found, expected in pairs:
         np.testing.assert_array_equal(found, expected)
 
 
