@@ -1,5 +1,5 @@
-"""The scikit-learn example where TensorFlow is not installed: every program of a run, in a process
-of its own, in an environment that has neither TensorFlow nor Keras.
+"""The scikit-learn example where TensorFlow is not installed: every program of a run, in an
+environment that has neither TensorFlow nor Keras.
 """
 
 import json
@@ -20,6 +20,7 @@ import sklearn
 from testbed.trainings import ROOT, arguments, free_ports
 from tests.trainer.conftest import RunFolder
 from tests.trainer.raw_tables import write_with_source
+from tests.wording import says
 from trainer import dataset_description, predictions
 from trellis_contracts.dataset_features import NUMERIC
 
@@ -37,18 +38,14 @@ def python(tmp_path_factory):
     for entry in there.iterdir():
         if not re.match(r"(tensorflow|keras)\b|tensorflow_cpu", entry.name):
             (packages / entry.name).symlink_to(entry)
-    for name in ("tensorflow", "keras"):
-        tried = [folder / "bin/python", "-c", f"import {name}"]
-        done = subprocess.run(tried, capture_output=True, text=True, check=False)
-        assert done.stderr.strip().endswith(f"ModuleNotFoundError: No module named '{name}'")
     return folder / "bin/python"
 
 
-def run(python, *argv, **variables):
-    """A program of the trainer's, to its end."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+def run(python, *argv):
+    """A program, to its end."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [python, "-m", *argv],
+        [python, *argv],
         env=environment,
         cwd=ROOT,
         capture_output=True,
@@ -64,9 +61,36 @@ def columns():
     return {name: np.random.default_rng(place).normal(size=ROWS) for place, name in enumerate("ab")}
 
 
+# The programs of a run one after the other; Python and its libraries start once.
+RUN = """
+import importlib.util
+import os
+import sys
+from trainer import compare, dataset_description, predictions, task, try_model
+from trainer.comparison import scoring
+
+assert importlib.util.find_spec("tensorflow") is importlib.util.find_spec("keras") is None
+task._leave = lambda: None  # after a training it would end the process
+run, dataset, file, model, *flags = sys.argv[1:]
+flags.append(f"--model={model}")
+training = f"{run}training/1"
+assert task.main([*flags, "--trees=30", f"--output={training}"]) == 0
+os.environ |= {"CLOUD_ML_TRIAL_ID": "1", "CLOUD_ML_HP_METRIC_FILE": file}
+assert task.main([*flags, "--trees=10", f"--output={run}tuning/1", "--outputs=metrics"]) == 0
+assert compare.main(["--run", run, "--metric", "auc"]) == 0
+
+found = scoring.score(f"{training}/model", dataset, dataset_description.load(dataset))
+predicted = predictions.read(f"{training}/predictions.parquet")
+order, expected = found.keys.argsort(), predicted.keys.argsort()
+assert (found.probabilities[order] == predicted.probabilities[expected]).all()
+print("a later run scores it as the served model")
+assert try_model.main([model]) == 0
+"""
+
+
 @pytest.fixture(scope="module")
 def plan(python, columns, tmp_path_factory):
-    """A run's folder with a training of the example."""
+    """A run's folder with a training of the example, a trial, their comparison, and a try."""
     root = tmp_path_factory.mktemp("run")
     labels = (columns["a"] + columns["b"] > 0).astype(int)
     files = {"train": [140], "validation": [50], "test": [50]}
@@ -75,30 +99,25 @@ def plan(python, columns, tmp_path_factory):
     address = write_with_source(root / "datasets/d", table, labels, files, task=task)
     plan = RunFolder(root / "other", [0, 1], ["0", "1"])
     plan.path = root / "runs/r"
-    flags = {"model": FOREST, "task": task, "metric": "auc", "epochs": 1}
-    argv = arguments(address, output=plan.path / "training/1", trees=30, **flags)
-    run(python, "trainer.task", *argv)
     fingerprint = dataset_description.load(address).fingerprint
     gate = {"require": {"auc": 0.8}, "margin": 0.0, "tolerance": None, "learned": True}
     deploy = {"gate": gate, "smoke": {"examples": 8, "latency": 1000}}
     configuration = {"task": task, "deploy": deploy}
     dataset = {"uri": f"{address}/", "fingerprint": fingerprint}
     plan.plan({"configuration": configuration, "dataset": dataset})
+    flags = arguments(address, task=task, metric="auc", epochs=1)
+    said = run(python, "-c", RUN, plan.uri, address, str(root / "metric"), str(FOREST), *flags)
+    assert says(said, "a later run scores it as the served model")
+    assert says(said, "loaded", "new process", "predicts the same")
     return plan
 
 
-def test_a_trial_reports_its_metric(python, plan, tmp_path):
-    address = plan.path.parent.parent / "datasets/d"
-    flags = {"model": FOREST, "task": "binary_classification", "metric": "auc", "epochs": 1}
-    argv = arguments(str(address), output=tmp_path / "trial", outputs="metrics", trees=10, **flags)
-    file = tmp_path / "metric"
-    trial = {"CLOUD_ML_TRIAL_ID": "1", "CLOUD_ML_HP_METRIC_FILE": str(file)}
-    run(python, "trainer.task", *argv, **trial)
-    assert 0.5 < float(json.loads(file.read_text())["auc"]) <= 1
+def test_a_trial_reports_its_metric(plan):
+    reported = plan.path.parent.parent / "metric"
+    assert 0.5 < float(json.loads(reported.read_text())["auc"]) <= 1
 
 
-def test_it_is_compared_and_passes_the_gate(python, plan):
-    run(python, "trainer.compare", "--run", plan.uri, "--metric", "auc")
+def test_it_is_compared_and_passes_the_gate(plan):
     board = json.loads((plan.path / "leaderboard/leaderboard.json").read_text())
     assert board["promotion"]["promoted"], board["promotion"]
     assert (plan.path / "leaderboard/challenger.json").exists()
@@ -110,25 +129,6 @@ def test_it_is_compared_and_passes_the_gate(python, plan):
     # The label is the sign of their sum.
     assert {one["feature"] for one in permuted["features"]} == {"a", "b"}
     assert all(one["interval"][0] > 0 for one in permuted["features"])
-
-
-SCORED = """
-import sys
-from trainer import dataset_description, predictions
-from trainer.comparison import scoring
-
-training, dataset = sys.argv[1:]
-found = scoring.score(f"{training}/model", dataset, dataset_description.load(dataset))
-predicted = predictions.read(f"{training}/predictions.parquet")
-order, expected = found.keys.argsort(), predicted.keys.argsort()
-assert (found.probabilities[order] == predicted.probabilities[expected]).all()
-"""
-
-
-def test_a_later_run_scores_it_as_the_served_model(python, plan):
-    training, dataset = plan.path / "training/1", plan.path.parent.parent / "datasets/d"
-    command = [python, "-c", SCORED, str(training), str(dataset)]
-    subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, check=True)
 
 
 def test_it_is_served_and_predicts_in_bulk(python, plan, columns):
@@ -168,7 +168,3 @@ def wait_for(address, process):
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.1)
     raise TimeoutError(address)
-
-
-def test_trellis_try_fits_and_loads_it_in_a_new_process(python):
-    assert "predicts the same" in run(python, "trainer", "try", str(FOREST))
