@@ -120,8 +120,9 @@ def test_examples_on_disk_are_read_ahead_of_their_window(monkeypatch):
 def test_no_file_is_left_however_the_process_ends(place, monkeypatch, tmp_path):
     """None has a name even while the examples are kept."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert kept.keep([tf.zeros([1000, 1000])], place).rows == 1000
+    own = kept.keep([tf.zeros([1000, 1000])], place)
     assert not list(tmp_path.iterdir())
+    assert own.rows == 1000
 
 
 @pytest.mark.parametrize(
