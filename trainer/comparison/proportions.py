@@ -28,7 +28,7 @@ def share_interval(
     """
     if groups is not None:
         return _share_of_groups(hits, level, groups)
-    return _clopper_pearson(np.count_nonzero(hits), len(hits), level)
+    return _clopper_pearson(int(np.count_nonzero(hits)), len(hits), level)
 
 
 def weighted_interval(
