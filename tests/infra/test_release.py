@@ -29,7 +29,7 @@ def built(cloned, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def documented(built, tmp_path_factory):
-    """The same after documents.sh: to read, or to copy."""
+    """A checkout whose images were built, and have their documents: to read, or to copy."""
     checkout = built.copy(tmp_path_factory.mktemp("documented"))
     result = checkout.run("documents.sh")
     assert result.returncode == 0, result.stderr

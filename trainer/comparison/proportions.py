@@ -71,7 +71,9 @@ def _beta(share: float, n: float, level: float, groups: Groups) -> tuple[float, 
 
 
 def _clopper_pearson(found: float, n: float, level: float) -> tuple[float, float]:
-    """Of `found` among n, by the beta distribution; both may be effective numbers, no integers."""
+    """Interval of the share of `found` among n, by the beta distribution; both numbers may be
+    effective ones, no integers.
+    """
     tail = (1 - level) / 2
     low = special.betaincinv(found, n - found + 1, tail) if found > 0 else 0.0
     high = special.betaincinv(found + 1, n - found, 1 - tail) if found < n else 1.0
