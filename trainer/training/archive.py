@@ -50,7 +50,7 @@ class Archive:
         tf.saved_model.save(held, str(folder), signatures=self._functions)
 
     def _variables(self) -> list[tf.Variable]:
-        """Of all functions, each once."""
+        """Return the variables of all functions, each once."""
         functions = self._functions.values()
         found = {id(each): each for f in functions for each in f.graph.variables}
         return list(found.values())

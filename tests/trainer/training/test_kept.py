@@ -118,7 +118,7 @@ def test_examples_on_disk_are_read_ahead_of_their_window(monkeypatch):
 
 @PLACES
 def test_no_file_is_left_however_the_process_ends(place, monkeypatch, tmp_path):
-    """None has a name even while the examples are kept."""
+    """A file has no name even while the examples are kept."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     own = kept.keep([tf.zeros([1000, 1000])], place)
     assert not list(tmp_path.iterdir())

@@ -123,7 +123,7 @@ def test_max_pooling_is_compiled_only_without_determinism(train, few_digits):
 
 
 def test_operations_are_deterministic_unless_a_file_says_otherwise(few_digits, monkeypatch):
-    """As a training finds TensorFlow when it begins."""
+    """The setting is looked at where a training begins."""
     found = []
     begin = "trainer.estimators.keras._train_together"
     monkeypatch.setattr(begin, lambda *args: found.append(config.is_op_determinism_enabled()))

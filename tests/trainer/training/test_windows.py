@@ -79,7 +79,9 @@ def test_a_split_is_read_in_order_and_again(own):
 
 @pytest.fixture
 def _deterministic():
-    """As a training has it, whose pipeline waits for every function that has a state."""
+    """Operations are deterministic, as in a training: its pipeline waits for every function that
+    has a state.
+    """
     before = config.is_op_determinism_enabled()
     tf.config.experimental.enable_op_determinism()
     tf.random.set_seed(1)
