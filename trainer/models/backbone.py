@@ -44,26 +44,30 @@ _KERNEL = 3
 
 def build(dataset: DatasetDescription, h: Hyperparameters) -> keras.Model:
     """See trainer.models.build."""
+    # Before the network, which takes seconds to build.
+    weights = None if h.weights == NO_WEIGHTS else _weights(h)
     if dataset.entry.of_pixels:
         return mask_model.build(
-            dataset, h, lambda x: _with_masks(x, h), "backbone", BACKBONE_HALVINGS
+            dataset, h, lambda x: _with_masks(x, h, weights), "backbone", BACKBONE_HALVINGS
         )
 
     def body(x: keras.KerasTensor, feature: Feature) -> keras.KerasTensor:
         inner = _network_for(x, h)
         # Names are unique in a model, and each image of a row has a network.
         inner.name = f"{inner.name}_{feature.column}"
-        return layers.Dropout(h.dropout)(_called(inner, inner, x, h))
+        return layers.Dropout(h.dropout)(_called(inner, inner, x, h, weights))
 
     return image_model.build(dataset, h, body, "backbone")
 
 
-def _with_masks(x: keras.KerasTensor, h: Hyperparameters) -> keras.KerasTensor:
+def _with_masks(
+    x: keras.KerasTensor, h: Hyperparameters, weights: Path | None
+) -> keras.KerasTensor:
     """Pixels (b, height, width, channels) to features of each, (b, height, width, any)."""
     inner = _network_for(x, h, pooling=None)
     steps = _steps(inner)
     halves = keras.Model(inner.inputs, steps, name=inner.name)
-    *skipped, found = _called(halves, inner, x, h)
+    *skipped, found = _called(halves, inner, x, h, weights)
     found = layers.Dropout(h.dropout)(found)
     # The finest step is the image's own pixels: not every network has features at its size.
     beside = [*skipped[::-1], x]
@@ -83,15 +87,21 @@ def _steps(inner: keras.Model) -> list[keras.KerasTensor]:
     return [found[halvings] for halvings in sorted(found) if 0 < halvings <= BACKBONE_HALVINGS]
 
 
-def _called(part: keras.Model, inner: keras.Model, x: keras.KerasTensor, h: Hyperparameters) -> Any:
-    """Call a part of a network, with the given weights, on pixels from -1 to 1."""
+def _called(
+    part: keras.Model,
+    inner: keras.Model,
+    x: keras.KerasTensor,
+    h: Hyperparameters,
+    weights: Path | None,
+) -> Any:
+    """Call a part of a network, with the weights of a file if given, on pixels from -1 to 1."""
     x = layers.Rescaling(127.5, offset=127.5, dtype=inputs.FLOAT)(x)
     if x.shape[-1] == 1:
         x = layers.Concatenate()([x] * 3)
     x = preprocessing(h.backbone)(x)
-    if h.weights == NO_WEIGHTS:
+    if weights is None:
         return part(x)
-    _load(inner, h)
+    _load(inner, weights, h)
     _freeze(inner, h.unfrozen_layers)
     return part(x, training=False)
 
@@ -160,23 +170,36 @@ def _freeze(inner: keras.Model, unfrozen: int) -> None:
         layer.trainable = id(layer) in trainable
 
 
-def _load(inner: keras.Model, h: Hyperparameters) -> None:
-    """Raises ModelError if there is no such file, or it is of another network."""
-    make = f"`python -m trainer weights {h.backbone}` makes it, where there is internet access"
+def _making(h: Hyperparameters) -> str:
+    return f"`python -m trainer weights {h.backbone}` makes it, where there is internet access"
+
+
+def _weights(h: Hyperparameters) -> Path:
+    """The file of weights. Raises ModelError if there is none."""
+    make = _making(h)
     if h.weights == IMAGENET:
         raise ModelError(
             f"weights=imagenet: a training downloads nothing. Name the file: {make}; experiments "
             "find it in gs://BUCKET/_weights/"
         )
-    address = h.weights
-    if not address.endswith(".h5"):
-        address = storage.join(address, h.backbone + SUFFIX)
+    address = _address(h)
     try:
         path = storage.local_path(address)
     except storage.StorageError as error:
         raise ModelError(f"weights: {error}") from error
     if not path.is_file():
         raise ModelError(f"weights: there is no {address}. {make}")
+    return path
+
+
+def _address(h: Hyperparameters) -> str:
+    if h.weights.endswith(".h5"):
+        return h.weights
+    return storage.join(h.weights, h.backbone + SUFFIX)
+
+
+def _load(inner: keras.Model, path: Path, h: Hyperparameters) -> None:
+    """Raises ModelError if the file is of another network."""
     with tempfile.TemporaryDirectory() as folder:
         # The file is read here and there, which a mounted bucket is slow at.
         local = shutil.copy(path, Path(folder, path.name))
@@ -188,5 +211,6 @@ def _load(inner: keras.Model, h: Hyperparameters) -> None:
         except (ValueError, OSError, KeyError, UserWarning) as error:
             reason = str(error).partition("\n")[0]
             raise ModelError(
-                f"weights: {address} is no file of weights for {h.backbone}: {reason}. {make}"
+                f"weights: {_address(h)} is no file of weights for {h.backbone}: {reason}. "
+                f"{_making(h)}"
             ) from error
