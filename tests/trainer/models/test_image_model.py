@@ -13,7 +13,7 @@ from trellis_contracts.hyperparameters import Hyperparameters
 
 IMAGES = {"left eye": (32, 40, 3), "right": (32, 32, 1)}
 COLUMNS = {"age": NUMERIC, "site": CATEGORICAL, "pulse": SEQUENCE, "note": TEXT}
-SMALL = {"blocks": 2, "filters": 4, "weights": "none", "backbone": "MobileNetV2"}
+SMALL = {"blocks": 2, "filters": 4, "weights": "none", "backbone": "MobileNet"}
 
 
 def rows(columns=COLUMNS, images=IMAGES, **more):

@@ -87,10 +87,10 @@ def test_tiles_have_every_pixel_once_and_keep_their_margins(size, side, margin):
 
 
 def test_a_model_of_patches_takes_patches_and_answers_for_images():
-    model = built((96, 128, 1), patch=32)
+    model = built((48, 64, 1), patch=32)
     assert isinstance(model, PatchModel)
     assert model({"image": pixels((32, 32, 1))}).shape == (2, 32, 32, 3)
-    assert answering.of(model)({"image": pixels((96, 128, 1))}).shape == (2, 96, 128, 3)
+    assert answering.of(model)({"image": pixels((48, 64, 1))}).shape == (2, 48, 64, 3)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,13 @@ def test_what_does_not_fit_is_refused(shape, values, message):
 
 
 NETWORKS = hyperparameters.schema()["backbone"]["least_side"]
-OTHERS = [name for name in NETWORKS if name != "MobileNetV2"]
+# The fastest to build of those with batch normalization.
+SMALL = "MobileNet"
+OTHERS = [name for name in NETWORKS if name != SMALL]
 
 
 @pytest.mark.parametrize(
-    "name", ["MobileNetV2", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+    "name", [SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
 def test_every_network_of_keras_learns_as_the_contracting_half(name):
     """A step on images of the least side, and of an odd one: sizes that halve, and that do not."""
@@ -134,9 +136,9 @@ def test_every_network_of_keras_learns_as_the_contracting_half(name):
 
 
 def test_what_expands_is_trained_before_a_given_encoder(tmp_path):
-    network = backbone.network("MobileNetV2", (64, 64, 3), pooling=None)
-    network.save_weights(tmp_path / "MobileNetV2.weights.h5")
-    given = {"backbone": "MobileNetV2", "weights": str(tmp_path), "unfrozen_layers": 2}
+    network = backbone.network(SMALL, (64, 64, 3), pooling=None)
+    network.save_weights(tmp_path / f"{SMALL}.weights.h5")
+    given = {"backbone": SMALL, "weights": str(tmp_path), "unfrozen_layers": 2}
     model = built((64, 64, 3), "backbone", head_epochs=2, **given)
     h = Hyperparameters(head_epochs=2, **given)
     (encoder,) = (layer for layer in model.layers if isinstance(layer, keras.Model))
