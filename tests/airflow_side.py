@@ -49,6 +49,7 @@ def airflow_database() -> None:
     from sqlalchemy.engine import Engine
 
     _newest_task_api()
+    _dependencies_read_once()
     event.listen(Engine, "connect", _unsynced)
     initdb()
     DagBundlesManager().sync_bundles_to_db()
@@ -86,6 +87,28 @@ def _newest_task_api() -> None:
     versions.bundle = VersionBundle(HeadVersion(), Version(newest))
     kept = [each for each in execution_api_router.routes if _DELETED_ROUTE_TAG not in each.tags]
     execution_api_router.routes[:] = kept
+
+
+def _dependencies_read_once() -> None:
+    """What a function of that API depends on is read from its signature once, and not at each of a
+    task's requests, as FastAPI does where one is replaced, here the check of the task's token: a
+    quarter of what a run computes.
+    """
+    from fastapi.dependencies import utils
+
+    read = utils.get_dependant
+    known: dict[Any, Any] = {}
+
+    def get_dependant(**named: Any) -> Any:
+        if sys._getframe(1).f_code is not utils.solve_dependencies.__code__:
+            return read(**named)
+        # What is known keeps its function, whose id is then no other's.
+        key = id(named["call"]), *(str(each) for each in named.values())
+        if key not in known:
+            known[key] = read(**named)
+        return known[key]
+
+    utils.get_dependant = get_dependant
 
 
 def _unsynced(connection: Any, _record: Any) -> None:
