@@ -16,7 +16,7 @@ from google.cloud import aiplatform_v1 as api
 
 from local_gcp import names
 from local_gcp.field_errors import REQUIRED, invalid_field
-from local_gcp.jobs.program import own_program
+from local_gcp.jobs.program import LEARNED, own_program
 from local_gcp.jobs.run import Run
 from local_gcp.jobs.runner import Runner
 from local_gcp.project import project_id
@@ -99,7 +99,8 @@ class AutoMlTask:
         file = work / "config.json"
         file.write_text(json.dumps(config))
         module = "local_gcp.vertex.automl.train"
-        spec = own_program(module, str(file), timeout=sent.budget + _OVERTIME)
+        timeout = sent.budget + _OVERTIME
+        spec = own_program(module, str(file), timeout=timeout, preload=LEARNED)
         self._runner.submit(names.last(pipeline.name), spec)
 
     def run_id(self, pipeline: api.TrainingPipeline) -> str:

@@ -21,7 +21,7 @@ from google.protobuf import empty_pb2
 from google.rpc import status_pb2
 
 from local_gcp import names
-from local_gcp.jobs.program import own_program
+from local_gcp.jobs.program import LEARNED, own_program
 from local_gcp.jobs.run import Run
 from local_gcp.jobs.runner import Runner
 from local_gcp.operations import Operations
@@ -169,7 +169,8 @@ class BatchPredictionJobs:
             field = f"{FIELD}.input_config.bigquery_source.input_uri"
             self._tables.stage(uri, work / requests.INSTANCES, field)
         model = self._models.find(f"{job.model}@{job.model_version_id}")
-        if requests.model_kind(model) == "container":
+        container = requests.model_kind(model) == "container"
+        if container:
             model.artifact_uri = self._models.artifacts(model)
         config = requests.program(job, model, self._tables.buckets, self._trained, work)
         file = work / "config.json"
@@ -178,7 +179,8 @@ class BatchPredictionJobs:
             if self._get(name).end_time:  # cancelled in the meantime
                 shutil.rmtree(work, ignore_errors=True)
                 return
-            spec = own_program("local_gcp.vertex.batch_prediction.predict", str(file))
+            module = "local_gcp.vertex.batch_prediction.predict"
+            spec = own_program(module, str(file), preload="" if container else LEARNED)
             self._runner.submit(names.last(name), spec)
         self._on_run(names.last(name))
 

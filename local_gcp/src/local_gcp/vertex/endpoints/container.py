@@ -9,7 +9,7 @@ from google.cloud import aiplatform_v1 as api
 
 from local_gcp import names
 from local_gcp.jobs.images import ImageError, find_image
-from local_gcp.jobs.program import own_program
+from local_gcp.jobs.program import LEARNED, own_program
 from local_gcp.project import PROJECT_NUMBER
 from local_gcp.vertex.endpoints.deployment import Launch
 from local_gcp.wire import failed_precondition, not_emulated
@@ -75,7 +75,8 @@ def _own(
     program: str, model: api.Model, deployed: api.DeployedModel, endpoint: str, files: str
 ) -> Launch:
     """The program of a model that Google trained. files: the model's, on this machine."""
-    (pool,) = own_program(f"local_gcp.vertex.endpoints.servers.{program}", files).pools
+    module = f"local_gcp.vertex.endpoints.servers.{program}"
+    (pool,) = own_program(module, files, preload=LEARNED).pools
     service = variables(model, deployed, endpoint, "")
     return Launch(
         argv=pool.program.argv,
