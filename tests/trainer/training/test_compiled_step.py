@@ -21,11 +21,18 @@ pytestmark = pytest.mark.timeout(600)
 # All that may take part in a step beside the plain one.
 OPTIONS = {"accumulation": 2, "clip_norm": 0.1, "weight_averaging": 0.9, "schedule": "cosine"}
 
+# Few kernels to compile.
+PLAIN = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 1}
+
 # Not the convolutional model: with deterministic operations, which a CPU is asked for and a TPU is
 # not, XLA has no gradient of its max pooling.
 CASES = [
     ("image", "residual", {"layers": 1, "units": 16, **OPTIONS}),
-    ("image", "vision_transformer", {"attention_blocks": 1, "head_units": 8, "patches": 2}),
+    (
+        "image",
+        "vision_transformer",
+        {"attention_blocks": 1, "head_units": 8, "patches": 2, **PLAIN},
+    ),
     ("table", "wide_and_deep", {"layers": 1, "units": 16, "mixed_precision": "bfloat16"}),
 ]
 

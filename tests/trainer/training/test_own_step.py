@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.tables import write_table
@@ -56,9 +56,9 @@ def train(tmp_path):
             (tmp_path / "model.py").write_text(f"{START}    {model}\n")
             model = tmp_path / "model.py"
         argv = arguments(dataset, model=model, output=tmp_path / output, **flags)
-        settings = parse_flags(argv, "")
-        assert run.train(settings, checked_dataset(settings)) == 0
-        return json.loads(settings.places.metrics.read_text())
+        told = parse_flags(argv, "")
+        assert run.train(told, checked_dataset(told)) == 0
+        return json.loads(told.places.metrics.read_text())
 
     return train
 
@@ -86,10 +86,10 @@ FLAGS = {"model": AUTOENCODER, "learning_rate": 0.005, "early_stopping_patience"
 def autoencoder(few_digits, tmp_path_factory):
     """A training of twelve epochs: its folder, metrics.json, and what it printed."""
     folder, printed = tmp_path_factory.mktemp("autoencoder"), io.StringIO()
-    settings = parse_flags(arguments(few_digits, output=folder, epochs=12, **FLAGS), "")
+    told = parse_flags(arguments(few_digits, output=folder, epochs=12, **FLAGS), "")
     with contextlib.redirect_stdout(printed):
-        assert run.train(settings, checked_dataset(settings)) == 0
-    return folder, json.loads(settings.places.metrics.read_text()), printed.getvalue()
+        assert run.train(told, checked_dataset(told)) == 0
+    return folder, json.loads(told.places.metrics.read_text()), printed.getvalue()
 
 
 def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(autoencoder):
@@ -109,6 +109,7 @@ def test_an_autoencoder_learns_all_its_losses_and_answers_with_the_class(autoenc
     assert {*saved.structured_outputs} == {"probabilities", "label"}
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_its_checkpoint_as_if_it_had_run_through(train, few_digits, autoencoder):
     _, through, _ = autoencoder
     train(few_digits, epochs=2, outputs="metrics", **FLAGS)
@@ -118,8 +119,12 @@ def test_it_goes_on_from_its_checkpoint_as_if_it_had_run_through(train, few_digi
     assert rows[0] == rows[1]
 
 
-def test_a_step_of_the_tasks_loss_is_the_tasks_training(train, few_numbers):
-    """With weights of classes and batches that are accumulated, which are the loop's matter."""
+def test_a_clipped_step_of_the_tasks_loss_is_the_tasks_training(train, few_numbers):
+    """With weights of classes, and batches that are accumulated, which are the loop's matter.
+
+    The bound of the norm is far below that of the whole gradient, so that a loss of a thousand
+    times the task's makes steps of the same length; clipped by itself, each part would make one.
+    """
     flags = {
         "task": "binary_classification",
         "epochs": 2,
@@ -127,39 +132,21 @@ def test_a_step_of_the_tasks_loss_is_the_tasks_training(train, few_numbers):
         "class_weights": "balanced",
         "accumulation": 2,
         "batch_size": 16,
+        "optimizer": "sgd",
+        "learning_rate": 0.5,
+        "clip_norm": 0.05,
     }
     # The second output learns nothing, but must be of some loss.
-    alike = "{'loss_of_task': entropy(batch.labels, scores), 'none': 0 * other[:, 0]}"
-    step = train(few_numbers, f"return {alike}", output="step", **flags)
+    half = "500 * entropy(batch.labels, scores)"
+    parts = f"{{'half': {half}, 'other_half': {half} + 0 * other[:, 0]}}"
+    step = train(few_numbers, f"return {parts}", output="step", **flags)
     plain = START.partition("def train_step")[0].replace("outputs)\n", "outputs[0])\n")
     (file := Path(few_numbers).parent / "plain.py").write_text(plain)
     task = train(few_numbers, file, output="task", **flags)
     for row, expected in zip(step["history"], task["history"], strict=True):
         assert row["val_loss"] == pytest.approx(expected["val_loss"], rel=1e-4)
-
-
-def test_clipping_is_of_the_whole_gradient(train, few_numbers):
-    """With a bound far below its norm, steps of plain descent are as long as the bound says."""
-    flags = {
-        "task": "binary_classification",
-        "epochs": 1,
-        "outputs": "metrics",
-        "optimizer": "sgd",
-        "learning_rate": 0.5,
-        "clip_norm": 1e-2,
-    }
-    one, many = (
-        train(
-            few_numbers,
-            f"return {{'a': {factor} * entropy(batch.labels, scores), "
-            f"'b': {factor} * tf.square(other[:, 0])}}",
-            output=f"{factor}",
-            **flags,
-        )
-        for factor in (10.0, 1000.0)
-    )
-    assert one["history"][0]["val_loss"] == pytest.approx(many["history"][0]["val_loss"], abs=1e-4)
-    assert many["history"][0]["a"] == pytest.approx(100 * one["history"][0]["a"], rel=1e-3)
+    first, last = (row["val_loss"] for row in step["history"])
+    assert last < 0.99 * first
 
 
 def test_a_loss_with_variables_moves_them_alone(train, few_numbers):
@@ -180,6 +167,7 @@ def test_a_loss_with_variables_moves_them_alone(train, few_numbers):
         assert {"answer", "guess", "hidden"} <= {*row}
 
 
+@settings(max_examples=25)
 @given(st.floats(-4, 4, width=32), st.floats(-4, 4, width=32))
 def test_gradients_of_parts_add_up_over_the_variables_that_each_moves(x, y):
     first, second, idle = (keras.Variable(value) for value in (x, y, 1.0))
