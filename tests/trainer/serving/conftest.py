@@ -34,17 +34,22 @@ def model_folder(tmp_path_factory):
     return exported(brightness_model, (image,), tmp_path_factory.mktemp("serving") / "model")
 
 
-def exported(build, features, folder, task=None):
-    """The folder of the SavedModel of build(dataset), for a dataset of CLASSES."""
-    counts = Counts(1, dict.fromkeys(CLASSES, 1))
+def exported(build, features, folder, task=None, label=None):
+    """The folder of the SavedModel of build(dataset), for a dataset of CLASSES, or of
+    numbers with a label.
+    """
+    classes = () if label else CLASSES
+    counts = Counts(1, dict.fromkeys(classes, 1))
     splits = ("train", "validation", "test")
+    if label is None:
+        label = Label.of_masks(features[0]) if task == SEGMENTATION else Label()
     dataset = DatasetDescription(
         fingerprint="f00d",
         source={},
         split=Split("column ML_USE", {}),
         features=features,
-        label=Label.of_masks(features[0]) if task == SEGMENTATION else Label(),
-        classes=CLASSES,
+        label=label,
+        classes=classes,
         counts=dict.fromkeys(splits, counts),
         files=dict.fromkeys(splits, ()),
         rejected=0,

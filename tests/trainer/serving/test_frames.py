@@ -6,6 +6,7 @@ import re
 import zoneinfo
 
 import cv2
+import keras
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,11 +16,12 @@ from hypothesis import strategies as st
 from tests.trainer.serving.conftest import brightness_model, exported
 from tests.trainer.serving.images import seen, sent
 from tests.trainer.serving.served import served
+from trainer.models import inputs
 from trainer.serving import frames
 from trainer.serving.frames import FrameError
 from trainer.serving.model import Model
-from trellis_contracts.dataset_features import Feature
-from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.dataset_features import Feature, Label, Statistics
+from trellis_contracts.tasks import MULTILABEL, REGRESSION
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +209,27 @@ def test_several_classes_are_a_tuple(tmp_path):
     assert list(found["predicted"]) == [tuple(dark["labels"]), tuple(light["labels"])]
     assert found["predicted"]["b"] != found["predicted"]["a"]
     assert found.loc["b", "p.light"] == light["probabilities"]["light"]
+
+
+def test_a_regression_has_the_value_that_the_model_answers(tmp_path):
+    def brightness(dataset):
+        row = inputs.table(dataset, embedding=1)
+        x = keras.layers.GlobalAveragePooling2D()(row.images["image"])
+        return keras.Model(row.inputs, keras.layers.Dense(1, kernel_initializer="ones")(x))
+
+    image = Feature("image", "image", "uint8", "png", (8, 8, 1))
+    # From -1 to 1 standard deviations.
+    label = Label(statistics=Statistics(9, 0, 40.0, 5.0, 30.0, 50.0, ()))
+    model = Model.load(exported(brightness, (image,), tmp_path / "model", REGRESSION, label))
+    files = [
+        cv2.imencode(".png", np.full((8, 8), grey, np.uint8))[1].tobytes() for grey in (0, 255)
+    ]
+    found = frames.predict(model, pd.DataFrame({"image": files}, index=["a", "b"]), None)
+    told = model.predict([seen(model, data) for data in files])
+    assert found.to_dict("index") == {
+        name: {"predicted": answer["value"]} for name, answer in zip("ab", told, strict=True)
+    }
+    assert found["predicted"].to_list() == pytest.approx([35, 45])
 
 
 def test_images_by_bytes_and_by_address(model_folder):
