@@ -20,8 +20,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from local_gcp.bigquery.errors import BigQueryError
+from local_gcp.imports import without_collector
 
-from . import resource, training
 from .learning import Iteration
 
 
@@ -29,6 +29,11 @@ def main(folder: Path) -> int:
     """Train; returns the process's exit code."""
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     started = datetime.now(UTC).isoformat()
+    # scikit-learn imports it where it is installed, for a second, and nothing here uses it.
+    sys.modules["pandas"] = None  # type: ignore[assignment]
+    with without_collector():
+        from . import resource, training
+    del sys.modules["pandas"]
     options = json.loads((folder / "options.json").read_text())
     with pa.memory_map(str(folder / "rows.arrow")) as source:
         rows = pa.ipc.open_file(source).read_all()
