@@ -121,13 +121,13 @@ def test_clipped_steps_of_plain_descent_are_shorter(train, few_digits, plain):
     clipped = train(few_digits, "clipped", clip_norm=1e-6, epochs=1, **DESCENT)
     # Next to no change, in steps of a millionth of the rate.
     assert clipped["history"][0]["val_loss"] > plain["history"][0]["val_loss"] + 0.01
-    loose = train(few_digits, "loose", clip_norm=1e6, epochs=1, **DESCENT)
-    assert losses(loose) == pytest.approx(losses(plain)[:2], rel=1e-6)
 
 
 def test_averages_are_what_is_evaluated_and_kept(train, few_digits, plain):
-    """The training itself is the same with and without them."""
-    averaged = train(few_digits, weight_averaging=0.99, **DESCENT)
+    """The training itself is the same with and without them, and with a bound far above its
+    gradients' norm: a power of two, so that dividing by it and multiplying rounds nothing.
+    """
+    averaged = train(few_digits, weight_averaging=0.99, clip_norm=2.0**19, **DESCENT)
     assert [r["loss"] for r in averaged["history"]] == [r["loss"] for r in plain["history"]]
     assert averaged["validation"]["loss"] != plain["validation"]["loss"]
     digests = [metrics["replicas"][CHIEF] for metrics in (plain, averaged)]
