@@ -111,9 +111,9 @@ def test_jobs_that_google_fails_cost_no_more_than_the_plan_says(dag, capsys):
 
     def fail_them():
         for count, paid in enumerate((1, 2, PLAN / 2 + 0.1), start=1):
-            while len(jobs_of(dag)) < count or sum(map(seconds, jobs_of(dag))) < paid:
-                time.sleep(0.05)
-            fail(jobs_of(dag)[-1])
+            while len(made := jobs_of(dag)) < count or sum(map(seconds, made)) < paid:
+                time.sleep(0.15)
+            fail(made[-1])
 
     fault = threading.Thread(target=fail_them, daemon=True)
     fault.start()
