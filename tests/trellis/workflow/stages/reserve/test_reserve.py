@@ -10,7 +10,7 @@ from trellis.workflow.contracts.aliases import FIRST_LABEL
 from trellis.workflow.lookups import versions, watched
 
 
-def test_the_champion_is_served_by_todays_image_untrained(reserves, states):
+def test_the_champion_is_served_by_todays_image_untrained(reserves, states, capfd):
     these = reserves()
     trained = these.model(1)
     run = these.run("9.9.9")
@@ -36,20 +36,31 @@ def test_the_champion_is_served_by_todays_image_untrained(reserves, states):
     (found,) = these.index
     assert (found["version"][-2:], found["before"][-2:]) == ("@2", "@1")
     assert found["image"] == model.container_spec.image_uri
+    assert watched.champion(these.deployed.experiment, these.deployed.platform) == "1"
     # Cleared, it finds everything done.
     before = these.deployed.endpoint
     assert clear_and_go_on(these.dag, run).state == "success"
     assert these.deployed.endpoint == before
     assert these.deployed.aliases == {"champion": "2", "previous": "1"}
 
-
-def test_an_image_that_serves_it_already_leaves_all_as_it_is(reserves, states, capfd):
-    these = reserves()
-    run = these.run()
-    assert run.state == "success"
-    assert set(states(run).values()) == {"skipped"}
-    assert "Nothing to do: version 1 (champion)" in capfd.readouterr().out
-    assert these.deployed.aliases == {"champion": "1"}
+    # A second image is served by the same files again.
+    last = these.run("9.9.10")
+    assert last.state == "success"
+    assert these.deployed.aliases == {"champion": "3", "previous": "2"}
+    assert these.model(3).labels[FIRST_LABEL] == "1"
+    assert these.model(3).artifact_uri == trained.artifact_uri
+    experiment, platform = these.deployed.experiment, these.deployed.platform
+    assert {version.run for version in versions.versions(experiment, platform)} == {
+        json.loads(trained.version_description)["run"]
+    }
+    # Whoever waits for a new champion is started by a training alone.
+    assert watched.champion(experiment, platform) == "1"
+    assert these.deployed.run().state == "success"
+    assert watched.champion(experiment, platform) == "4"
+    # A cleared run does not replace that.
+    assert clear_and_go_on(these.dag, last).state == "failed"
+    assert "became the champion since" in capfd.readouterr().out
+    assert these.deployed.traffic == {"4": 100}
 
 
 def test_an_image_that_answers_differently_is_taken_back(reserves, states, capfd):
@@ -66,28 +77,6 @@ def test_an_image_that_answers_differently_is_taken_back(reserves, states, capfd
     these.deployed.expect({1: 2, 2.5: 5, -3: -6})
     assert these.run("9.9.10").state == "success"
     assert these.deployed.traffic == {"3": 100}
-
-
-def test_a_second_image_is_served_by_the_same_files_again(reserves, capfd):
-    """And whoever waits for a new champion is not started by either."""
-    these = reserves()
-    experiment, platform = these.deployed.experiment, these.deployed.platform
-    for tag in ("9.9.8", "9.9.9"):
-        last = these.run(tag)
-        assert last.state == "success"
-        assert watched.champion(experiment, platform) == "1"
-    assert these.deployed.aliases == {"champion": "3", "previous": "2"}
-    assert these.model(3).labels[FIRST_LABEL] == "1"
-    assert these.model(3).artifact_uri == these.model(1).artifact_uri
-    assert {version.run for version in versions.versions(experiment, platform)} == {
-        json.loads(these.model(1).version_description)["run"]
-    }
-    # A training is another champion, and a cleared run does not replace it.
-    assert these.deployed.run().state == "success"
-    assert watched.champion(experiment, platform) == "4"
-    assert clear_and_go_on(these.dag, last).state == "failed"
-    assert "became the champion since" in capfd.readouterr().out
-    assert these.deployed.traffic == {"4": 100}
 
 
 def test_no_deployment_is_disturbed(reserves, states, capfd):
@@ -111,8 +100,16 @@ def test_no_deployment_is_disturbed(reserves, states, capfd):
     assert these.deployed.traffic == {"1": 60, "2": 40}
 
 
-def test_without_the_files_of_its_run_nothing_is_changed(reserves, states, capfd):
+def test_with_the_image_that_serves_it_or_without_the_files_of_its_run_nothing_is_changed(
+    reserves, states, capfd
+):
     these = reserves()
+    run = these.run()
+    assert run.state == "success"
+    assert set(states(run).values()) == {"skipped"}
+    assert "Nothing to do: version 1 (champion)" in capfd.readouterr().out
+    assert these.deployed.aliases == {"champion": "1"}
+
     challenger = these.deployed.folder / "leaderboard/challenger.json"
     content = challenger.read_text()
     another = content.replace("training/1", "training/2")
