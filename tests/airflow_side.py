@@ -90,9 +90,9 @@ def _newest_task_api() -> None:
 
 
 def _dependencies_read_once() -> None:
-    """What a function of that API depends on is read from its signature once, and not at each of a
-    task's requests, as FastAPI does where one is replaced, here the check of the task's token: a
-    quarter of what a run computes.
+    """What a function of Airflow's API for tasks depends on is read from its signature once, and
+    not at each request, as FastAPI does where a dependency is replaced, such as the token:
+    a quarter of what a run computes.
     """
     from fastapi.dependencies import utils
 
