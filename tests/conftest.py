@@ -1,11 +1,12 @@
 """Shared by all parts' tests: a local_gcp as a real process, from any of the three environments."""
 
-import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from local_gcp.imports import without_collector
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,12 +21,8 @@ def pytest_collection() -> Iterator[None]:
     """What is imported and collected stays to the end: the garbage collector does not look through
     it again and again, which is half of the CPU time of importing Airflow and collecting its tests.
     """
-    gc.disable()
-    try:
+    with without_collector():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

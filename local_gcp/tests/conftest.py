@@ -1,6 +1,5 @@
 """local_gcp as a real process; its clients also run in environments that have other libraries."""
 
-import gc
 import os
 import urllib.request
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import local_gcp
+from local_gcp.imports import without_collector
 
 HERE = Path(__file__).resolve().parent
 VENVS = HERE.parents[1] / ".venv"
@@ -29,12 +29,8 @@ if not Path(local_gcp.__file__).is_relative_to(HERE.parent):
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """The garbage collector does not look through what is collected: a quarter of the time."""
-    gc.disable()
-    try:
+    with without_collector():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -331,9 +331,8 @@ def undrawn(monkeypatch):
     monkeypatch.setattr("trainer.report.page._drawn", lambda figure: "")
 
 
-@pytest.fixture(scope="module")
-def few_resamples():
-    """Score 100 resamples in place of 2,000, where no test reads how wide an interval is."""
+def _few_resamples():
+    """Score 100 resamples in place of 2,000, where a test does not read how wide an interval is."""
     draw = bootstrap.draw
 
     def drawn(n, resamples=100, seed=bootstrap.SEED, groups=None):
@@ -342,6 +341,10 @@ def few_resamples():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bootstrap, "draw", drawn)
         yield
+
+
+few_resamples = pytest.fixture(_few_resamples)
+few_resamples_in_module = pytest.fixture(scope="module")(_few_resamples)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from trainer.metrics.regression import ValueOutcome
 from trainer.metrics.set_outcome import SetOutcome
 
 # What is found does not look at intervals.
-pytestmark = pytest.mark.usefixtures("few_resamples")
+pytestmark = pytest.mark.usefixtures("few_resamples_in_module")
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -4,5 +4,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _few(few_resamples):
+def _few(few_resamples_in_module):
     """Pages show some interval; how wide it is holds elsewhere."""

@@ -29,7 +29,6 @@ LEAST, MOST, PATIENCE = 8, 16, 5
 """Limits of the search: candidates that are tried in any case, and at most; and candidates in a row
 that bring nothing new."""
 
-
 ONE_THREAD = 4 * 1024**2
 """Features of up to this many bytes are computed with in one thread. BLAS's and OpenMP's threads
 busy-wait for each other: 48 small images took 29 s of processor on two cores instead of 12 s, and
