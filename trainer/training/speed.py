@@ -114,7 +114,8 @@ class Meter:
             checkpoints=round(self._saving, 3),
             cpu=round((time.process_time() - self._cpu) / wall / cores, 3),
             memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-            read=None if read is None or self._read is None else read - self._read,
+            # A window of kept examples may be read but not yet counted at either end.
+            read=None if read is None or self._read is None else max(0, read - self._read),
             devices=self._devices.take(),
         )
         self._saving = 0.0

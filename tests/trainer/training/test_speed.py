@@ -124,11 +124,14 @@ def test_every_epoch_has_a_row(undelayed):
 def test_files_are_read_once_where_their_examples_are_kept(
     trained, undelayed, few_digits, monkeypatch
 ):
-    """On disk, what is read are the examples as they are kept, which counts for nothing here."""
+    """On disk, what is read are the examples as they are kept, which counts for nothing here; but
+    what is on its way when an epoch ends may count to the other side, hence half.
+    """
     monkeypatch.setattr(kept, "places", lambda size: [kept.DISK])
     for found in (undelayed[0], trained()):
         read = [row.read for row in found.speed]
-        assert read[0] >= source_bytes(few_digits)
+        assert read[0] >= source_bytes(few_digits) / 2
+        assert min(read) >= 0
         # The second epoch also has what the check of the first one reads.
         assert read[2] < source_bytes(few_digits) / 10
 
