@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from local_gcp.home import LOOPBACK, Home, write_atomically
-from local_gcp.imports import without_collector
+from local_gcp.imports import leave_out_clients, without_collector
 
 START_SECONDS = 60
 STOP_SECONDS = 60
@@ -68,6 +68,7 @@ def run(home: Home) -> None:
             sockets = {name: _bind(port) for name, port in ports.items()}
         except OSError as error:
             raise DaemonError(_port_taken(home, ports)) from error
+        leave_out_clients()
         with without_collector():
             from local_gcp.server import serve  # imports every service, which takes seconds
 

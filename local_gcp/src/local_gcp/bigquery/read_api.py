@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pyarrow as pa
-from google.cloud import bigquery_storage_v1
+from google.cloud.bigquery_storage_v1 import types
 from google.protobuf import timestamp_pb2
 
 from local_gcp.wire import (
@@ -32,8 +32,6 @@ from .resources import checked_project
 from .schema import Field, arrow_schema
 
 log = logging.getLogger(__name__)
-
-types = bigquery_storage_v1.types
 
 _SERVICE = "google.cloud.bigquery_storage_v1.services.big_query_read"
 _READ_ROWS = "/google.cloud.bigquery.storage.v1.BigQueryRead/ReadRows"
