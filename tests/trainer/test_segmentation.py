@@ -1,27 +1,35 @@
-"""Masks, from a dataset's records to the leaderboard."""
+"""A segmentation, from files and masks to the leaderboard and the answers of a server."""
 
+import base64
 import json
 from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
 
+from testbed.manifests import export_flags
 from testbed.trainings import ROOT, arguments, without_seconds, write_dataset
 from tests.trainer.conftest import RunFolder
-from trainer import compare, dataset_description, masks, predictions
+from tests.trainer.exporting.tables.helpers import read_examples
+from trainer import compare, dataset_description, export, masks, predictions
 from trainer.comparison import scoring
 from trainer.estimators import run as estimator
 from trainer.families import FAMILIES
+from trainer.serving.model import Model
 from trainer.training import TrainingError, checkpoints, loop
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts import layout
+from trellis_contracts.columns import MaskClass
+from trellis_contracts.dataset import SPLITS
 from trellis_contracts.tasks import SEGMENTATION
 
 EXPERIMENTS = ROOT / "dags/experiments"
 
-SIDE = 32
-CLASSES = ("background", "cell", "nucleus")
+COUNT, FILE, SIDE = 160, 40, 32
+VALUES = {"background": 0, "cell": 100, "nucleus": 255}
+CLASSES = tuple(VALUES)
 FLAGS = {
     "model": "unet",
     "task": "segmentation",
@@ -33,20 +41,33 @@ FLAGS = {
 }
 
 
-def cells(count, seed=0):
-    """Pictures (count, SIDE, SIDE, 1) of cells with nuclei in uneven light, and their masks."""
+def cells(count, side=SIDE, seed=0):
+    """Pictures (count, side, side, 1) of cells with nuclei in uneven light, and their masks."""
     random = np.random.default_rng(seed)
-    rows, columns = np.mgrid[:SIDE, :SIDE]
-    images, true = np.zeros((count, SIDE, SIDE)), np.zeros((count, SIDE, SIDE), np.uint8)
+    rows, columns = np.mgrid[:side, :side]
+    images, true = np.zeros((count, side, side)), np.zeros((count, side, side), np.uint8)
     for image, mask in zip(images, true, strict=True):
         for _ in range(random.integers(1, 4)):
-            row, column, radius = random.uniform([4, 4, 4], [28, 28, 8])
+            row, column, radius = random.uniform([4, 4, 4], [side - 4, side - 4, side / 4])
             away = np.hypot(rows - row, columns - column)
             mask[away <= radius] = 1
             mask[away <= radius / 2] = 2
         image += np.array([60, 110, 170])[mask] + random.normal(0, 8, mask.shape)
-        image *= np.linspace(0.7, 1.3, SIDE)[:, None]
+        image *= np.linspace(0.7, 1.3, side)[:, None]
     return images.clip(0, 255).astype(np.uint8)[..., None], true
+
+
+def write(folder):
+    """A manifest of pictures of FILE x FILE pixels and their masks."""
+    values = np.array([*VALUES.values()], np.uint8)
+    lines = []
+    for name in ("images", "masks"):
+        (folder / name).mkdir(parents=True)
+    for number, (image, mask) in enumerate(zip(*cells(COUNT, FILE), strict=True)):
+        cv2.imwrite(str(folder / f"images/{number}.png"), image)
+        cv2.imwrite(str(folder / f"masks/{number}.png"), values[mask])
+        lines.append(f"images/{number}.png,masks/{number}.png\n")
+    (folder / "manifest.csv").write_text("".join(lines))
 
 
 def train(dataset, output, **flags):
@@ -60,17 +81,22 @@ def train(dataset, output, **flags):
 def trained(tmp_path_factory):
     """A training's folder, as `training/1` of a run, and what came of it."""
     folder = tmp_path_factory.mktemp("segmentation")
-    files = {"train": [48, 48], "validation": [24], "test": [40]}
-    images, true = cells(160)
-    address = write_dataset(folder / "dataset", images, true, files=files, classes=CLASSES)
+    write(folder / "files")
+    known = tuple(MaskClass(*one) for one in VALUES.items())
+    form = {"image_size": (SIDE, SIDE), "channels": 1, "encoding": "png", "shards": 1}
+    form |= {"masks": known, "task": "segmentation", "split_fractions": (60, 15, 25)}
+    address = folder / "dataset"
+    assert export.main(export_flags(folder / "files/manifest.csv", address, "f1", **form)) == 0
+    examples = [example for split in SPLITS for example in read_examples(address, split)]
     output = folder / "runs/r/training/1"
     return SimpleNamespace(
-        address=address,
-        true={f"images/{n:05d}.png": mask for n, mask in enumerate(true)},
-        dataset=dataset_description.load(address),
+        files=folder / "files",
+        address=str(address),
+        true={one["key"][0].decode(): masks.decode(one["label"][0], 3) for one in examples},
+        dataset=dataset_description.load(str(address)),
         run=folder / "runs/r",
         output=output,
-        metrics=train(address, output),
+        metrics=train(str(address), output),
         predicted=predictions.read(output / "predictions.parquet"),
     )
 
@@ -79,12 +105,13 @@ def test_a_unet_finds_the_cells(trained):
     test = trained.metrics["test"]
     assert test["dice"] > 0.85
     assert test["boundary_distance"] < 2
+    assert {"iou", "pooled_dice", "mask_recall"} <= {*test}
     assert trained.metrics["validation"]["dice"] == pytest.approx(test["dice"], abs=0.05)
 
 
 def test_predictions_are_the_pixels_of_the_masks_beside_them(trained):
     found = trained.predicted
-    assert len(found) == 40
+    assert len(found) == trained.dataset.examples("test")
     for place, key in enumerate(found.keys):
         png = (trained.output.parent / layout.mask("1/", key)).read_bytes()
         mask, true = masks.decode(png, 3), trained.true[key]
@@ -115,22 +142,69 @@ def compared(trained, tmp_path_factory):
     dataset = {"uri": f"{trained.address}/", "fingerprint": trained.dataset.fingerprint}
     plan.plan({"configuration": configuration, "dataset": dataset})
     assert compare.main(["--run", plan.uri, "--metric", "dice"]) == 0
-    return json.loads((trained.run / "leaderboard/leaderboard.json").read_text())
+    return trained.run / "leaderboard"
 
 
-def test_the_leaderboard_has_an_interval_for_every_metric(compared):
-    assert compared["task"] == "segmentation"
-    (contender,) = compared["contenders"]
-    for name in compared["metrics"]:
+@pytest.fixture(scope="module")
+def board(compared):
+    return json.loads((compared / "leaderboard.json").read_text())
+
+
+def test_the_leaderboard_has_an_interval_for_every_metric(board):
+    assert board["task"] == "segmentation"
+    (contender,) = board["contenders"]
+    for name in board["metrics"]:
         low, high = contender["metrics"][name]["interval"]
         assert low <= contender["metrics"][name]["value"] <= high
-    assert compared["metrics"]["dice"]["chance"] < contender["metrics"]["dice"]["interval"][0]
+    assert board["metrics"]["dice"]["chance"] < contender["metrics"]["dice"]["interval"][0]
 
 
-def test_the_gate_bounds_a_class_by_itself(compared):
-    promotion = compared["promotion"]
+def test_the_gate_bounds_a_class_by_itself(board):
+    promotion = board["promotion"]
     assert promotion["promoted"], promotion
     assert any("Dice of nucleus" in check["check"] for check in promotion["checks"])
+
+
+def test_the_server_answers_every_file_with_the_mask_that_was_scored(trained):
+    """The files as clients send them, which the server resizes as the export did."""
+    model = Model.load(trained.output / "model")
+    differing = 0
+    for key, pixels in zip(trained.predicted.keys, trained.predicted.predicted, strict=True):
+        data = (trained.files / key).read_bytes()
+        instance = {"image": {"b64": base64.b64encode(data).decode()}}
+        (row,) = model.rows.read(json.dumps({"instances": [instance]}).encode()).instances
+        (answer,) = model.predict([model.rows.decoded(row)])
+        served = masks.decode(base64.b64decode(answer["mask"]["b64"]), 3)
+        with open(layout.mask(f"{trained.output}/", key), "rb") as file:
+            offline = masks.decode(file.read(), 3)
+        differing += not np.array_equal(served, offline)
+        assert [*answer["shares"].values()] == pytest.approx(pixels / SIDE**2, abs=1e-6)
+    assert (differing, len(trained.predicted)) == (0, trained.dataset.examples("test"))
+
+
+def test_the_smoke_test_has_the_masks_and_shares_that_the_server_answers(compared, trained):
+    document = json.loads((compared / "challenger.json").read_text())
+    model = Model.load(trained.output / "model")
+    examples = [one for one in document["examples"] if isinstance(one["instance"]["image"], dict)]
+    body = json.dumps({"instances": [one["instance"] for one in examples]}).encode()
+    rows = [model.rows.decoded(row) for row in model.rows.read(body).instances]
+    for answer, example in zip(model.predict(rows), examples, strict=True):
+        assert answer["mask"] == example["prediction"]["mask"]
+        assert answer["shares"] == pytest.approx(example["prediction"]["shares"], abs=1e-6)
+    assert examples
+
+
+def test_the_report_shows_the_worst_the_middle_and_the_best_and_errors_by_size(compared):
+    page = (compared / "report.html").read_text()
+    for text in (
+        "The worst images",
+        "Images in the middle",
+        "The best images",
+        "By size of object",
+    ):
+        assert text in page
+    assert page.count("data:image/jpeg;base64") == 12
+    assert "objects/cell" in json.loads((compared / "figures.json").read_text())["figures"]
 
 
 def test_the_served_model_is_scored_as_it_was(trained):
