@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis import command_line
-from trellis.doctor import smoke
 from trellis.doctor.diagnoses.permissions import AS_AIRFLOW
-from trellis.doctor.runner import diagnose
 from trellis.doctor.target import Target, read
 
 
@@ -30,6 +28,10 @@ def run(folder: Path, with_jobs: bool = False) -> int:
 
     with_jobs: also run two small jobs.
     """
+    # With Google's libraries, which take seconds to import, as other commands need not.
+    from trellis.doctor import smoke
+    from trellis.doctor.runner import diagnose
+
     target = Target(*read(folder))
     caller = target.caller
     group = target.platform

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trellis import command_line
-from trellis.new import bigquery, bucket, files, images, kinds, roles, text, uploading
+from trellis.new import bigquery, files, images, kinds, roles, text, uploading
 from trellis.new.described import DataError, Images, Pictures, Reading, Rows, listed
 from trellis.results.index import client_of
 from trellis.workflow.assembly import chain
@@ -173,6 +173,15 @@ def _found(
         rows, counts_of = files.describe(file, place), partial(files.classes, file)
         write = _of_rows(rows, counts_of, options, group, file.pictures)
         return _Found(write, partial(uploading.load, group, file, place), place)
+    return _found_there(group, options)
+
+
+def _found_there(group: Platform, options: argparse.Namespace) -> _Found:
+    """Look at data that are in Google Cloud."""
+    # With BigQuery's library and Airflow's, which take seconds to import: most commands need none.
+    from trellis.new import bucket
+
+    data = options.data[0]
     if data.startswith("gs://") and bucket.is_manifest(client_of(group), data):
         listed_ = images.describe(client_of(group), data, options.task == MULTILABEL)
         uploading.say(f"{data}: a manifest of images", listed_.notes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from trellis.new.described import DataError
-from trellis.workflow.lookups.manifest import (
+from trellis.workflow.lookups.manifest_lines import (
     FORMAT,
     LARGEST,
     LEAST_GROUPS,

@@ -14,7 +14,7 @@ BigQuery loads the lines as texts, which costs nothing, and sql/manifest.sql tak
 step holds a manifest. Called by tasks only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -25,6 +25,14 @@ from trellis.workflow import labels, sql
 from trellis.workflow.contracts import table
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.lookups import bucket_files, own_dataset, storage, table_state
+from trellis.workflow.lookups.manifest_lines import (
+    FORMAT,
+    LARGEST,
+    LEAST_GROUPS,
+    ML_USES,
+    NUMBER,
+    separator,
+)
 from trellis.workflow.lookups.source import Form, Source, dry_run
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.source import ImageSource
@@ -39,32 +47,13 @@ from trellis_contracts.tasks import (
 )
 from trellis_contracts.withheld import quoted
 
-ML_USES = {
-    "": "",
-    "train": "train",
-    "training": "train",
-    "validation": "validation",
-    "test": "test",
-    "unassigned": "",
-}
-"""Words for a line's split, in any case, and the split; "": none. TRAIN and UNASSIGNED are AutoML
-Vision's (https://cloud.google.com/vision/automl/docs/prepare), which public manifests have."""
-
-# Not all that BigQuery takes for a number: an underscore or `nan` is no value to learn.
-NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-LARGEST = 3.4028234663852886e38
-"""The largest number that float32 holds."""
-
 ML_USE = "ML_USE"
 """The column of the splits that lines name."""
 
-LEAST_GROUPS = 6
 _MOST_LABELS = 100_000
 _SHOWN = 3
 ONE_FIELD = "\x01"
 """Delimiter of a load job's fields that no line has, so that each line is one value."""
-
-FORMAT = "Expected lines of [ML_USE,]gs://BUCKET/OBJECT,label without a header"
 
 
 class ManifestForm(Form):
@@ -268,19 +257,6 @@ def _of_labels(found: Mapping[str, Any], source: ImageSource) -> Iterator[str]:
             f"{rejected} of {lines} lines would be rejected, more than source.max_rejected "
             f"({source.max_rejected:g}) allows:{why}"
         )
-
-
-def separator(lines: Iterable[Sequence[str]]) -> str | None:
-    """The mark that separates the fields of all lines in place of commas; None if there is none.
-
-    lines: split at commas.
-    """
-    found = list(lines)
-    alone = all(len(fields) == 1 for fields in found)
-    for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")):
-        if found and alone and all(mark in fields[0] for fields in found):
-            return name
-    return None
 
 
 def _line(text: str) -> str:
