@@ -1,5 +1,9 @@
-"""Prints what a tree's digits DAG says of the stage audit, as JSON. Runs in a copy of the tree."""
+"""Prints what the digits DAG and `trellis check` say of the stage audit, as JSON. Runs in a copy of
+the tree.
+"""
 
+import contextlib
+import io
 import json
 import sys
 from dataclasses import asdict
@@ -8,6 +12,7 @@ from types import SimpleNamespace
 
 from airflow.dag_processing.dagbag import BundleDagBag
 
+from trellis.__main__ import main as trellis
 from trellis.doctor import demand
 from trellis.workflow.assembly import alerts, chain
 from trellis.workflow.contracts.layout import Run
@@ -60,7 +65,10 @@ def main(dags: Path) -> None:
         refused = None
     except documents.ContractError as error:
         refused = str(error)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        good = trellis(["check", str(dags / "experiments/digits.yaml")]) == 0
     found = {
+        "check": (good, out.getvalue()),
         "errors": bag.import_errors,
         "before": sorted(dag.get_task("audit").upstream_task_ids),
         "after": sorted(dag.get_task("audit").downstream_task_ids),
