@@ -86,7 +86,7 @@ def test_local_gcp_takes_the_same_machines(use):
     for type_ in [*table.types, "foo-bar-9"]:
         assert_same(use, type_, None, 1)
         for gpu in table.gpus:
-            for count in range(1, 17):
+            for count in (1, 2, 3, 4, 6, 8, 16):
                 assert_same(use, type_, gpu, count)
 
 
