@@ -1,12 +1,14 @@
 """Models on disk: trained by a process of their own, whole or not there, whatever is killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -61,18 +63,25 @@ def wait_for(condition, seconds=30):
         time.sleep(0.05)
 
 
-def test_a_model_is_trained_stored_used_and_removed(models, tmp_path, cancer):
-    seen = []
-    options = {
-        "model_type": "logistic_reg",
-        "data_split_method": "CUSTOM",
-        "data_split_col": "held",
-    }
-    record = models.create(statement(**options), cancer, seen.append)
-    assert [i["index"] for i in seen] == list(range(len(seen)))
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, cancer):
+    """What is left of a CREATE MODEL: the models, the new one's record, and its iterations."""
+    folder, seen = tmp_path_factory.mktemp("trained") / "models", []
+    models = Models(folder)
+    options = {"model_type": "boosted_tree_classifier", "max_iterations": 3, "max_tree_depth": 2}
+    stream = pa.RecordBatchReader.from_batches(cancer.schema, cancer.to_batches(max_chunksize=100))
+    record = models.create(statement(**options), stream, seen.append)
+    assert os.listdir(folder) == [record.artifact]
+    return SimpleNamespace(models=models, folder=folder, record=record, seen=seen)
+
+
+def test_a_model_is_trained_stored_used_and_removed(trained, tmp_path, cancer):
+    models, record, seen = trained.models, trained.record, trained.seen
+    assert [i["index"] for i in seen] == [1, 2, 3]
     assert seen[-1]["eval_loss"] < seen[0]["eval_loss"]
 
     again = ModelRecord.from_json(record.json)
+    shutil.copytree(trained.folder, tmp_path / "models")
     fresh = Models(tmp_path / "models")  # as after a restart
     fresh.keep([again.artifact])
     found = fresh.call("ML.PREDICT", again, cancer, {"threshold": 0.4})
@@ -80,16 +89,13 @@ def test_a_model_is_trained_stored_used_and_removed(models, tmp_path, cancer):
     fields = fresh.fields("ML.EVALUATE", again, None, {})
     assert [f.name for f in fields] == fresh.call("ML.EVALUATE", again, None, {}).column_names
 
-    assert os.listdir(tmp_path / "models") == [record.artifact]
-    models.delete(record)
-    models.delete(record)
+    fresh.delete(again)
+    fresh.delete(again)
     assert os.listdir(tmp_path / "models") == []
 
 
-def test_the_official_client_reads_the_resource(models, cancer):
-    options = {"model_type": "BOOSTED_TREE_CLASSIFIER", "max_iterations": 3, "max_tree_depth": 2}
-    stream = pa.RecordBatchReader.from_batches(cancer.schema, cancer.to_batches(max_chunksize=100))
-    record = models.create(statement(**options), stream)
+def test_the_official_client_reads_the_resource(trained):
+    record = trained.record
     model = Model.from_api_repr(record.rest(REF))
     assert model.reference.path == "/projects/p/datasets/d/models/m"
     assert model.model_type == "BOOSTED_TREE_CLASSIFIER"

@@ -37,7 +37,14 @@ def imbalanced(**_):
 
 
 @pytest.mark.parametrize(
-    "load", [load_breast_cancer, load_wine, load_digits, load_iris, imbalanced]
+    "load",
+    [
+        load_breast_cancer,
+        load_wine,
+        pytest.param(load_digits, marks=pytest.mark.slow),  # ten classes of 1,797 rows
+        load_iris,
+        imbalanced,
+    ],
 )
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 def test_a_classifier_is_that_of_xgboost(load, weighted):

@@ -24,7 +24,13 @@ def test_a_table_gives_a_model_with_an_evaluation(vertex, until, home):
     with pytest.raises(exceptions.MethodNotImplemented, match="ListModelEvaluationSlices"):
         vertex.models.list_model_evaluation_slices(parent=evaluation.name)
 
-    # A second model of the same kind is a version beside it, with an evaluation of its own.
+
+@pytest.mark.slow
+def test_a_second_model_is_a_version_with_an_evaluation_of_its_own(vertex, until, home):
+    cases.write_table(home.buckets / "bucket")
+    pipeline = cases.tabular_pipeline(cases.create_dataset(vertex))
+    _, model = cases.train(vertex, until, pipeline)
+    (evaluation,) = vertex.models.list_model_evaluations(parent=model.name)
     pipeline["training_task_inputs"] |= {"targetColumn": "weight", "predictionType": "regression"}
     done, other = cases.train(vertex, until, {**pipeline, "parent_model": model.name})
     assert (other.name, done.model_to_upload.version_id) == (model.name, "2")
