@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.airflow_side import ROOT
 from trellis.__main__ import main
 
-pytestmark = pytest.mark.usefixtures("airflow_database")
+pytestmark = [pytest.mark.usefixtures("airflow_database"), pytest.mark.one_airflow]
 
 BESIDE = {"good", "own"}
 SHIPPED = [file.read_text() for file in sorted((ROOT / "dags/experiments").glob("*.yaml"))]

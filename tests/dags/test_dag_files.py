@@ -64,6 +64,7 @@ def test_the_values_in_the_trigger_form_are_valid(parse):
         assert dag.params.validate() == dag.params.dump()
 
 
+@pytest.mark.one_airflow
 def test_a_wrong_experiment_harms_no_other(parse, folder):
     (folder / "experiments/wrong.yaml").write_text("owner: 1\n")
     dags, errors = parse("trellis_dags.py")
@@ -83,6 +84,7 @@ def test_wrong_experiments_are_import_errors_with_file_line_and_field(parse, fol
     assert "experiments/broken.yaml: 1 problem" in report
 
 
+@pytest.mark.one_airflow
 def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
     file = folder / "experiments/digits.yaml"
     file.write_text(file.read_text().replace("budget: 3 USD", "budget: 0.01 USD"))
@@ -93,6 +95,7 @@ def test_a_file_above_its_budget_is_reported_and_keeps_its_dag(parse, folder):
     assert errors == {}
 
 
+@pytest.mark.one_airflow
 def test_the_platforms_profile_decides_which_form_of_a_file_is_read(parse, folder):
     file = folder / "experiments/digits.yaml"
     file.write_text(f"{file.read_text()}\nlocal: {{train: {{epochs: 0}}}}\n")
@@ -109,16 +112,19 @@ def test_the_platforms_profile_decides_which_form_of_a_file_is_read(parse, folde
     assert parse("trellis_errors.py") == ({}, {})
 
 
+@pytest.mark.one_airflow
 def test_good_experiments_are_no_import_error(parse):
     assert parse("trellis_errors.py") == ({}, {})
 
 
+@pytest.mark.one_airflow
 def test_a_file_with_another_ending_is_not_left_out_silently(parse, folder):
     (folder / "experiments/digits.yaml").rename(folder / "experiments/digits.yml")
     (report,) = parse("trellis_errors.py")[1].values()
     assert "experiment files end with .yaml" in report
 
 
+@pytest.mark.one_airflow
 def test_an_experiment_that_cannot_be_built_harms_no_other(parse, folder, monkeypatch):
     """Whatever no rule has foreseen: here, its last stage cannot be made."""
     from trellis.workflow.stages import result
@@ -138,6 +144,7 @@ def test_an_experiment_that_cannot_be_built_harms_no_other(parse, folder, monkey
     assert "RecursionError: too deep" in report
 
 
+@pytest.mark.one_airflow
 def test_a_dag_of_all_experiments_that_cannot_be_built_harms_no_other(parse, monkeypatch):
     from trellis.workflow.assembly import rollback
 
@@ -149,6 +156,7 @@ def test_a_dag_of_all_experiments_that_cannot_be_built_harms_no_other(parse, mon
     assert "ZeroDivisionError" in report
 
 
+@pytest.mark.one_airflow
 def test_a_file_whose_name_is_no_text_is_reported(parse, folder):
     name = os.fsdecode(b"m\xfc.yaml")
     (folder / "experiments" / name).write_text("owner: lab\n")
@@ -159,6 +167,7 @@ def test_a_file_whose_name_is_no_text_is_reported(parse, folder):
     report.encode()
 
 
+@pytest.mark.one_airflow
 def test_what_editors_leave_is_no_experiment(parse, folder):
     for name in (".#digits.yaml", "._digits.yaml", "digits.yaml~"):
         (folder / "experiments" / name).write_bytes(b"\0")
@@ -192,12 +201,14 @@ def test_every_dag_has_the_groups_prefix(parse, folder, monkeypatch, wanted):
     assert set(parse("trellis_dags.py")[0]) == expected
 
 
+@pytest.mark.one_airflow
 def test_what_waits_to_be_undeployed_outlives_a_change_of_the_file(parse, folder):
     for file in (folder / "experiments").glob("*.yaml"):
         assert "keep_previous" not in file.read_text()
     assert "undeploy_previous" in parse("trellis_dags.py")[0]
 
 
+@pytest.mark.one_airflow
 @pytest.mark.parametrize(
     ("name", "asked"), [("digest", "{schedule: '0 7 * * 1'}"), ("idle_endpoints", "{days: 7}")]
 )
@@ -211,6 +222,7 @@ def test_some_dags_are_only_for_groups_that_ask(parse, folder, name, asked):
     assert dags[f"lab-{name}"].schedule == {"digest": "0 7 * * 1"}.get(name, "@daily")
 
 
+@pytest.mark.one_airflow
 def test_what_experiments_wait_for_is_watched(parse, folder):
     assert set(parse("trellis_dags.py")[0]["watch"].task_ids) == {"gradient-boosting.requests"}
     for name, schedule in (("digits", "new data"), ("patients", "new champion of digits")):
@@ -227,6 +239,7 @@ def test_what_experiments_wait_for_is_watched(parse, folder):
     assert parse("trellis_errors.py") == ({}, {})
 
 
+@pytest.mark.one_airflow
 def test_who_waits_for_a_missing_experiment_or_itself_is_reported(parse, folder):
     for name, other in (("digits", "digit"), ("patients", "patients")):
         file = folder / f"experiments/{name}.yaml"

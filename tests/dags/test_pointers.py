@@ -19,6 +19,8 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.sections import field_of
 from trellis.workflow.validation.file import load, with_changes
 
+pytestmark = pytest.mark.one_airflow
+
 PARTS = (
     "plugins/trellis",
     "contracts/trellis_contracts",

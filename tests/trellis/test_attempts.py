@@ -20,6 +20,8 @@ from tests.wording import says
 from trellis.identity import label_value
 from trellis.vertex import operators
 
+pytestmark = pytest.mark.one_airflow
+
 PLACE = {"project_id": "local-gcp", "region": "us-central1", "poll_interval": 0.2}
 PARENT = "projects/local-gcp/locations/us-central1"
 PLAN = 8.0

@@ -18,6 +18,8 @@ from trellis.workflow.spec import platform
 from trellis.workflow.spec.platform import IdleEndpoints
 from trellis.workflow.stages.idle_endpoints import IdleEndpointsOperator
 
+pytestmark = pytest.mark.one_airflow
+
 # Where no other test has endpoints.
 REGION = "europe-west4"
 PARENT = f"projects/local-gcp/locations/{REGION}"

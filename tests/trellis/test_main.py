@@ -18,6 +18,8 @@ from trellis.workflow.validation import platform
 from trellis.workflow.validation.file import load
 from trellis_contracts.program import page
 
+pytestmark = pytest.mark.one_airflow
+
 DIGITS = ROOT / "dags/experiments/digits.yaml"
 
 

@@ -15,6 +15,8 @@ from trellis.workflow.pricing import services
 from trellis.workflow.pricing.catalog import SERVICES
 from trellis.workflow.pricing.machines import TABLE
 
+pytestmark = pytest.mark.one_airflow
+
 
 @pytest.fixture
 def catalog(google, monkeypatch):

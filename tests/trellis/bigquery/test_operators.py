@@ -112,6 +112,7 @@ def test_a_cleared_task_adopts_the_job_that_succeeded(a_dag, jobs_of):
     assert len(jobs_of(dag)) == 1
 
 
+@pytest.mark.one_airflow
 def test_another_generation_is_another_job(a_dag, jobs_of):
     run = run_dag(a_dag(query("SELECT 1 AS one")))
     second = a_dag(query("SELECT 1 AS one"), generation=2)
@@ -130,6 +131,7 @@ def test_a_query_that_is_wrong_is_not_run_again_until_the_task_is_cleared(a_dag,
     assert len(jobs_of(dag)) == 2
 
 
+@pytest.mark.one_airflow
 def test_a_query_that_bigquery_does_not_take_is_not_tried_again(a_dag, jobs_of):
     dag = a_dag(query("SELECT FROM WHERE"))
     run = run_dag(dag)
@@ -137,6 +139,7 @@ def test_a_query_that_bigquery_does_not_take_is_not_tried_again(a_dag, jobs_of):
     assert task_instance(run).try_number == 1
 
 
+@pytest.mark.one_airflow
 def test_runs_that_share_a_key_share_the_job(a_dag, jobs_of):
     dag = a_dag(query("SELECT 1 AS one"), key="shared")
     assert run_dag(dag).state == "success"
@@ -144,6 +147,7 @@ def test_runs_that_share_a_key_share_the_job(a_dag, jobs_of):
     assert len(jobs_of(dag)) == 1
 
 
+@pytest.mark.one_airflow
 def test_work_whose_product_is_gone_is_done_again(a_dag, jobs_of, client):
     table = "local-gcp.plugins.product"
     dag = a_dag(query("SELECT 1 AS one", "product"), key="product", product=table)
@@ -156,6 +160,7 @@ def test_work_whose_product_is_gone_is_done_again(a_dag, jobs_of, client):
     assert client.get_table(table).num_rows == 1
 
 
+@pytest.mark.one_airflow
 def test_work_that_was_done_by_others_is_skipped(a_dag, jobs_of, google):
     (google.buckets / "plugins-tests").mkdir(exist_ok=True)
     (google.buckets / "plugins-tests/mark.json").write_text("{}")

@@ -156,6 +156,7 @@ def test_a_retry_finds_its_finished_job_and_announces_it(a_dag, launches, monkey
     assert events(dag) == [{"fingerprint": "3f2a"}]
 
 
+@pytest.mark.one_airflow
 def test_a_launch_whose_answer_got_lost_is_found_by_its_name(a_dag, launches, monkeypatch):
     """The client repeats the request by itself; Dataflow answers that the name is taken."""
     real = DataflowHook.launch_job_with_flex_template
@@ -234,6 +235,7 @@ def limits(monkeypatch):
     return given
 
 
+@pytest.mark.one_airflow
 def test_jobs_that_google_fails_share_one_sum(a_priced_dag, launches, limits, capfd):
     dag = a_priced_dag("small", workers=2, at_most=2 * 4 / 3600, longest=4)
     run = run_dag(dag)
@@ -247,6 +249,7 @@ def test_jobs_that_google_fails_share_one_sum(a_priced_dag, launches, limits, ca
     assert limits.count(4) == 2
 
 
+@pytest.mark.one_airflow
 def test_each_job_counts_at_the_price_of_its_own_machines(a_priced_dag, launches, limits):
     """The plan is of the small one: a second of the large one takes four of its seconds."""
     dag = a_priced_dag("large", "small", at_most=1 / 6, longest=600)
@@ -256,6 +259,7 @@ def test_each_job_counts_at_the_price_of_its_own_machines(a_priced_dag, launches
     assert limits == [150, math.ceil(600 - 4 * first), math.ceil(600 - 4 * first - second)]
 
 
+@pytest.mark.one_airflow
 def test_a_launch_that_dataflow_refuses_is_not_repeated(a_dag, launches, capfd):
     dag = a_dag()
     launch = dag.get_task("export").body["launchParameter"]
@@ -265,6 +269,7 @@ def test_a_launch_that_dataflow_refuses_is_not_repeated(a_dag, launches, capfd):
     assert "Dataflow refuses this launch" in capfd.readouterr().out
 
 
+@pytest.mark.one_airflow
 def test_done_without_the_mark_is_no_success(a_dag):
     run = run_dag(a_dag(writes=False))
     assert run.state == "failed"

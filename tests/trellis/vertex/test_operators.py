@@ -106,6 +106,7 @@ def test_a_cleared_task_adopts_the_job_that_succeeded(google, a_dag, jobs_of):
     assert len(jobs_of(dag)) == 1
 
 
+@pytest.mark.one_airflow
 def test_another_generation_is_another_job(google, a_dag, jobs_of):
     run = run_dag(a_dag("echo hello"))
     second = a_dag("echo hello", generation=2)
@@ -143,6 +144,7 @@ def busy(google):
         time.sleep(0.1)
 
 
+@pytest.mark.one_airflow
 @pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize(
     ("scheduling", "state"),
@@ -174,6 +176,7 @@ def test_a_job_that_gets_no_machines_is_stopped_and_not_tried_again(
     assert f"/{job['name'].rpartition('/')[2]}" in said
 
 
+@pytest.mark.one_airflow
 @pytest.mark.usefixtures("busy")
 def test_a_job_without_machines_names_its_quotas_where_their_limits_cannot_be_read(
     google, a_dag, monkeypatch, capsys
@@ -298,6 +301,7 @@ def a_search(name, **arguments):
     return dag
 
 
+@pytest.mark.one_airflow
 @pytest.mark.usefixtures("busy")
 def test_a_search_whose_trials_get_no_machines_is_stopped(monkeypatch, capsys):
     monkeypatch.setattr(waiting, "IN_TASK_SECONDS", 2)

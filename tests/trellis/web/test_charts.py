@@ -13,6 +13,8 @@ from trellis.results.history import predicted
 from trellis.web.charts import HEIGHT, MOST, WIDTH, drawn, history, learning, performance
 from trellis_contracts.charts import PALETTE
 
+pytestmark = pytest.mark.one_airflow
+
 
 def rows(figure):
     return figure["data"]["values"]

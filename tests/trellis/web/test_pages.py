@@ -30,6 +30,8 @@ from trellis.results.notes import append, note
 from trellis.workflow.contracts.layout import Run
 from trellis.workflow.contracts.record import Failure
 
+pytestmark = pytest.mark.one_airflow
+
 VOID = {"meta", "link", "input", "br"}
 
 
