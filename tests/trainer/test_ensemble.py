@@ -6,9 +6,9 @@ import dataclasses
 import functools
 import json
 import shutil
-from pathlib import Path
 
 import cv2
+import keras
 import numpy as np
 import pytest
 
@@ -17,18 +17,19 @@ from testbed.trainings import arguments, write_dataset
 from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
 from tests.trainer.serving.images import of_file
-from trainer import compare, dataset_description, ensemble, predictions
+from trainer import compare, dataset_description, ensemble, models, predictions
 from trainer.comparison import scoring
 from trainer.estimators import run
+from trainer.estimators.ensemble import EnsemblePredictor
 from trainer.prediction_forms.regression import Values
 from trainer.serving import integrated_gradients
 from trainer.serving.model import Model
 from trainer.serving.parameters import Explain
+from trainer.training import saved_model
 from trainer.training.data_checks import checked_dataset
 from trainer.training.flags import parse_flags
 from trellis_contracts import layout
-
-AUTOENCODER = Path(__file__).parent / "models/files/autoencoder.py"
+from trellis_contracts.hyperparameters import Hyperparameters
 
 LINEAR = """
 import pickle
@@ -61,13 +62,12 @@ FILES = {"train": [120, 41], "validation": [37], "test": [44]}
 
 
 class Trained:
-    """A run's folder with trainings of one dataset, of rows if it is not given."""
+    """A run's folder with trainings of one dataset of rows."""
 
-    def __init__(self, folder, task, address=None):
-        if address is None:
-            columns, labels = mixed_rows(242)
-            columns = {name: columns[name] for name in READ}
-            address = write_with_source(folder / "d", columns, labels, FILES, task=task)
+    def __init__(self, folder, task):
+        columns, labels = mixed_rows(242)
+        columns = {name: columns[name] for name in READ}
+        address = write_with_source(folder / "d", columns, labels, FILES, task=task)
         self.address, self.task, self.path = address, task, folder / "run"
         self.path.mkdir()
         (folder / "linear.py").write_text(LINEAR)
@@ -170,6 +170,7 @@ def test_it_is_explained_as_one_model(trained):
     assert total == pytest.approx(found["score"], rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.usefixtures("undrawn", "few_resamples")
 def test_it_is_on_the_leaderboard_and_selected_if_it_validates_best(trained):
     metric = trained.metrics()["metric"]
     assert compare.main(["--run", str(trained.path), "--metric", metric]) == 0
@@ -200,6 +201,7 @@ def test_of_one_training_its_seeds_are_the_members(tmp_path):
     assert Model.load(found.model).classes
 
 
+@pytest.mark.usefixtures("undrawn", "few_resamples")
 def test_one_that_was_not_made_has_failed(tmp_path):
     found = Trained(tmp_path, "binary_classification")
     found.train("training/1", model=found.linear)
@@ -249,15 +251,19 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path, capsys):
 
 
 def test_the_pixels_of_an_image_are_explained_by_the_mean_of_the_gradients(tmp_path):
+    """Of networks as they are before they have learned."""
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (242, 8, 8, 1), np.uint8)
     address = write_dataset(tmp_path / "d", images, random.integers(0, 2, 242), files=FILES)
-    found = Trained(tmp_path, "binary_classification", address)
-    for rank, model in ((1, AUTOENCODER), (2, "dense")):
-        found.train(f"training/{rank}", model=model)
-    assert ensemble.main(["--run", str(found.path)]) == 0
-    whole = Model.load(found.model)
-    members = [Model.load(found.path / f"training/{rank}/model") for rank in (1, 2)]
+    dataset = dataset_description.load(address)
+    keras.utils.set_random_seed(1)
+    folders = {name: tmp_path / name for name in ("convolutional", "dense")}
+    for name, folder in folders.items():
+        network = models.build(name, dataset, Hyperparameters(blocks=1, filters=4))
+        saved_model.export(network, dataset, folder)
+    EnsemblePredictor(folders, dataset).save(tmp_path / "mean", None)
+    whole = Model.load(tmp_path / "mean")
+    members = [Model.load(folder) for folder in folders.values()]
     row = of_file(cv2.imencode(".png", images[0])[1].tobytes())
     # Each chooses its own places along the way, so the sums agree where these are many.
     asked = [model.explainer.explain(row, 1, Explain(steps=300)) for model in (whole, *members)]

@@ -3,6 +3,7 @@ train one model together.
 """
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,10 @@ import pytest
 from testbed.tables import mixed_rows, write_table
 from testbed.trainings import MODULE, Job, arguments, without_seconds
 from trainer import predictions
+from trainer.estimators import run
+from trainer.training import TrainingError
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
 
 # A logistic regression: a step an epoch, a checkpoint after each. Where HOLD says so, it stands
 # still until it is killed.
@@ -34,11 +39,11 @@ def fit(data, hyperparameters, report, run):
     for epoch in range(done + 1, run.epochs + 1):
         slopes = slopes + x.T @ (labels - share(x, slopes)) / len(x)
         report(epoch=epoch, slope=abs(slopes).sum())
-        hold(f"{epoch} reported", done)
+        hold(f"{epoch} reported")
         new = last.with_suffix(".new")
         new.write_bytes(pickle.dumps((epoch, slopes)))
         os.replace(new, last)
-        hold(f"{epoch} saved", done)
+        hold(f"{epoch} saved")
     assert "tensorflow" not in sys.modules, "which takes seconds to import"
     return Logistic(slopes)
 
@@ -51,9 +56,9 @@ def share(x, slopes):
     return 1 / (1 + np.exp(-x @ slopes))
 
 
-def hold(where, done):
-    if os.environ.get("HOLD") == where and not done:
-        print("holds", flush=True)
+def hold(where):
+    if os.environ.get("HOLD") == where:
+        print(f"holds when {where}", flush=True)
         time.sleep(3600)
 
 
@@ -165,22 +170,25 @@ def test_one_that_is_killed_ends_as_one_that_ran_through(job, monkeypatch):
     through = job(RESUMING, "chief:0", epochs=6)
     through.start()
     assert set(through.wait().values()) == {0}
-    for hold, done in (("3 reported", 2), ("3 saved", 3)):
-        killed = job(RESUMING, "chief:0", epochs=6)
+    killed = job(RESUMING, "chief:0", epochs=6)
+    # Twice: after an epoch that is reported and in no checkpoint, and after one that is in both.
+    for hold in ("3 reported", "4 saved"):
         monkeypatch.setenv("HOLD", hold)
         killed.start()
-        killed.wait_for("chief:0", "holds")
+        killed.wait_for("chief:0", f"holds when {hold}")
         killed.kill("chief:0")
         assert set(killed.wait().values()) == {-9}
         assert not (killed.folder / "output/metrics.json").exists()
-        killed.start()
-        assert set(killed.wait().values()) == {0}
-        assert f"goes on after epoch {done}" in killed.log("chief:0")
-        np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
-        expected, found = without_seconds(through.metrics), without_seconds(killed.metrics)
-        assert [row["epoch"] for row in found["history"]] == [1, 2, 3, 4, 5, 6]
-        assert found["history"] == expected["history"]
-        assert found["test"] == expected["test"]
+    monkeypatch.delenv("HOLD")
+    killed.start()
+    assert set(killed.wait().values()) == {0}
+    said = killed.log("chief:0")
+    assert re.findall(r"goes on after epoch (\d)", said) == ["2", "4"]
+    np.testing.assert_array_equal(output(killed).probabilities, output(through).probabilities)
+    expected, found = without_seconds(through.metrics), without_seconds(killed.metrics)
+    assert [row["epoch"] for row in found["history"]] == [1, 2, 3, 4, 5, 6]
+    assert found["history"] == expected["history"]
+    assert found["test"] == expected["test"]
 
 
 def test_several_workers_train_one_model(job):
@@ -217,11 +225,17 @@ def test_several_workers_train_one_model(job):
         (COUNTING, ("chief:0", "worker:0", "ps:0"), "give the job no servers"),
     ],
 )
-def test_machines_that_a_file_does_not_know_of_are_refused(job, text, names, problem):
-    one = job(text, *names)
-    one.start()
-    assert set(one.wait().values()) == {1}
-    assert problem in one.log("chief:0")
+def test_machines_that_a_file_does_not_know_of_are_refused(
+    rows, tmp_path, monkeypatch, text, names, problem
+):
+    cluster = {name.partition(":")[0]: ["127.0.0.1:1"] for name in names}
+    machines = {"cluster": cluster, "task": {"type": "chief", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(machines))
+    (tmp_path / "mine.py").write_text(text)
+    flags = {"model": tmp_path / "mine.py", "task": "binary_classification"}
+    settings = parse_flags(arguments(rows, output=tmp_path / "output", **flags), "")
+    with pytest.raises(TrainingError, match=problem):
+        run.train(settings, checked_dataset(settings))
 
 
 def test_a_worker_that_fails_names_its_line(job):
