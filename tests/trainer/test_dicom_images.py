@@ -2,10 +2,6 @@
 
 import base64
 import json
-import re
-import subprocess
-import sys
-from http.client import HTTPConnection
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +13,7 @@ from testbed.trainings import arguments
 from tests.trainer.conftest import RunFolder
 from tests.trainer.images.dicom import SAMPLES, texts
 from tests.trainer.serving.images import image_input
+from tests.trainer.serving.served import served
 from trainer import compare, dataset_description, export, predictions
 from trainer.comparison import originals
 from trainer.estimators import run
@@ -83,31 +80,13 @@ def test_what_is_not_read_is_rejected_by_its_reason(trained):
 
 @pytest.fixture(scope="module")
 def ask(trained):
-    """Asks the server's process for files; returns the status and the answer."""
-    model = str(trained.output / "model")
-    with (trained.folder / "runs/server.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "trainer", "serve", "--port", "0", "--model", model],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-        try:
-            port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
-            assert "ready" in process.stdout.readline()
-            connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    """Asks a server for files; returns the status and the answer."""
+    with served(trained.output / "model") as ask:
 
-            def ask(data, **parameters):
-                instances = [{"image": {"b64": base64.b64encode(data).decode()}}]
-                body = {"instances": instances, "parameters": parameters}
-                connection.request("POST", "/predict", json.dumps(body))
-                response = connection.getresponse()
-                return response.status, json.load(response)
+        def of_file(data, **parameters):
+            return ask({"image": {"b64": base64.b64encode(data).decode()}}, **parameters)
 
-            yield ask
-        finally:
-            process.terminate()
-            process.wait()
+        yield of_file
 
 
 def test_a_file_is_answered_as_it_was_scored(trained, ask):
@@ -126,6 +105,7 @@ def test_a_file_is_answered_as_it_was_scored(trained, ask):
         np.testing.assert_allclose(found, scored[example.key], atol=1e-6)
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_who_the_patients_are_is_nowhere(trained, ask, capfd, caplog):
     """In no file of the dataset and of the run, report and logs included, and in no answer."""
     plan = RunFolder(trained.folder / "other", [0, 1], ["a", "b"])
@@ -152,7 +132,7 @@ def test_who_the_patients_are_is_nowhere(trained, ask, capfd, caplog):
         for path in (trained.folder / name).rglob("*")
         if path.is_file()
     ]
-    assert {"report.html", "server.log", "rejected.jsonl"} <= {path.name for path in places}
+    assert {"report.html", "rejected.jsonl"} <= {path.name for path in places}
     contents = {path: path.read_bytes() for path in places}
     contents |= {f"said {number}": text.encode() for number, text in enumerate(said)}
     known = {name for path in SAMPLES.glob("*.dcm") for name in texts(path)}

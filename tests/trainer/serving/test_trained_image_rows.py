@@ -18,6 +18,7 @@ from trellis_contracts.dataset_features import IMAGE
 from trellis_contracts.hyperparameters import Hyperparameters
 
 COUNT, TEST = 40, 6
+READ = ("size", "site", "taken")
 PHOTO, SCAN = (16, 12, 3), (8, 8, 1)
 FILES = {"train": [30], "validation": [4], "test": [TEST]}
 
@@ -26,6 +27,7 @@ FILES = {"train": [30], "validation": [4], "test": [TEST]}
 def raw():
     random = np.random.default_rng(5)
     columns, labels = mixed_rows(COUNT)
+    columns = {name: columns[name] for name in READ}
     columns["photo"] = (IMAGE, list(random.integers(0, 256, (COUNT, *PHOTO), np.uint8)))
     columns["scan"] = (IMAGE, list(random.integers(0, 65_536, (COUNT, *SCAN), np.uint16)))
     return columns, labels
