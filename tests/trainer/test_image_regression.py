@@ -94,7 +94,7 @@ def test_predictions_are_numbers_of_the_manifest_and_not_standardized(trained):
 
 
 @pytest.fixture(scope="module")
-def compared(trained, tmp_path_factory):
+def compared(trained, tmp_path_factory, few_resamples_in_module):
     """The run's folder after its comparison."""
     plan = RunFolder(tmp_path_factory.mktemp("other"), [0, 1], ["a", "b"])
     plan.path = trained.run

@@ -28,8 +28,8 @@ from trainer.training.flags import parse_flags
 
 SIDE = xrays.SIDE // 2
 TASK = "multilabel_classification"
-FLAGS = {"task": TASK, "metric": "auc", "model": "convolutional", "epochs": 12}
-FLAGS |= {"learning_rate": 0.005, "filters": 8, "batch_size": 16}
+FLAGS = {"task": TASK, "metric": "auc", "model": "convolutional", "epochs": 8}
+FLAGS |= {"learning_rate": 0.01, "filters": 8, "batch_size": 16}
 
 
 def train(dataset, output, **flags):
@@ -121,7 +121,7 @@ def test_findings_are_told_better_than_by_a_linear_model_of_the_pixels(pictures,
 
 
 @pytest.fixture(scope="module")
-def compared(trained, tmp_path_factory):
+def compared(trained, tmp_path_factory, few_resamples_in_module):
     """The run's folder after its comparison."""
     plan = RunFolder(tmp_path_factory.mktemp("other"), [0, 1], ["a", "b"])
     plan.path = trained.run

@@ -130,7 +130,7 @@ def test_every_predictor_has_a_loss_by_which_equal_ones_are_chosen(trained):
 
 
 @pytest.fixture(scope="module")
-def compared(trained, tmp_path_factory):
+def compared(trained, tmp_path_factory, few_resamples_in_module):
     """The run's folder after its comparison."""
     plan = RunFolder(tmp_path_factory.mktemp("other"), [0, 1], ["a", "b"])
     plan.path = trained.run

@@ -110,7 +110,7 @@ def test_a_network_finds_who_dies_first(trained):
 
 
 @pytest.fixture(scope="module")
-def compared(trained, tmp_path_factory):
+def compared(trained, tmp_path_factory, few_resamples_in_module):
     """The run's folder after its comparison."""
     plan = RunFolder(tmp_path_factory.mktemp("other"), [0, 1], ["a", "b"])
     plan.path = trained.run
@@ -169,6 +169,7 @@ def test_a_risk_is_explained_by_the_column_that_makes_it(trained):
 
 SCAN = {"size": [8, 8], "channels": 1, "encoding": "png", "resize": "stretch"}
 SCAN |= {"scale": "range:0,4095", "pages": "2"}
+SCANS = 240
 
 
 @pytest.fixture(scope="module")
@@ -176,9 +177,9 @@ def scanned(tmp_path_factory):
     """A training on DICOM files, the second of whose frames tells who dies first, and a column."""
     root = tmp_path_factory.mktemp("gcs")
     (root / "scans").mkdir()
-    columns = patients()
+    columns = patients(SCANS)
     random = np.random.default_rng(7)
-    columns["scan"] = [f"gs://scans/{row}.dcm" for row in range(ROWS)]
+    columns["scan"] = [f"gs://scans/{row}.dcm" for row in range(SCANS)]
     for row, age in enumerate(columns.pop("age")):
         bright = np.clip(2000 + 600 * age + random.normal(0, 100, (9, 11)), 0, 4095)
         frames = np.stack([random.integers(0, 4096, (9, 11)), bright]).astype(np.uint16)
@@ -194,7 +195,7 @@ def scanned(tmp_path_factory):
         assert run(source, root / "dataset", "--shards", "2") == 0
     output = root / "training"
     flags = {name: value for name, value in FLAGS.items() if name != "units"}
-    flags |= {"model": "convolutional", "blocks": 1, "filters": 4, "epochs": 12}
+    flags |= {"model": "convolutional", "blocks": 1, "filters": 4, "epochs": 8}
     metrics = train(str(root / "dataset"), output, **flags)
     return SimpleNamespace(root=root, output=output, metrics=metrics)
 
@@ -205,7 +206,7 @@ def test_an_image_beside_a_column_tells_who_dies_first(scanned):
 
 def test_a_file_is_answered_with_the_curve_that_was_scored(scanned):
     offline = predictions.read(scanned.output / "predictions.parquet")
-    dose = dict(zip(*(patients()[name] for name in ("key", "dose")), strict=True))
+    dose = dict(zip(*(patients(SCANS)[name] for name in ("key", "dose")), strict=True))
     model = Model.load(scanned.output / "model")
     for key, curve in zip(offline.keys[:10], offline.curves, strict=False):
         data = (scanned.root / f"scans/{key.split()[1]}.dcm").read_bytes()
