@@ -6,7 +6,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from local_gcp import certificates
+from local_gcp import certificates, signing
 from local_gcp.certificates import Pki
 
 
@@ -74,7 +74,7 @@ def test_files_stay_until_they_are_about_to_expire(pki, monkeypatch, tmp_path):
     pki.ensure("local-gcp")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
-    monkeypatch.setattr(certificates, "RENEW_BEFORE", certificates.VALID + dt.timedelta(days=1))
+    monkeypatch.setattr(signing, "RENEW_BEFORE", signing.VALID + dt.timedelta(days=1))
     pki.ensure("local-gcp")
     assert pki.ca.read_bytes() != before[pki.ca]
     assert pki.service_account.read_bytes() == before[pki.service_account]

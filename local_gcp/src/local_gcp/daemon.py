@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
 import json
@@ -70,6 +69,8 @@ def run(home: Home) -> None:
             raise DaemonError(_port_taken(home, ports)) from error
         leave_out_clients()
         with without_collector():
+            import asyncio
+
             from local_gcp.server import serve  # imports every service, which takes seconds
 
         me = psutil.Process()
