@@ -27,13 +27,22 @@ PLAIN = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 1}
 # Not the convolutional model: with deterministic operations, which a CPU is asked for and a TPU is
 # not, XLA has no gradient of its max pooling.
 CASES = [
-    ("image", "residual", {"layers": 1, "units": 16, **OPTIONS}),
-    (
+    pytest.param(
+        "image", "residual", {"layers": 1, "units": 16, **OPTIONS}, marks=pytest.mark.slow
+    ),
+    pytest.param(
         "image",
         "vision_transformer",
         {"attention_blocks": 1, "head_units": 8, "patches": 2, **PLAIN},
+        marks=pytest.mark.slow,
     ),
-    ("table", "wide_and_deep", {"layers": 1, "units": 16, "mixed_precision": "bfloat16"}),
+    pytest.param(
+        "table",
+        "wide_and_deep",
+        {"layers": 1, "units": 16, "mixed_precision": "bfloat16"},
+        marks=pytest.mark.slow,
+    ),
+    ("image", "dense", {"layers": 1, "units": 16, **OPTIONS, **PLAIN}),
 ]
 
 
