@@ -61,8 +61,15 @@ ALL = {
 }
 
 
-def test_four_batches_of_16_are_one_of_64(train, few_digits):
-    at_once = train(few_digits, "64", batch_size=64, **ALL)
+@pytest.fixture(scope="module")
+def at_once(few_digits, tmp_path_factory):
+    """A training by all of them in batches of 64: its folder and metrics.json."""
+    folder = tmp_path_factory.mktemp("64")
+    return folder, trained(few_digits, folder, batch_size=64, **ALL)
+
+
+def test_four_batches_of_16_are_one_of_64(train, few_digits, at_once):
+    _, at_once = at_once
     accumulated = train(few_digits, "4x16", batch_size=16, accumulation=4, **ALL)
     assert losses(accumulated) == pytest.approx(losses(at_once), rel=1e-5)
     replicas = [metrics["replicas"][CHIEF] for metrics in (at_once, accumulated)]
@@ -136,7 +143,7 @@ def test_averages_are_what_is_evaluated_and_kept(train, few_digits, plain):
     assert averaged["weights_sha256"] != digests[1]["last_weights_sha256"]
 
 
-def test_a_falling_rate_depends_on_the_length_so_a_longer_training_is_another(train, few_digits):
-    train(few_digits, epochs=1, schedule="cosine")
-    with pytest.raises(TrainingError, match="with epochs=1; this one has epochs=2"):
-        train(few_digits, epochs=2, schedule="cosine")
+def test_a_falling_rate_depends_on_the_length_so_a_longer_training_is_another(few_digits, at_once):
+    folder, _ = at_once
+    with pytest.raises(TrainingError, match="with epochs=3; this one has epochs=4"):
+        trained(few_digits, folder, batch_size=64, epochs=4, **ALL)
