@@ -53,14 +53,18 @@ TYPES = {
 
 @pytest.fixture(
     scope="module",
-    params=["binary_classification", pytest.param("regression", marks=pytest.mark.slow)],
+    params=[
+        ("binary_classification", "dense"),
+        pytest.param(("regression", "recurrent"), marks=pytest.mark.slow),
+    ],
+    ids="-".join,
 )
 def trained(request, tmp_path_factory):
     """Raw columns of every kind, exported by trainer.export and trained on by trainer.task.
 
     Returns the columns, the dataset's description, and the training's output folder.
     """
-    task, folder = request.param, tmp_path_factory.mktemp("trained")
+    (task, model), folder = request.param, tmp_path_factory.mktemp("trained")
     columns, classes = mixed_rows(ROWS, seed=3)
     numbers = [1e6 + 3 * c + i % 7 for i, c in enumerate(classes)]
     table = {
@@ -72,7 +76,7 @@ def trained(request, tmp_path_factory):
     source = write_table(folder / "source", table, features, task=task, vocabulary=4)
     flags = {"source": source, "output": folder / "dataset", "fingerprint": "f", "shards": 2}
     assert export.main([f"--{name}={value}" for name, value in flags.items()]) == 0
-    argv = arguments(folder / "dataset", output=folder, model="recurrent", task=task, epochs=2)
+    argv = arguments(folder / "dataset", output=folder, model=model, task=task, epochs=1)
     settings = parse_flags(argv, "")
     assert run.train(settings, checked_dataset(settings)) == 0
     return columns, dataset_description.load(settings.dataset), folder

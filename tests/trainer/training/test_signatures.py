@@ -39,7 +39,9 @@ def dataset(address):
     return dataset_description.load(address)
 
 
-@pytest.fixture(scope="module", params=["convolutional", "dense"])
+@pytest.fixture(
+    scope="module", params=["convolutional", pytest.param("dense", marks=pytest.mark.slow)]
+)
 def exported(request, dataset, tmp_path_factory):
     """A model, and the signatures of its SavedModel."""
     keras.utils.set_random_seed(1)
