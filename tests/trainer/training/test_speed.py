@@ -57,6 +57,17 @@ def undelayed(few_digits, tmp_path_factory):
     return metrics, folder, printed.getvalue()
 
 
+@pytest.fixture(scope="module")
+def unmeasured(few_digits, tmp_path_factory):
+    """The metrics.json of a training whose steps cannot read the time, and whose examples are kept
+    nowhere.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(speed, "readable", lambda distribution: distribution.kind == "none")
+        patch.setattr(kept, "places", lambda size: [])
+        return training(few_digits, tmp_path_factory.mktemp("unmeasured"))
+
+
 def source_bytes(address):
     dataset = dataset_description.load(address)
     return sum(f.bytes for split in ("train", "validation") for f in dataset.files[split])
@@ -136,9 +147,8 @@ def test_files_are_read_once_where_their_examples_are_kept(
         assert read[2] < source_bytes(few_digits) / 10
 
 
-def test_files_are_read_again_where_they_are_not(trained, few_digits, monkeypatch):
-    monkeypatch.setattr(kept, "places", lambda size: [])
-    read = [row.read for row in trained().speed]
+def test_files_are_read_again_where_they_are_not(unmeasured, few_digits):
+    read = [row.read for row in unmeasured.speed]
     # Half of it: input reads ahead, so that an epoch's end may belong to the epoch before.
     assert all(one > source_bytes(few_digits) / 2 for one in read), read
 
@@ -161,12 +171,10 @@ def test_tensorboard_has_the_figures_of_each_epoch(undelayed):
     assert {"read_bytes", "cpu_share", "memory_bytes"} <= {*found.speed[0].figures()}
 
 
-def test_where_steps_cannot_read_the_time_it_is_not_measured(trained, monkeypatch):
-    monkeypatch.setattr(speed, "readable", lambda distribution: distribution.kind == "none")
-    found = trained()
-    assert found.limit is None
-    assert all(row.input is None and row.communication is None for row in found.speed)
-    assert all(process.computed is None for process in found.replicas.values())
+def test_where_steps_cannot_read_the_time_it_is_not_measured(unmeasured):
+    assert unmeasured.limit is None
+    assert all(row.input is None and row.communication is None for row in unmeasured.speed)
+    assert all(process.computed is None for process in unmeasured.replicas.values())
 
 
 def test_the_second_call_is_measured_and_then_one_every_few_seconds(monkeypatch):
