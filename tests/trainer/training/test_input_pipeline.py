@@ -134,11 +134,8 @@ def test_a_restart_goes_on_where_the_checkpoint_was_made(address, whole):
         np.testing.assert_array_equal(rest.reshape(-1, 8), whole[step:], f"from step {step}")
 
 
-@pytest.mark.parametrize("mix", ["mixup", "cutmix"])
-def test_a_restart_augments_as_before(address, mix):
-    flags = {"augment": True, "flip": True, "mix": mix}
-    if mix == "mixup":
-        flags["rand_augment"] = 0.5
+def test_a_restart_augments_as_before(address):
+    flags = {"augment": True, "flip": True, "mix": "mixup"}
 
     def batches(first_step):
         data = make(address, **flags)  # as a new process would
