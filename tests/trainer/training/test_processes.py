@@ -37,6 +37,18 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture(scope="module")
 def undisturbed(few_digits, make_job):
     job = make_job(PAIR, few_digits, **SETTINGS)
+    job.start()
+    assert job.wait() == {CHIEF: 0, WORKER: 0}, job.log(CHIEF) + job.log(WORKER)
+    return job
+
+
+EPOCHS = 3
+
+
+@pytest.fixture(scope="module")
+def pair(few_digits, make_job):
+    """A training of two workers that nobody disturbs, nor waits for."""
+    job = make_job(PAIR, few_digits, epochs=EPOCHS, batch_size=8, dropout=0.2, outputs="metrics")
     # They need not come at the same time.
     job.start(WORKER)
     time.sleep(2)
@@ -45,30 +57,30 @@ def undisturbed(few_digits, make_job):
     return job
 
 
-def test_both_workers_take_part_and_end_with_equal_weights(undisturbed):
-    metrics = undisturbed.metrics
+def test_both_workers_take_part_and_end_with_equal_weights(pair):
+    metrics = pair.metrics
     assert metrics["strategy"] == "multi_worker"
     chief, worker = (metrics["replicas"][name] for name in PAIR)
-    steps = 8 * (161 // (2 * 8))
+    steps = EPOCHS * (161 // (2 * 8))
     assert chief["steps"] == worker["steps"] == steps
     assert chief["examples"] == worker["examples"] == steps * 8
     assert chief["weights_sha256"] == worker["weights_sha256"] == metrics["weights_sha256"]
     assert chief["last_weights_sha256"] == worker["last_weights_sha256"]
 
 
-def test_all_processes_see_the_same_metrics(undisturbed):
+def test_all_processes_see_the_same_metrics(pair):
     def lines(name):
-        log = undisturbed.log(name).splitlines()
+        log = pair.log(name).splitlines()
         return [line.rpartition(" lr ")[0] for line in log if line.startswith("epoch")]
 
-    assert len(lines(CHIEF)) == 8
+    assert len(lines(CHIEF)) == EPOCHS
     assert lines(CHIEF) == lines(WORKER)
 
 
-def test_what_the_workers_exchange_is_no_warning(undisturbed):
+def test_what_the_workers_exchange_is_no_warning(pair):
     """It would hide the last line of a training, which has its scores."""
     for name in PAIR:
-        assert "retracing" not in undisturbed.log(name)
+        assert "retracing" not in pair.log(name)
 
 
 @pytest.mark.slow
@@ -85,8 +97,8 @@ def test_two_workers_score_as_one_process_does(few_digits, make_job):
     assert validation == pytest.approx(classification.exact(labels, answers), abs=1e-6)
 
 
-def test_the_rate_is_scaled_with_the_replicas(undisturbed):
-    assert undisturbed.metrics["history"][0]["learning_rate"] == pytest.approx(0.001 * 2**0.5)
+def test_the_rate_is_scaled_with_the_replicas(pair):
+    assert pair.metrics["history"][0]["learning_rate"] == pytest.approx(0.001 * 2**0.5)
 
 
 @pytest.mark.slow
