@@ -5,21 +5,18 @@ once), and takes the fixtures from it. Nothing of a developer's own Airflow is r
 """
 
 import contextlib
-import functools
-import json
 import os
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httplib2
 import pytest
-import requests
-from jsonschema import Draft202012Validator
+
+from tests import library_calls
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,6 +32,7 @@ os.environ |= {
     # Its log then has every call: see `run_logs`.
     "LOCAL_GCP_LOG_LEVEL": "DEBUG",
 }
+library_calls.check_schemas_once()
 
 run_logs: list[str] = []
 """What local_gcp has logged while a DAG ran. Who reads it empties it."""
@@ -45,77 +43,12 @@ def airflow_database() -> None:
     """Airflow's database, empty, in the test's own home."""
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.utils.db import initdb
-    from sqlalchemy import event
-    from sqlalchemy.engine import Engine
 
-    _newest_task_api()
-    _dependencies_read_once()
-    event.listen(Engine, "connect", _unsynced)
+    library_calls.make_the_newest_task_api_alone()
+    library_calls.read_dependencies_once()
+    library_calls.leave_commits_unsynced()
     initdb()
     DagBundlesManager().sync_bundles_to_db()
-
-
-def _schemas_checked_once() -> None:
-    """The schema of a parameter of the trigger form is itself checked once, and not whenever its
-    value is: a task of a DAG with 40 parameters begins with 40 ms of that.
-    """
-    checks = Draft202012Validator.check_schema
-    good = set()
-
-    def check_schema(schema: Any, *arguments: Any, **named: Any) -> None:
-        text = json.dumps(schema, default=repr)
-        if text not in good:
-            checks(schema, *arguments, **named)
-            good.add(text)
-
-    Draft202012Validator.check_schema = check_schema
-
-
-_schemas_checked_once()
-
-
-def _newest_task_api() -> None:
-    """The API that tasks call in this process has its newest version alone: to make the routes of
-    the eight before it takes 5 s of processor.
-    """
-    from airflow.api_fastapi.execution_api import versions
-    from airflow.api_fastapi.execution_api.routes import execution_api_router
-    from cadwyn import HeadVersion, Version, VersionBundle
-    from cadwyn.route_generation import _DELETED_ROUTE_TAG
-
-    newest = versions.bundle.versions[0].value
-    versions.bundle = VersionBundle(HeadVersion(), Version(newest))
-    kept = [each for each in execution_api_router.routes if _DELETED_ROUTE_TAG not in each.tags]
-    execution_api_router.routes[:] = kept
-
-
-def _dependencies_read_once() -> None:
-    """What a function of Airflow's API for tasks depends on is read from its signature once, and
-    not at each request, as FastAPI does where a dependency is replaced, such as the token:
-    a quarter of what a run computes.
-    """
-    from fastapi.dependencies import utils
-
-    read = utils.get_dependant
-    known: dict[Any, Any] = {}
-
-    def get_dependant(**named: Any) -> Any:
-        if sys._getframe(1).f_code is not utils.solve_dependencies.__code__:
-            return read(**named)
-        # What is known keeps its function, whose id is then no other's.
-        key = id(named["call"]), *(str(each) for each in named.values())
-        if key not in known:
-            known[key] = read(**named)
-        return known[key]
-
-    utils.get_dependant = get_dependant
-
-
-def _unsynced(connection: Any, _record: Any) -> None:
-    """No commit waits for the disk: a run has hundreds, and its database ends with the tests."""
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA synchronous=OFF")
-    cursor.close()
 
 
 @pytest.fixture(scope="session")
@@ -125,34 +58,9 @@ def google(local_gcp: Any, airflow_database: None) -> Any:
     os.environ |= local_gcp.client_env
     # httplib2 read its own when it was imported, before there was a local_gcp.
     httplib2.CA_CERTS = os.environ["HTTPLIB2_CA_CERTS"]
-    _share_credentials()
-    # For every request, requests would look for them in the whole environment, twice.
-    named = {scheme: f"{scheme}_proxy" for scheme in ("http", "https", "no")}
-    urllib.request.getproxies_environment = requests.utils.getproxies = lambda: {
-        scheme: os.environ[name] for scheme, name in named.items() if name in os.environ
-    }
+    library_calls.share_credentials()
+    library_calls.read_proxies_from_their_names()
     return local_gcp
-
-
-def _share_credentials() -> None:
-    """Clients take the key and the token of an earlier one, as a task makes several: each would
-    parse the key, and ask for a token over a connection of its own.
-    """
-    from google.auth.crypt import RSASigner
-    from google.oauth2.service_account import Credentials
-
-    RSASigner.from_string = functools.cache(RSASigner.from_string)
-    ask = Credentials._perform_refresh_token
-    given: dict[Any, Any] = {}
-
-    def refresh(credentials: Any, request: Any) -> None:
-        key = credentials.service_account_email, *(credentials.scopes or ())
-        credentials.token, credentials.expiry = given.get(key, (None, None))
-        if not credentials.valid:
-            ask(credentials, request)
-            given[key] = credentials.token, credentials.expiry
-
-    Credentials._perform_refresh_token = refresh
 
 
 def run_dag(

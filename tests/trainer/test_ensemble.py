@@ -251,7 +251,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path, capsys):
 
 
 def test_the_pixels_of_an_image_are_explained_by_the_mean_of_the_gradients(tmp_path):
-    """Of networks as they are before they have learned."""
+    """The networks are as they begin, before they have learned."""
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (242, 8, 8, 1), np.uint8)
     address = write_dataset(tmp_path / "d", images, random.integers(0, 2, 242), files=FILES)
