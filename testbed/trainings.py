@@ -25,6 +25,31 @@ ROOT = Path(__file__).resolve().parents[1]
 
 MODULE = ("-m", "trainer.task")
 
+# Processes of a training as forks of one that has imported what they all need.
+FORKS = """
+import json, os, sys, time
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from trainer import task
+from trainer.tensorflow_import import import_tensorflow
+import_tensorflow()
+from trainer.estimators import keras, run
+apart, processes = json.loads(sys.argv[1])
+started, codes = {}, {}
+for name, log, variables in processes:
+    if pid := os.fork():
+        started[pid] = name
+        time.sleep(apart)
+        continue
+    os.environ |= variables
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+    sys.exit(task.main(sys.argv[2:]))
+while started:
+    pid, status = os.wait()
+    codes[started.pop(pid)] = os.waitstatus_to_exitcode(status)
+print(json.dumps(codes))
+"""
+
 # Generous: the machine may be busy.
 DEADLINE = 240.0
 
@@ -164,6 +189,27 @@ class Job:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                 )
+
+    def run(self, apart: float = 0.0) -> dict[str, int]:
+        """Exit codes of all processes, which nobody disturbs: they are forks, so that TensorFlow is
+        imported once. apart: seconds from the start of one to that of the next.
+        """
+        processes = [
+            (name, str(self.folder / f"{name}.log"), self._variables(name))
+            for name in self._addresses
+        ]
+        argv = self.argv[len(MODULE) :]
+        parent = subprocess.Popen(
+            [self.python, "-c", FORKS, json.dumps([apart, processes]), *argv],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            return json.loads(parent.communicate(timeout=DEADLINE)[0])
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(parent.pid, signal.SIGKILL)
 
     def wait_for(self, name: str, text: str, times: int = 1) -> None:
         """Until a process has printed a text, so many times in all its runs."""

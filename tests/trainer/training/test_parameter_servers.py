@@ -22,8 +22,7 @@ pytestmark = pytest.mark.timeout(600)
 
 def test_workers_train_at_their_own_pace(digits, make_job):
     job = make_job(CLUSTER, digits, epochs=2)
-    job.start()
-    assert job.wait() == ALL_WELL, job.log(CHIEF)
+    assert job.run() == ALL_WELL, job.log(CHIEF)
     assert job.metrics["strategy"] == "parameter_server"
     steps = 2 * (1437 // 32)
     chief = job.metrics["replicas"][CHIEF]

@@ -50,10 +50,7 @@ def pair(few_digits, make_job):
     """A training of two workers that nobody disturbs, nor waits for."""
     job = make_job(PAIR, few_digits, epochs=EPOCHS, batch_size=8, dropout=0.2, outputs="metrics")
     # They need not come at the same time.
-    job.start(WORKER)
-    time.sleep(2)
-    job.start(CHIEF)
-    assert job.wait() == {CHIEF: 0, WORKER: 0}, job.log(CHIEF) + job.log(WORKER)
+    assert job.run(apart=2) == {CHIEF: 0, WORKER: 0}, job.log(CHIEF) + job.log(WORKER)
     return job
 
 
