@@ -10,6 +10,7 @@ from google.api_core import exceptions
 from local_gcp.bigquery.errors import BigQueryError
 from local_gcp.bigquery.ml import functions, models, options, training
 from local_gcp.bigquery.refs import ModelRef
+from local_gcp.vertex.endpoints.servers import bqml
 
 ROWS = pa.table(
     {
@@ -54,11 +55,10 @@ def test_it_answers_as_ml_predict_does(vertex, tmp_path, deploy, predict):
         predict({"size": 3})
 
 
-def test_a_regression_has_its_value_alone(vertex, tmp_path, deploy, predict):
+def test_a_regression_has_its_value_alone(tmp_path):
     rows = ROWS.set_column(2, "label", ROWS["wide"])
-    _, file = learned(tmp_path, "linear_reg", rows)
-    deploy(register(vertex, file), {"0": 100})
-    (answer,) = predict({"size": 3, "wide": 2.0})
+    model, _ = learned(tmp_path, "linear_reg", rows)
+    (answer,) = bqml.predict(model, {"instances": [{"size": 3, "wide": 2.0}]})
     assert list(answer) == ["predicted_label"]
     assert answer["predicted_label"] == [pytest.approx(2.0, abs=0.1)]
 
