@@ -41,37 +41,26 @@ def python(tmp_path_factory):
     return folder / "bin/python"
 
 
-def run(python, *argv):
-    """A program, to its end."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [python, *argv],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def columns():
     return {name: np.random.default_rng(place).normal(size=ROWS) for place, name in enumerate("ab")}
 
 
-# The programs of a run one after the other; Python and its libraries start once.
+# The programs of a run one after the other, and the server; Python and its libraries start once.
 RUN = """
 import importlib.util
 import os
 import sys
-from trainer import compare, dataset_description, predictions, task, try_model
-from trainer.comparison import scoring
+from trainer import compare, dataset_description, predictions, serve, task, try_model
+from trainer.comparison import bootstrap, scoring
+from trainer.estimators import own_file, trial
 
 assert importlib.util.find_spec("tensorflow") is importlib.util.find_spec("keras") is None
 task._leave = lambda: None  # after a training it would end the process
-run, dataset, file, model, *flags = sys.argv[1:]
+draw = bootstrap.draw
+bootstrap.draw = lambda n, resamples, *more: draw(n, min(resamples, 100), *more)
+trial._in_a_new_process = lambda folder, batch: own_file.load(folder / "model").predict(batch)
+run, dataset, file, model, port, *flags = sys.argv[1:]
 flags.append(f"--model={model}")
 training = f"{run}training/1"
 assert task.main([*flags, "--trees=30", f"--output={training}"]) == 0
@@ -85,13 +74,18 @@ order, expected = found.keys.argsort(), predicted.keys.argsort()
 assert (found.probabilities[order] == predicted.probabilities[expected]).all()
 print("a later run scores it as the served model")
 assert try_model.main([model]) == 0
+sys.exit(serve.main([f"--model={training}/model", f"--port={port}"]))
 """
 
 
 @pytest.fixture(scope="module")
-def plan(python, columns, tmp_path_factory):
-    """A run's folder with a training of the example, a trial, their comparison, and a try."""
-    root = tmp_path_factory.mktemp("run")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.fixture(scope="module")
+def plan(root, columns):
+    """A run's folder before the run."""
     labels = (columns["a"] + columns["b"] > 0).astype(int)
     files = {"train": [140], "validation": [50], "test": [50]}
     table = {name: (NUMERIC, values.tolist()) for name, values in columns.items()}
@@ -105,16 +99,44 @@ def plan(python, columns, tmp_path_factory):
     configuration = {"task": task, "deploy": deploy}
     dataset = {"uri": f"{address}/", "fingerprint": fingerprint}
     plan.plan({"configuration": configuration, "dataset": dataset})
-    flags = arguments(address, task=task, metric="auc", epochs=1)
-    said = run(python, "-c", RUN, plan.uri, address, str(root / "metric"), str(FOREST), *flags)
-    assert says(said, "a later run scores it as the served model")
-    assert says(said, "loaded", "new process", "predicts the same")
     return plan
 
 
-def test_a_trial_reports_its_metric(plan):
-    reported = plan.path.parent.parent / "metric"
-    assert 0.5 < float(json.loads(reported.read_text())["auc"]) <= 1
+@pytest.fixture(scope="module", autouse=True)
+def server(python, root, plan):
+    """The address of the server, after a training of the example, a trial, their comparison, a
+    later run's scores, and a try.
+    """
+    (port,) = free_ports(1)
+    address = json.loads((plan.path / "plan.json").read_text())["dataset"]["uri"].rstrip("/")
+    flags = arguments(address, task="binary_classification", metric="auc", epochs=1)
+    files = [address, str(root / "metric"), str(FOREST)]
+    log = root / "log"
+    with (
+        log.open("w") as said,
+        subprocess.Popen(
+            [python, "-c", RUN, plan.uri, *files, str(port), *flags],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+        try:
+            wait_for(f"http://127.0.0.1:{port}/health", process, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def test_a_trial_reports_its_metric(root):
+    assert 0.5 < float(json.loads((root / "metric").read_text())["auc"]) <= 1
+
+
+def test_a_later_run_scores_it_and_a_try_takes_it(root):
+    said = (root / "log").read_text()
+    assert says(said, "a later run scores it as the served model")
+    assert says(said, "loaded", "predicts the same")
 
 
 def test_it_is_compared_and_passes_the_gate(plan):
@@ -131,37 +153,27 @@ def test_it_is_compared_and_passes_the_gate(plan):
     assert all(one["interval"][0] > 0 for one in permuted["features"])
 
 
-def test_it_is_served_and_predicts_in_bulk(python, plan, columns):
+def test_it_is_served_and_predicts_in_bulk(plan, server, columns):
     """A request of a batch prediction's form is answered row by row, a bad one with its error."""
-    (port,) = free_ports(1)
-    variables = {"AIP_STORAGE_URI": f"{plan.path}/training/1/model", "AIP_HTTP_PORT": str(port)}
-    variables |= {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [python, "-m", "trainer", "serve"]
     found = predictions.read(plan.path / "training/1/predictions.parquet")
     instances = [
         {name: float(values[int(key)]) for name, values in columns.items()} for key in found.keys
     ]
     bad = {"a": "none", "b": 1.0}
-    with subprocess.Popen(command, env=variables, cwd=ROOT) as server:
-        try:
-            wait_for(f"http://127.0.0.1:{port}/health", server)
-            body = {"instances": [*instances, bad], "parameters": {"each": True}}
-            sent = json.dumps(body).encode()
-            kind = {"Content-Type": "application/json"}
-            asked = urllib.request.Request(f"http://127.0.0.1:{port}/predict", sent, kind)
-            with urllib.request.urlopen(asked, timeout=60) as answer:
-                *answers, refused = json.load(answer)["predictions"]
-        finally:
-            server.terminate()
+    body = {"instances": [*instances, bad], "parameters": {"each": True}}
+    kind = {"Content-Type": "application/json"}
+    asked = urllib.request.Request(f"{server}/predict", json.dumps(body).encode(), kind)
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        *answers, refused = json.load(answer)["predictions"]
     own = [[*one["probabilities"].values()] for one in answers]
     np.testing.assert_allclose(own, found.probabilities, atol=1e-7)
     assert "a" in refused["error"]
 
 
-def wait_for(address, process):
+def wait_for(address, process, log):
     """Until the health route answers."""
-    for _ in range(600):
-        assert process.poll() is None
+    for _ in range(2400):
+        assert process.poll() is None, log.read_text()
         try:
             with urllib.request.urlopen(address, timeout=10):
                 return
