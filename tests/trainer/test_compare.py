@@ -269,6 +269,7 @@ def test_a_finished_deployment_that_is_compared_again_decides_the_same(deploying
     assert decisions == [(True, 2), (True, 2)]
 
 
+@pytest.mark.slow
 def test_tensorflow_is_not_imported(run_folder, classifier):
     run = run_folder(LABELS[:60] % 2, 2)
     run.plan({"configuration": {"deploy": DEPLOY}})

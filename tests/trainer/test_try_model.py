@@ -25,7 +25,7 @@ def build(dataset, hyperparameters):
 
 
 def test_a_good_file_learns_its_batch_and_exports(capsys):
-    assert main([RESIDUAL, "--width=16", "--learning_rate=0.01"]) == 0
+    assert main([RESIDUAL, "--width=16", "--depth=1", "--learning_rate=0.01"]) == 0
     shown = capsys.readouterr().out
     assert says(shown, "settings", "width 16", "focus 1.0", "-> (32, 2)", "SavedModel", "the same")
     assert "warning" not in shown

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 import math
 
 import keras
@@ -192,9 +193,20 @@ def test_a_sequence_is_summed_up_whatever_it_is_padded_with(lists, more):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.fixture(scope="module")
+def built():
+    """A function: name, hyperparameters -> the model for `a_table`, built once."""
+
+    @functools.cache
+    def built(name, **variant):
+        return models.build(name, a_table(), Hyperparameters(**variant))
+
+    return built
+
+
 @pytest.mark.parametrize("name", OF_TABLES)
-def test_rows_in_logits_out(name):
-    model = models.build(name, a_table(), Hyperparameters())
+def test_rows_in_logits_out(built, name):
+    model = built(name)
     assert model(rows()).shape == (2, 2)
     assert len(model.weights) == len(model.trainable_weights)
 
@@ -239,8 +251,8 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
-def test_an_example_is_the_same_whatever_else_is_in_its_batch(name, variant):
-    model = models.build(name, a_table(), Hyperparameters(**variant))
+def test_an_example_is_the_same_whatever_else_is_in_its_batch(built, name, variant):
+    model = built(name, **variant)
     short = model(rows([[1, 2], [math.nan, math.nan]])).numpy()
     padded = model(rows([[1, 2, *[math.nan] * 9], [math.nan] * 11])).numpy()
     np.testing.assert_allclose(short, padded, atol=1e-6)
@@ -251,9 +263,9 @@ def test_an_example_is_the_same_whatever_else_is_in_its_batch(name, variant):
 
 
 @pytest.mark.parametrize("name", OF_TABLES)
-def test_only_models_for_sequences_see_the_order(name):
+def test_only_models_for_sequences_see_the_order(built, name):
     forth, back = rows([[1, 2, 3], [3, 1, 2]]), rows([[3, 2, 1], [2, 1, 3]])
-    model = models.build(name, a_table(), Hyperparameters())
+    model = built(name)
     difference = np.abs(model(forth) - model(back)).max()
     assert difference > 1e-3 if MODELS[name].needs == SEQUENCE else difference < 1e-6
 
