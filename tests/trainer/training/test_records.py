@@ -111,7 +111,7 @@ def test_pixels_count_in_the_size_of_an_example(address):
     assert whole - without.example_bytes == 3 * 2
 
 
-def test_in_every_epoch_workers_see_different_rows(address, memory):
+def test_in_every_epoch_workers_see_different_rows(address):
     data = make(address, workers=2)
     seen = np.stack([labels(data, context) for context in contexts(2)])
     assert seen.shape == (2, EPOCHS * data.steps_per_epoch, 8)
@@ -122,7 +122,7 @@ def test_in_every_epoch_workers_see_different_rows(address, memory):
     assert not np.array_equal(*epochs)
 
 
-def test_a_restart_goes_on_where_the_checkpoint_was_made(address, memory):
+def test_a_restart_goes_on_where_the_checkpoint_was_made(address):
     data = make(address, local=2)
     whole = labels(data, contexts(1)[0])
     rest = labels(data, contexts(1)[0], first_step=7)
