@@ -1,6 +1,8 @@
 """Whole trainings of a model's own file."""
 
+import contextlib
 import hashlib
+import io
 import json
 import subprocess
 import sys
@@ -76,13 +78,49 @@ def test_rows_of_every_kind(train, few_rows):
     assert 0 <= metrics["test"]["auc"] <= 1
 
 
-def test_the_files_loss_is_what_is_minimized_and_the_tasks_is_reported(train, few_digits):
+MEASURED = """
+import tensorflow as tf
+
+def metrics(labels, outputs, hyperparameters):
+    right = tf.cast(tf.argmax(outputs, -1) == labels, tf.float32)
+    distance = tf.abs(tf.argmax(outputs, -1) - labels)
+    return {"again": right, "off_by": tf.cast(distance, tf.float32)}
+"""
+
+SMALL = {"epochs": 3, "width": 16, "depth": 1, "focus": 0, "outputs": "metrics"}
+
+
+@pytest.fixture(scope="module")
+def measured(few_digits, tmp_path_factory):
+    """A training of a file with metrics of its own: metrics.json, and what it printed."""
+    folder, printed = tmp_path_factory.mktemp("measured"), io.StringIO()
+    copy = folder / "measured.py"
+    copy.write_text(RESIDUAL.read_text() + MEASURED)
+    digest = hashlib.sha256(copy.read_bytes()).hexdigest()
+    flags = {"model": copy, "model_sha256": digest, "metric": "auc", **SMALL}
+    settings = parse_flags(arguments(few_digits, output=folder, **flags), "")
+    with contextlib.redirect_stdout(printed):
+        assert run.train(settings, checked_dataset(settings)) == 0
+    return json.loads(settings.places.metrics.read_text()), printed.getvalue()
+
+
+def test_the_files_loss_is_what_is_minimized_and_the_tasks_is_reported(train, few_digits, measured):
     """With focus 5, examples that are nearly right hardly count, so other weights come out."""
-    flags = {"epochs": 3, "width": 16, "depth": 1, "outputs": "metrics"}
-    plain, focal = (train(few_digits, output=f"{f}", focus=f, **flags) for f in (0, 5))
-    assert plain["weights_sha256"] != focal["weights_sha256"]
+    (plain, _), focal = measured, train(few_digits, **SMALL | {"focus": 5})
+    first, other = (one["replicas"]["chief:0"] for one in (plain, focal))
+    assert first["last_weights_sha256"] != other["last_weights_sha256"]
     # Focal losses are smaller by far; what is reported is cross-entropy in both.
     assert focal["history"][0]["loss"] > 1.0
+
+
+def test_metrics_of_the_file_are_reported_beside_those_of_the_task(measured):
+    metrics, printed = measured
+    assert metrics["validation"]["again"] == pytest.approx(metrics["validation"]["accuracy"])
+    assert 0 < metrics["validation"]["off_by"] < 9
+    assert [epoch["val_again"] for epoch in metrics["history"]] == pytest.approx(
+        [epoch["val_accuracy"] for epoch in metrics["history"]]
+    )
+    assert f"val_off_by {metrics['history'][1]['val_off_by']:.3f}" in printed
 
 
 def test_another_content_than_planned_is_refused(few_digits, capsys, tmp_path):
@@ -109,29 +147,3 @@ def test_two_workers(few_digits, make_job):
     job.start()
     assert job.wait() == {"chief:0": 0, "worker:0": 0}
     assert len(job.metrics["replicas"]) == 2
-
-
-MEASURED = """
-import tensorflow as tf
-
-def metrics(labels, outputs, hyperparameters):
-    right = tf.cast(tf.argmax(outputs, -1) == labels, tf.float32)
-    distance = tf.abs(tf.argmax(outputs, -1) - labels)
-    return {"again": right, "off_by": tf.cast(distance, tf.float32)}
-"""
-
-
-def test_metrics_of_the_file_are_reported_beside_those_of_the_task(
-    train, few_digits, tmp_path, capsys
-):
-    copy = tmp_path / "measured.py"
-    copy.write_text(RESIDUAL.read_text() + MEASURED)
-    digest = hashlib.sha256(copy.read_bytes()).hexdigest()
-    flags = {"model": copy, "model_sha256": digest, "epochs": 2, "width": 16, "depth": 1}
-    metrics = train(few_digits, metric="auc", outputs="metrics", **flags)
-    assert metrics["validation"]["again"] == pytest.approx(metrics["validation"]["accuracy"])
-    assert 0 < metrics["validation"]["off_by"] < 9
-    assert [epoch["val_again"] for epoch in metrics["history"]] == pytest.approx(
-        [epoch["val_accuracy"] for epoch in metrics["history"]]
-    )
-    assert f"val_off_by {metrics['history'][1]['val_off_by']:.3f}" in capsys.readouterr().out
