@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from testbed.predicting import predict
+from testbed.tables import mixed_rows, write_table
 from testbed.trainings import ROOT, arguments
 from trainer import dataset_description, models
 from trainer.training import saved_model
@@ -37,9 +38,19 @@ def few(few_digits, few_rows):
     }
 
 
+@pytest.fixture(scope="session")
+def some_kinds(tmp_path_factory):
+    """A table of four kinds of features; test_raw_rows.py has the others, and a model of all."""
+    columns, labels = mixed_rows(60)
+    taken = {name: columns[name] for name in ("size", "site", "pulse", "note")}
+    files = {"train": [30], "validation": [10], "test": [20]}
+    folder = tmp_path_factory.mktemp("datasets") / "some_kinds"
+    return write_table(folder, taken, labels, files=files, vocabulary=20)
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_the_savedmodel_answers_as_the_model(name, kind, few, tmp_path):
-    address, _ = few[kind]
+def test_the_savedmodel_answers_as_the_model(name, kind, few_digits, some_kinds, tmp_path):
+    address = {"image": few_digits, "table": some_kinds}[kind]
     dataset = dataset_description.load(address)
     keras.utils.set_random_seed(1)
     small = Hyperparameters(dropout=0.2, layers=1, blocks=1, attention_blocks=1)

@@ -18,9 +18,10 @@ PHOTO, SCAN = (16, 12, 3), (8, 8, 1)
 
 @pytest.fixture(scope="module")
 def raw():
-    """Columns of every kind, images of 8 and 16 bits, and a column by a name that is in use."""
+    """Columns of five kinds, images of 8 and 16 bits, and a column by a name that is in use."""
     random = np.random.default_rng(5)
     columns, labels = mixed_rows(COUNT)
+    columns = {name: columns[name] for name in ("site", "taken", "pulse", "note")}
     photos = random.integers(0, 256, (COUNT, *PHOTO), np.uint8)
     scans = random.integers(0, 65_536, (COUNT, *SCAN), np.uint16)
     columns |= {"photo": (IMAGE, list(photos)), "scan": (IMAGE, list(scans))}
