@@ -1,10 +1,13 @@
 import re
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.identity import KEY_LABEL, ROUND_LABEL, job_labels, label_value, task_key
+
+pytestmark = pytest.mark.one_airflow
 
 # https://cloud.google.com/vertex-ai/docs/general/labels
 LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")

@@ -9,6 +9,7 @@ import pytest
 PROGRAMS = Path(__file__).with_name("programs")
 
 
+@pytest.mark.slow
 def test_the_hook_begins_a_job_and_knows_one_that_is_there(local_gcp, client, dataset):
     job_id = f"job_{dataset}"
     query = f"CREATE TABLE {dataset}.t AS SELECT 1 AS x"

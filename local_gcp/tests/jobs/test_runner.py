@@ -154,7 +154,7 @@ def test_a_killed_program_is_restarted_and_the_log_says_why(runner, shell, final
     assert log(runner, "1").rstrip().endswith(" SIGKILL")
 
 
-@pytest.mark.parametrize("victim", [0, 1, 2])
+@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow), 2])
 def test_killing_a_replica_of_a_distributed_job_restarts_the_job_once(
     runner, peers, final, until, program_pid, victim
 ):
