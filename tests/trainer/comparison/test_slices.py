@@ -72,6 +72,7 @@ def test_scores_are_those_of_the_examples_alone():
         assert scores["sensitivity"].value == pytest.approx(recall, abs=1e-6)
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_slice_has_the_intervals_of_a_test_split_of_its_examples():
     random = np.random.default_rng(2)
     sites = random.choice(["A", "B"], 300)
@@ -95,6 +96,7 @@ def test_the_largest_gaps_come_first_and_the_worse_of_two_equal_ones():
     assert two.slices[0].gap.value == -two.slices[1].gap.value < 0
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_gap_counts_once_however_it_is_named():
     random = np.random.default_rng(4)
     sites, sex = random.choice(["A", "B", "C"], 300), random.choice(["f", "m"], 300)
@@ -133,6 +135,7 @@ def test_few_examples_are_shown_and_not_judged():
     assert result.slices[-1].name == "site = C"
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_slice_of_one_class_has_no_gap_in_auc():
     random = np.random.default_rng(7)
     outcome = an_outcome(random, 200, 1.0)
@@ -144,6 +147,7 @@ def test_a_slice_of_one_class_has_no_gap_in_auc():
         assert "auc" not in one.metrics["training/1"]
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_slice_of_all_examples_has_no_gap():
     random = np.random.default_rng(8)
     result = measured(an_outcome(random, 100, 1.0), by(np.repeat("A", 100)))
@@ -166,6 +170,7 @@ def test_slices_of_groups_count_groups():
     assert one.gap.high - one.gap.low > 2 * (other.gap.high - other.gap.low)
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_regression_is_worse_where_its_error_is_larger():
     random = np.random.default_rng(10)
     labels, scanners = random.normal(size=300), np.repeat(["old", "new", "lent"], 100)
@@ -333,6 +338,7 @@ def board_of(run):
     return json.loads((run.path / "leaderboard" / "leaderboard.json").read_text())
 
 
+@pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("gate", [{"slices": {"auc": 0.8}}, {"slices_gap": 0.1}])
 def test_a_model_that_is_blind_at_one_site_is_refused_by_that_sites_name(visits, gate):
     broken = board_of(visits(blind="west", deploy=a_gate(**gate)))
@@ -345,6 +351,7 @@ def test_a_model_that_is_blind_at_one_site_is_refused_by_that_sites_name(visits,
     assert "site = west" in broken["notes"][0]
 
 
+@pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("gate", [{"slices": {"auc": 0.8}}, {"slices_gap": 0.1}])
 def test_a_model_that_is_good_everywhere_passes(visits, gate):
     promotion = board_of(visits(deploy=a_gate(**gate)))["promotion"]
@@ -352,6 +359,7 @@ def test_a_model_that_is_good_everywhere_passes(visits, gate):
     assert "worst is site = " in promotion["checks"][0]["detail"]
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_without_slices_there_are_none(visits):
     board = board_of(visits(wanted=[]))
     assert "slices" not in board
