@@ -27,6 +27,8 @@ os.environ |= {
     "AIRFLOW_HOME": _home.name,
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+    # A file's connection is never lost.
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_PRE_PING": "False",
     # For the local_gcp that conftest.py starts: programs of the tests, beside the job image.
     "LOCAL_GCP_IMAGES": f"{ROOT / 'tests/trellis/images.yaml'}:{ROOT / 'demo/images.yaml'}",
     # Its log then has every call: see `run_logs`.
@@ -46,6 +48,7 @@ def airflow_database() -> None:
 
     library_calls.make_the_newest_task_api_alone()
     library_calls.read_dependencies_once()
+    library_calls.call_where_it_is_awaited()
     library_calls.leave_commits_unsynced()
     initdb()
     DagBundlesManager().sync_bundles_to_db()

@@ -68,6 +68,18 @@ def read_dependencies_once() -> None:
     utils.get_dependant = get_dependant
 
 
+def call_where_it_is_awaited() -> None:
+    """Airflow's API for tasks calls its functions in the thread that serves the request: FastAPI
+    gives each of them, and of their dependencies, to another thread, some 25 times a request.
+    """
+    import anyio.to_thread
+
+    async def run_sync(function: Any, *arguments: Any, **_how: Any) -> Any:
+        return function(*arguments)
+
+    anyio.to_thread.run_sync = run_sync
+
+
 def leave_commits_unsynced() -> None:
     """No commit waits for the disk: a run has hundreds, and its database ends with the tests."""
     from sqlalchemy import event
@@ -100,6 +112,8 @@ def share_credentials() -> None:
             given[key] = credentials.token, credentials.expiry
 
     Credentials._perform_refresh_token = refresh
+    # Each would also ask, in a thread of its own, for the regions that it is bound to.
+    Credentials._is_regional_access_boundary_lookup_required = lambda _credentials: False
 
 
 def read_proxies_from_their_names() -> None:

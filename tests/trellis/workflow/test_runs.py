@@ -84,7 +84,9 @@ def test_a_run_its_repetition_and_the_next_run(google, a_dag, folder):
     second = run_dag(dag)
     assert second.state == "success"
     assert states(second)["export"] == "skipped"
-    assert [job["kind"] for job in jobs(google, dag)].count("dataflow") == 1
+    # It searches and trains all the same.
+    kinds = Counter(job["kind"] for job in jobs(google, dag))
+    assert kinds == {"dataflow": 1, "tuning": 2, "custom": 2 * made.count("custom")}
 
 
 def test_a_run_takes_what_an_earlier_one_has_done_and_makes_no_job_for_it(google, a_dag, capfd):
@@ -160,60 +162,40 @@ def test_a_run_without_a_search_trains_with_the_files_hyperparameters_and_each_s
     assert plan["cost"]["stages"]["repeat"] == plan["cost"]["stages"]["train"]
     assert plan["rates"].keys() == {"training"}
     assert "tune" not in plan["cost"]["stages"]
-    # The next run finds the dataset, and trains all the same.
-    assert states(run_dag(dag)) == {**dict.fromkeys(names, "success"), "export": "skipped"}
-
-
-def test_the_mean_of_the_trainings_is_a_contender(google, a_dag, folder):
-    has_an_ensemble(google, a_dag, folder, seed=0, fails=False)
 
 
 def test_an_ensemble_that_fails_is_in_the_report(google, a_dag, folder):
-    has_an_ensemble(google, a_dag, folder, seed=6, fails=True)
-
-
-def has_an_ensemble(google, a_dag, folder, seed, fails):
-    """Run an experiment with an ensemble. seed: by which its stand-in succeeds or fails."""
-    dag = a_dag(seed=seed, changes={("train", "ensemble"): True, ("train", "seeds"): 2})
-    run = run_dag(dag)
-    ended = states(run)
-    assert ended.pop("ensemble") == ("failed" if fails else "success")
-    assert ended.pop("result") == ("failed" if fails else "success")
+    dag = a_dag(seed=6, changes={("train", "ensemble"): True, ("train", "seeds"): 2})
+    ended = states(run_dag(dag))
+    assert ended.pop("ensemble") == ended.pop("result") == "failed"
     assert set(ended.values()) == {"success"}
     board = json.loads((folder(dag) / "leaderboard/leaderboard.json").read_text())
     status = {contender["name"]: contender["status"] for contender in board["contenders"]}
-    assert status == {
-        "training/1": "ok",
-        "training/2": "ok",
-        "training/ensemble": "failed" if fails else "ok",
-    }
-    plan = json.loads((folder(dag) / "plan.json").read_text())
+    assert status == {"training/1": "ok", "training/2": "ok", "training/ensemble": "failed"}
     # Two trainings, the repeat, the ensemble, and the comparison.
+    plan = json.loads((folder(dag) / "plan.json").read_text())
     assert plan["jobs"]["custom"] == 5
-    assert plan["cost"]["stages"]["ensemble"] == plan["cost"]["stages"]["compare"] > 0
-    assert "ensemble" in {each["labels"]["airflow-task"] for each in jobs(google, dag)}
-    if not fails:
-        made = json.loads((folder(dag) / "training/ensemble/metrics.json").read_text())
-        assert made["hyperparameters"] == {"members": "2"}
 
 
-def test_several_models_have_a_search_each_and_one_leaderboard(google, a_dag, folder):
+def test_several_models_have_a_search_each_one_leaderboard_and_one_mean(google, a_dag, folder):
     others = {
         "residual": {"search": {"learning_rate": {"from": 0.01, "to": 0.1}}},
         "dense": {"hyperparameters": {"units": 8, "learning_rate": 0.005}},
     }
-    dag = a_dag(changes={("other_models",): others, ("budget",): "3 USD"})
+    changes = {("other_models",): others, ("train", "ensemble"): True, ("budget",): "3 USD"}
+    dag = a_dag(changes=changes)
     run = run_dag(dag)
     ended = states(run)
     assert set(ended.values()) == {"success"}
     assert ended.keys() >= {"tune", "tune_residual", "choose", *(f"train {n}" for n in range(5))}
     assert "tune_dense" not in ended
-    # Two searches, the best two of each and the only training of the third, and the comparison.
+    # Two searches, the best two of each and the only training of the third, their mean, and the
+    # comparison.
     made = [job["kind"] for job in jobs(google, dag)]
-    assert sorted(made) == [*["custom"] * 6, "dataflow", "tuning", "tuning"]
+    assert sorted(made) == [*["custom"] * 7, "dataflow", "tuning", "tuning"]
     own = folder(dag)
     plan = json.loads((own / "plan.json").read_text())
-    assert (plan["jobs"]["tuning"], plan["jobs"]["custom"]) == (2, 6)
+    assert (plan["jobs"]["tuning"], plan["jobs"]["custom"]) == (2, 7)
 
     first, second = (own / name for name in ("trials.json", "tuning/residual/trials.json"))
     chosen = [json.loads(path.read_text())["chosen"] for path in (first, second)]
@@ -225,9 +207,13 @@ def test_several_models_have_a_search_each_and_one_leaderboard(google, a_dag, fo
     assert all(f"--model={model}" in each for model, each in zip(models, arguments, strict=True))
     assert "--units=8" in arguments[4]
     board = json.loads((own / "leaderboard/leaderboard.json").read_text())
-    assert sorted(c["name"] for c in board["contenders"]) == [
-        f"training/{rank}" for rank in range(1, 6)
-    ]
+    trained = [f"training/{rank}" for rank in range(1, 6)]
+    status = {contender["name"]: contender["status"] for contender in board["contenders"]}
+    assert status == dict.fromkeys([*trained, "training/ensemble"], "ok")
+    assert plan["cost"]["stages"]["ensemble"] == plan["cost"]["stages"]["compare"] > 0
+    assert "ensemble" in {each["labels"]["airflow-task"] for each in jobs(google, dag)}
+    mean = json.loads((own / "training/ensemble/metrics.json").read_text())
+    assert mean["hyperparameters"] == {"members": "5"}
     index = google.buckets / "runs-tests/_index" / dag.dag_id / "runs"
     actual = json.loads(next(index.iterdir()).read_text())["result"]["actual_usd"]
     assert actual["tune"] > 0

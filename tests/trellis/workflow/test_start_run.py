@@ -1,6 +1,7 @@
 """Whole runs of which one training goes on from the champion's weights."""
 
 import json
+import shutil
 
 import pytest
 
@@ -37,17 +38,16 @@ def describe(run):
     dataset.write_text(description.to_json())
 
 
-def promote(dag, run, weights=True):
+def promote(dag, run):
     """Make the first training of a run the champion, as a deployment does."""
     describe(run)
     training = run / "training/1"
     (training / "model").mkdir(exist_ok=True)
     (training / "model/saved_model.pb").write_text("a model")
-    if weights:
-        checkpoint = training / "checkpoints/step-0000000002-epoch-000002"
-        checkpoint.mkdir(parents=True)
-        for name in ("best.npz", "state.json"):
-            (checkpoint / name).write_text("{}")
+    checkpoint = training / "checkpoints/step-0000000002-epoch-000002"
+    checkpoint.mkdir(parents=True)
+    for name in ("best.npz", "state.json"):
+        (checkpoint / name).write_text("{}")
     sent = deploying.model(dag.dag_id) | {
         "artifact_uri": f"{uri(run)}training/1/model",
         "version_description": json.dumps({"run": uri(run)}),
@@ -55,8 +55,26 @@ def promote(dag, run, weights=True):
     return deploying.register(dag.dag_id, aliases=("champion",), run_id=run.name, sent=sent)
 
 
-def test_beside_the_best_trials_one_training_goes_on_from_the_champion(google, a_dag, folder):
-    goes_on(a_dag(changes=START), folder, cold=2)
+def test_beside_the_best_trials_one_training_goes_on_from_a_champion_that_fits(
+    google, a_dag, folder, capfd
+):
+    dag = a_dag(changes=START)
+    earlier = goes_on(dag, folder, cold=2)
+    capfd.readouterr()
+
+    # A champion that does not fit is refused before any training.
+    shutil.rmtree(earlier / "training/1/checkpoints")
+    metrics = earlier / "training/1/metrics.json"
+    metrics.write_text(metrics.read_text().replace("convolutional", "dense"))
+    made = len(jobs(google, dag))
+    run = run_dag(dag)
+    assert run.state == "failed"
+    assert states(run)["start"] == "failed"
+    assert len(jobs(google, dag)) == made
+    out = capfd.readouterr().out
+    assert says(out, "model is dense", "convolutional")
+    assert "has kept no weights" in out
+    assert "Nothing was spent on training" in out
 
 
 @pytest.mark.slow
@@ -68,7 +86,7 @@ def test_beside_a_training_without_a_search_one_goes_on(google, a_dag, folder):
 
 def goes_on(dag, folder, cold):
     """Two runs, the second after the first one's model became the champion. cold: number of
-    trainings that begin with new weights.
+    trainings that begin with new weights. Returns the folder of the first run.
     """
     first = run_dag(dag)
     assert first.state == "success", states(first)
@@ -104,21 +122,4 @@ def goes_on(dag, folder, cold):
         assert not any(argument.startswith("--start") for argument in args)
     board = json.loads((own / "leaderboard/leaderboard.json").read_text())
     assert f"training/{cold + 1}" in {contender["name"] for contender in board["contenders"]}
-
-
-def test_a_champion_that_does_not_fit_is_refused_before_any_training(google, a_dag, folder, capfd):
-    dag = a_dag(changes=START)
-    run_dag(dag)
-    earlier = folder(dag)
-    promote(dag, earlier, weights=False)
-    metrics = earlier / "training/1/metrics.json"
-    metrics.write_text(metrics.read_text().replace("convolutional", "dense"))
-    made = len(jobs(google, dag))
-    run = run_dag(dag)
-    assert run.state == "failed"
-    assert states(run)["start"] == "failed"
-    assert len(jobs(google, dag)) == made
-    out = capfd.readouterr().out
-    assert says(out, "model is dense", "convolutional")
-    assert "has kept no weights" in out
-    assert "Nothing was spent on training" in out
+    return earlier

@@ -12,6 +12,8 @@ from typing import Any
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 
+_PLAN = "trellis_plan"
+
 
 def planned(
     experiment: Experiment,
@@ -30,7 +32,10 @@ def planned(
     def made(context: Any) -> Any:
         from trellis.workflow.lookups import plans
 
-        plan = (load or plans.load)(experiment, platform, context["run_id"])
+        # An operator has several such fields: the first one reads the plan.
+        if _PLAN not in context:
+            context[_PLAN] = (load or plans.load)(experiment, platform, context["run_id"])
+        plan = context[_PLAN]
         if needs is not None:
             needs(plan, platform)
         return make(plan, platform, *([given(context)] if given else []))

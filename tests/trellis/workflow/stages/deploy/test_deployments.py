@@ -10,7 +10,7 @@ from trellis.vertex.undeployment import RetreatOperator
 from trellis.workflow.lookups import storage
 
 
-def test_a_first_deployment_and_what_is_cleared_of_it(deployments, states):
+def test_a_deployment_the_next_one_and_what_is_cleared_of_it(deployments, states):
     these = deployments()
     run = these.run()
     assert run.state == "success"
@@ -20,26 +20,7 @@ def test_a_first_deployment_and_what_is_cleared_of_it(deployments, states):
     first = these.record
     assert (first["state"], first["previous"], first["share"]) == ("serving", None, 100)
 
-    # A step that is cleared alone leaves what serves.
-    before = these.endpoint, {each["step"] for each in these.record["steps"]}
-    for step in ("register", "endpoint", "canary_30", "smoke_100", "undeploy"):
-        run = clear_and_go_on(these.dag, run, f"deploy.{step}", alone=True)
-        assert run.state == "success", step
-        record = these.record
-        assert (record["state"], record["share"]) == ("serving", 100), step
-        assert (these.endpoint, {each["step"] for each in record["steps"]}) == before, step
-
-    # A share that a person lowered is raised again by clearing the endpoint.
-    these.undeploy_all()
-    run = clear_and_go_on(these.dag, run, "deploy.shift_100", alone=True)
-    assert states(run)["shift_100"] == "failed"
-    assert clear_and_go_on(these.dag, run, "deploy.endpoint").state == "success"
-    assert these.traffic == {"1": 100}
-
-
-def test_a_second_deployment_replaces_the_first(deployments):
-    these = deployments()
-    these.run()
+    # The second one replaces it.
     run = these.run()
     assert run.state == "success"
     assert these.traffic == {"2": 100}
@@ -63,6 +44,22 @@ def test_a_second_deployment_replaces_the_first(deployments):
     assert clear_and_go_on(these.dag, run).state == "success"
     assert these.endpoint == before
     assert these.aliases == {"champion": "2", "previous": "1"}
+
+    # A step that is cleared alone leaves what serves.
+    before = these.endpoint, {each["step"] for each in these.record["steps"]}
+    for step in ("register", "endpoint", "canary_30", "smoke_100", "undeploy"):
+        run = clear_and_go_on(these.dag, run, f"deploy.{step}", alone=True)
+        assert run.state == "success", step
+        record = these.record
+        assert (record["state"], record["share"]) == ("serving", 100), step
+        assert (these.endpoint, {each["step"] for each in record["steps"]}) == before, step
+
+    # A share that a person lowered is raised again by clearing the endpoint.
+    these.undeploy_all()
+    run = clear_and_go_on(these.dag, run, "deploy.shift_100", alone=True)
+    assert states(run)["shift_100"] == "failed"
+    assert clear_and_go_on(these.dag, run, "deploy.endpoint").state == "success"
+    assert these.traffic == {"2": 100}
 
 
 def test_a_skew_is_found_and_taken_back(deployments, states):

@@ -50,10 +50,10 @@ class Reserves:
 
 @pytest.fixture
 def reserves(deployments, monkeypatch):  # noqa: F811
-    """A model in service, and what serves it anew: reserves(canary=[100])."""
+    """A model in service, and what serves it anew, in one step."""
 
-    def make(**deploy):
-        deployed = deployments(**deploy)
+    def make():
+        deployed = deployments(canary=[100])
         assert deployed.run().state == "success"
         return Reserves(deployed, monkeypatch)
 

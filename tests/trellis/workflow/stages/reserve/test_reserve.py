@@ -31,8 +31,8 @@ def test_the_champion_is_served_by_todays_image_untrained(reserves, states, capf
     record = these.record
     assert (record["state"], record["share"], record["previous"][-2:]) == ("serving", 100, "@1")
     steps = {step["step"]: step for step in record["steps"]}
-    assert {"canary_30", "smoke_30", "shift_100", "smoke_100", "champion"} <= steps.keys()
-    assert steps["smoke_30"]["examples"] == 3
+    assert {"canary_100", "smoke_100", "champion"} <= steps.keys()
+    assert steps["smoke_100"]["examples"] == 3
     (found,) = these.index
     assert (found["version"][-2:], found["before"][-2:]) == ("@2", "@1")
     assert found["image"] == model.container_spec.image_uri
@@ -68,11 +68,11 @@ def test_an_image_that_answers_differently_is_taken_back(reserves, states, capfd
     these.deployed.expect({1: 2, 2.5: 5, -3: -7})
     run = these.run("9.9.9")
     assert run.state == "failed"
-    assert (states(run)["smoke_30"], states(run)["retreat"]) == ("failed", "success")
+    assert (states(run)["smoke_100"], states(run)["retreat"]) == ("failed", "success")
     assert these.deployed.traffic == {"1": 100}
     assert these.deployed.aliases["champion"] == "1"
     assert these.index == []
-    assert says(capfd.readouterr().out, "as before", "`deploy.smoke_30` failed")
+    assert says(capfd.readouterr().out, "as before", "`deploy.smoke_100` failed")
     # With the image repaired, a new run brings it into service.
     these.deployed.expect({1: 2, 2.5: 5, -3: -6})
     assert these.run("9.9.10").state == "success"
