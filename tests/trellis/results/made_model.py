@@ -1,10 +1,6 @@
-"""Makes a dataset with a feature of every kind, and a model of it: run with the trainer's Python.
-
-made_model.py FOLDER    writes dataset/ and model/ there, and predictions.parquet of the test split
-"""
+"""Makes a dataset with a feature of every kind, and a model of it, where TensorFlow is."""
 
 import json
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,21 +16,18 @@ from trainer.training import saved_model
 NAMES = {"size": "Größe-cm", "taken": "aufgenommen am", "site": "split", "note": "a&b = 50%"}
 
 
-def main(folder: Path) -> None:
+def main(data: Path, training: Path) -> None:
+    """Writes a dataset, and of a training `model/` and predictions.parquet of the test split."""
     columns, labels = mixed_rows(80)
     files = {"train": [50], "validation": [10], "test": [20]}
-    address = write_with_source(folder / "dataset", columns, labels, files, names=NAMES)
+    address = write_with_source(data, columns, labels, files, names=NAMES)
     dataset = dataset_description.load(address)
-    saved_model.export(as_if_trained("recurrent", dataset), dataset, folder / "model")
-    keys, truth, shares = predict(folder / "model", address, dataset, "test")
+    saved_model.export(as_if_trained("recurrent", dataset), dataset, training / "model")
+    keys, truth, shares = predict(training / "model", address, dataset, "test")
     made = {
         "key": pa.array(keys),
         "label": pa.array(truth, pa.int32()),
         "probabilities": pa.array(shares.tolist(), pa.list_(pa.float32())),
     }
     metadata = {"schema": "1", "classes": json.dumps(dataset.classes)}
-    pq.write_table(pa.table(made, metadata=metadata), folder / "predictions.parquet")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    pq.write_table(pa.table(made, metadata=metadata), training / "predictions.parquet")

@@ -2,10 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-
-import pytest
 
 from tests.airflow_side import ROOT
 from tests.wording import says
@@ -77,7 +76,10 @@ def test_the_notebook_runs(run, capsys):
 
 DOCUMENTED = """
 import sys
-sys.path += sys.argv[1:]  # last: what this environment lacks of the packages that the page lists
+from pathlib import Path
+from tests.trellis.results import made_model
+made_model.main(Path(sys.argv[1]), Path(sys.argv[2]))
+sys.path += sys.argv[3:]  # last: what this environment lacks of the packages that the page lists
 import numpy as np
 import pandas as pd
 exec(compile(sys.stdin.read(), "results.md", "exec"))
@@ -90,26 +92,12 @@ print(len(found))
 """
 
 
-@pytest.fixture
-def modelled(run, client, bucket, put, tmp_path):
-    """The run with a real model of a table, and the table's rows."""
-    python = ROOT / ".venv/trainer/bin/python"
-    made = [python, "-m", "tests.trellis.results.made_model", tmp_path]
-    subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
-    data, training = "digits/datasets/3f2a/", "digits/runs/r/training/1/"
-    for one in client.list_blobs(bucket, prefix=f"{data}source/"):
-        one.delete()
-    for path in (p for p in tmp_path.rglob("*") if p.is_file()):
-        place = path.relative_to(tmp_path).as_posix()
-        in_dataset = place.startswith("dataset/")
-        put(f"{data}{place[8:]}" if in_dataset else f"{training}{place}", path.read_bytes())
-    return run
-
-
-def test_the_page_has_code_that_runs_and_predicts_as_offline(modelled, tmp_path):
-    """Run the code on the page of one run, where TensorFlow and a clone are: offline is the
-    endpoint's answer (tests/trainer/serving/test_frames.py).
+def test_the_page_has_code_that_runs_and_predicts_as_offline(run, google, bucket, tmp_path):
+    """Run the code on the page of one run, where TensorFlow and a clone are, and the run has a real
+    model of a table: offline is the endpoint's answer (tests/trainer/serving/test_frames.py).
     """
+    folder = google.buckets / bucket / "digits"
+    shutil.rmtree(folder / "datasets/3f2a")
     page = (ROOT / "docs/how-to/results.md").read_text().partition("## In Python")[2]
     blocks = [part.partition("```")[0] for part in page.split("```python\n")[1:]]
     code = "\n".join(block for block in blocks if "load_runs" not in block)
@@ -117,8 +105,11 @@ def test_the_page_has_code_that_runs_and_predicts_as_offline(modelled, tmp_path)
     assert code.count(address) == 1
     assert "model.predict(run.rows())" in code
     done = subprocess.run(
-        [ROOT / ".venv/trainer/bin/python", "-c", DOCUMENTED, *sys.path],
-        input=code.replace(address, repr(modelled)),
+        [
+            *(ROOT / ".venv/trainer/bin/python", "-c", DOCUMENTED),
+            *(folder / "datasets/3f2a", folder / "runs/r/training/1", *sys.path),
+        ],
+        input=code.replace(address, repr(run)),
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}"},
         capture_output=True,
