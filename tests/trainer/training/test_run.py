@@ -133,14 +133,23 @@ def test_digits_are_learned(train, digits, model, accuracy):
     assert train(digits, model=model, epochs=15)["test"]["accuracy"] > accuracy
 
 
-def test_the_best_epochs_weights_are_kept(train, few_digits, trials):
+@pytest.fixture(scope="module")
+def shorter(few_digits, trials, tmp_path_factory):
+    """The second trial, with no epoch after its best one: its folder and metrics.json."""
+    folder, best = tmp_path_factory.mktemp("shorter"), trials[1][0.1]["best_epoch"]
+    flags = {"learning_rate": 0.1, "epochs": best, "outputs": "metrics"}
+    settings = parse_flags(arguments(few_digits, output=folder, **flags), "")
+    assert run.train(settings, checked_dataset(settings)) == 0
+    return folder, json.loads(settings.places.metrics.read_text())
+
+
+def test_the_best_epochs_weights_are_kept(shorter, trials):
     metrics = trials[1][0.1]
     # Of equal accuracies, the one with the lower loss.
     best = max(metrics["history"], key=lambda row: (row["val_accuracy"], -row["val_loss"]))
     assert metrics["best_epoch"] == best["epoch"] < 6
     assert metrics["validation"]["accuracy"] == best["val_accuracy"]
-    shorter = train(few_digits, learning_rate=0.1, epochs=best["epoch"], outputs="metrics")
-    stopped_there = shorter["replicas"]["chief:0"]
+    stopped_there = shorter[1]["replicas"]["chief:0"]
     assert metrics["weights_sha256"] == stopped_there["last_weights_sha256"]
     assert metrics["weights_sha256"] != metrics["replicas"]["chief:0"]["last_weights_sha256"]
 
@@ -284,14 +293,16 @@ def test_a_finished_training_is_only_written_out_again(train, few_digits, tmp_pa
     assert (tmp_path / "out/model/saved_model.pb").exists()
 
 
-def test_a_finished_training_goes_on_when_more_epochs_are_asked_for(train, few_digits, trials):
-    flags = {"outputs": "metrics", "learning_rate": 0.01}
-    train(few_digits, epochs=2, **flags)
-    longer = train(few_digits, epochs=4, **flags)
-    assert without_seconds(longer) == without_seconds(trials[1][0.01])
+def test_a_finished_training_goes_on_when_more_epochs_are_asked_for(
+    train, few_digits, trials, shorter, tmp_path
+):
+    shutil.copytree(shorter[0], tmp_path / "out")
+    flags = {"outputs": "metrics", "learning_rate": 0.1}
+    longer = train(few_digits, epochs=6, **flags)
+    assert without_seconds(longer) == without_seconds(trials[1][0.1])
     # But not as another training.
-    with pytest.raises(TrainingError, match=r"with learning_rate=0.01; this one has .*=0.1"):
-        train(few_digits, epochs=6, **flags | {"learning_rate": 0.1})
+    with pytest.raises(TrainingError, match=r"with learning_rate=0.1; this one has .*=0.01"):
+        train(few_digits, epochs=8, **flags | {"learning_rate": 0.01})
 
 
 def test_divergence_stops_with_step_rate_and_examples(
