@@ -124,6 +124,7 @@ def plain(few_digits, tmp_path_factory):
     return trained(few_digits, tmp_path_factory.mktemp("plain"), **DESCENT)
 
 
+@pytest.mark.slow
 def test_clipped_steps_of_plain_descent_are_shorter(train, few_digits, plain):
     clipped = train(few_digits, "clipped", clip_norm=1e-6, epochs=1, **DESCENT)
     # Next to no change, in steps of a millionth of the rate.

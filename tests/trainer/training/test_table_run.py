@@ -95,6 +95,7 @@ def bundled(folder, data, **task):
     )
 
 
+@pytest.mark.slow
 def test_breast_cancer_is_told_from_its_30_numbers(train, tmp_path):
     metrics = train(bundled(tmp_path / "d", load_breast_cancer()), epochs=12, outputs="metrics")
     assert metrics["validation"]["accuracy"] >= 0.96
