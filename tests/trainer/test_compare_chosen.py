@@ -19,7 +19,7 @@ from trellis_contracts.postprocessing import (
     Postprocessing,
 )
 
-pytestmark = pytest.mark.usefixtures("undrawn")
+pytestmark = pytest.mark.usefixtures("undrawn", "few_resamples")
 
 LABELS = np.random.default_rng(0).integers(0, 10, 180)
 

@@ -56,7 +56,7 @@ class Fitted:
     def save(self, folder):
         (folder / "model.pickle").write_bytes(pickle.dumps(self.model))
 """
-pytestmark = pytest.mark.usefixtures("undrawn")
+pytestmark = pytest.mark.usefixtures("undrawn", "few_resamples")
 MODEL = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, tol=1e-8))
 COUNT, ROWS = 3, 240
 NUMBERS, LABELS = (part[:ROWS] for part in load_breast_cancer(return_X_y=True))
@@ -171,7 +171,7 @@ def cuts(of):
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory):
+def once(tmp_path_factory, few_resamples_in_module):
     """A run of one repeat with a baseline, compared: its folder and leaderboard."""
     made = Crossed(tmp_path_factory.mktemp("once"), 1).trained()
     made.write_plan(baselines=["bqml-logistic_reg"])

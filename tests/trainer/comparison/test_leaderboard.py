@@ -13,7 +13,7 @@ from trainer.metrics.decision import Threshold
 from trellis_contracts import documents
 from trellis_contracts.leaderboard import Leaderboard
 
-pytestmark = pytest.mark.usefixtures("undrawn")
+pytestmark = pytest.mark.usefixtures("undrawn", "few_resamples")
 
 LABELS = np.arange(120) % 3
 

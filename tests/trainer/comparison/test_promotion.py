@@ -19,6 +19,8 @@ from trainer.metrics.regression import REGRESSION_METRICS, ValueOutcome
 from trainer.metrics.survival import SURVIVAL_METRICS, SurvivalOutcome
 from trellis_contracts.leaderboard import Estimate, Slice, Slices
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
+
 ACCURACY = CLASSIFICATION_METRICS["accuracy"]
 LABELS = np.arange(100) % 2
 OPEN = Gate(beat_baselines=False, tolerance=None)
