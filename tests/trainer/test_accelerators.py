@@ -18,7 +18,11 @@ def dataset(tmp_path_factory):
     return dataset_description.load(address)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    # Both networks of Keras have max pooling, and this one takes the longest to build.
+    [pytest.param(n, marks=[pytest.mark.slow] if n == "DenseNet121" else []) for n in MODELS],
+)
 def test_xla_is_measured_with_every_model_that_it_compiles(name, dataset):
     flags = dict(MODELS[name])
     model = models.build(flags.pop("model"), dataset, Hyperparameters(**flags))

@@ -200,10 +200,12 @@ def scanned(tmp_path_factory):
     return SimpleNamespace(root=root, output=output, metrics=metrics)
 
 
+@pytest.mark.slow
 def test_an_image_beside_a_column_tells_who_dies_first(scanned):
     assert scanned.metrics["test"]["concordance"] > 0.65
 
 
+@pytest.mark.slow
 def test_a_file_is_answered_with_the_curve_that_was_scored(scanned):
     offline = predictions.read(scanned.output / "predictions.parquet")
     dose = dict(zip(*(patients(SCANS)[name] for name in ("key", "dose")), strict=True))

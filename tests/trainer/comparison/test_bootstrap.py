@@ -27,6 +27,7 @@ def test_an_interval_leaves_out_undefined_resamples():
     assert np.isnan(bootstrap.interval(np.array([np.nan, np.nan]), 0.95)).all()
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_known_difference_covers_it(two_contenders):
     """120 test splits of 250 examples from a population whose true difference is known."""
     better, worse = two_contenders

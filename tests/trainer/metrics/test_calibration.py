@@ -36,7 +36,9 @@ def intervals(whole, simulations, n=180):
         yield value, calibration_interval(outcome, value, samples, 0.95)
 
 
-@pytest.mark.parametrize("temperature", [0.6, 1.0, 1.5])
+@pytest.mark.parametrize(
+    "temperature", [1.5, *(pytest.param(t, marks=pytest.mark.slow) for t in (0.6, 1.0))]
+)
 def test_the_interval_covers_the_truth(temperature):
     whole = population(temperature)
     truth = calibration_error(whole)
