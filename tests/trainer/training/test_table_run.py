@@ -244,8 +244,8 @@ def test_images_and_columns_tell_together_what_neither_tells_alone(train, tmp_pa
     columns, labels = pictured_rows(900)
     files = {"train": [300, 300], "validation": [200], "test": [100]}
     address = write_table(tmp_path / "d", columns, labels, files=files)
-    flags = {"metric": "auc", "epochs": 8, "learning_rate": 0.005, "outputs": "metrics"}
-    small = {"model": "convolutional", "blocks": 2, "filters": 4}
+    flags = {"metric": "auc", "epochs": 2, "learning_rate": 0.005, "outputs": "metrics"}
+    small = {"model": "convolutional", "blocks": 1, "filters": 4}
     assert train(address, **flags, **small)["validation"]["auc"] > 0.9
     assert "without the images" not in capsys.readouterr().out
 
