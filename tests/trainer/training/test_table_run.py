@@ -7,11 +7,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from testbed.tables import pictured_rows, write_table
-from testbed.trainings import without_seconds
+from testbed.trainings import arguments, without_seconds
 from tests.trainer.training.imbalanced import SPARSE
 from tests.wording import says
 from trainer import predictions
 from trainer.training import TrainingError, callbacks, checkpoints, loop
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
 from trellis_contracts.dataset_features import NUMERIC, SEQUENCE, TEXT
 
 
@@ -250,10 +252,18 @@ def test_images_and_columns_tell_together_what_neither_tells_alone(train, tmp_pa
     assert "without the images" not in capsys.readouterr().out
 
 
-def test_a_model_of_columns_says_that_it_does_not_read_the_images(train, tmp_path, capsys):
+def test_a_model_of_columns_says_that_it_does_not_read_the_images(
+    train, tmp_path, capsys, monkeypatch
+):
+    """Before its first step."""
     columns, labels = pictured_rows(80)
     files = {"train": [40], "validation": [20], "test": [20]}
     address = write_table(tmp_path / "both", columns, labels, files=files)
-    metrics = train(address, epochs=1, augment=False, outputs="metrics")
+    interrupt(monkeypatch, loop, "fit", after=0)
+    with pytest.raises(Interruption):
+        train(address, augment=False)
     assert says(capsys.readouterr().out, "dense", "without the images photo")
-    assert "augment" not in metrics["hyperparameters"]
+    flags = {"output": tmp_path / "out", "task": "binary_classification", "augment": False}
+    settings = parse_flags(arguments(address, **flags), "")
+    inputs = checked_dataset(settings).inputs
+    assert "augment" not in settings.read_hyperparameters(inputs)
