@@ -55,7 +55,9 @@ class _WithoutClients(MetaPathFinder, Loader):
         def message(name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(name)
-            return getattr(import_module(f"{module.__name__}.types"), name)
+            found = getattr(import_module(f"{module.__name__}.types"), name)
+            vars(module)[name] = found  # so that this is called once for each name
+            return found
 
         if ".services." not in module.__name__:
             vars(module)["__getattr__"] = message

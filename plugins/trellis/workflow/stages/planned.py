@@ -26,7 +26,8 @@ def planned(
     """A field computed from the run's plan: what `make(plan, platform)` returns.
 
     given: reads from the task's context a third argument for `make`. load: loads the plan of
-    another kind of DAG. needs: looks first for what earlier tasks must have left.
+    another kind of DAG, one for all fields of an operator. needs: looks first for what earlier
+    tasks must have left.
     """
 
     def made(context: Any) -> Any:
