@@ -46,17 +46,17 @@ class Pki:
 
     def ensure(self, project: str) -> None:
         """Create what is missing or about to expire; clients may have loaded the rest."""
-        if not (self.server.exists() and self.ca.exists()) or _is_outdated(self.server):
-            from local_gcp.signing import certificates
+        from local_gcp import signing  # with cryptography, which other commands need not
 
-            authority, server = certificates(_hosts(), (DOMAIN, TOKEN_HOST))
+        hosts, there = _hosts(), self.server.exists() and self.ca.exists()
+        if not there or signing.is_outdated(self.server.read_bytes(), hosts):
+            authority, server = signing.certificates(hosts, (DOMAIN, TOKEN_HOST))
             _write_private(self.server, server)
             _write_private(self.ca, authority)
-        if not _is_key(self.service_account):
-            owner = f"local-gcp@{project}.iam.gserviceaccount.com"
-            _write_private(self.service_account, _service_account(project, owner))
-        if not _is_key(self.tenant):
-            _write_private(self.tenant, _service_account(project, TENANT))
+        owner = f"local-gcp@{project}.iam.gserviceaccount.com"
+        for path, account in ((self.service_account, owner), (self.tenant, TENANT)):
+            if not _is_key(path):
+                _write_private(path, _service_account(project, account, signing.private_key()))
 
 
 _TOKEN_URI = f"https://{TOKEN_HOST}/token"
@@ -65,13 +65,6 @@ _TOKEN_URI = f"https://{TOKEN_HOST}/token"
 def _is_key(path: Path) -> bool:
     """Return whether there is a key file, and not one of an earlier version."""
     return path.exists() and json.loads(path.read_text())["token_uri"] == _TOKEN_URI
-
-
-def _is_outdated(path: Path) -> bool:
-    """Return whether a certificate expires soon, or is for fewer hosts."""
-    from local_gcp.signing import is_outdated
-
-    return is_outdated(path.read_bytes(), _hosts())
 
 
 def _hosts() -> list[str]:
@@ -84,15 +77,13 @@ def _hosts() -> list[str]:
     return [*names, *(f"*.{location}.rep.{DOMAIN}" for location in _REP_LOCATIONS.split())]
 
 
-def _service_account(project: str, email: str) -> bytes:
+def _service_account(project: str, email: str, key: str) -> bytes:
     """A key file as Google issues it; the token endpoint that it names is answered locally."""
-    from local_gcp.signing import private_key
-
     content = {
         "type": "service_account",
         "project_id": project,
         "private_key_id": "local-gcp",
-        "private_key": private_key(),
+        "private_key": key,
         "client_email": email,
         "client_id": "100000000000000000001",
         "token_uri": _TOKEN_URI,
