@@ -13,8 +13,6 @@ from tests.wording import says
 from trainer import compare
 from trainer.metrics.decision import Threshold
 
-pytestmark = pytest.mark.usefixtures("few_resamples")
-
 VOID = {"meta", "br", "wbr", "img", "link", "input", "hr"}
 
 

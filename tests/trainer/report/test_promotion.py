@@ -10,8 +10,6 @@ from tests.wording import says
 from trainer import predictions
 from trainer.prediction_forms.classification import Predictions
 
-pytestmark = pytest.mark.usefixtures("few_resamples")
-
 LABELS = np.random.default_rng(0).integers(0, 2, 120)
 MODEL = "projects/p/locations/europe-west4/models/digits@3"
 GATE = {

@@ -13,8 +13,6 @@ from tests.wording import says
 from trellis_contracts.dataset import DatasetDescription
 from trellis_contracts.dataset_features import Feature, Statistics, Weight
 
-pytestmark = pytest.mark.usefixtures("few_resamples")
-
 LABELS = np.arange(80) % 2
 
 
