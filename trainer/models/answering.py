@@ -2,7 +2,10 @@
 the one of whole images.
 """
 
+from collections.abc import Mapping
+
 import keras
+import tensorflow as tf
 
 from trainer.models.tiling import PatchModel
 
@@ -14,3 +17,26 @@ def of(model: keras.Model) -> keras.Model:
     if isinstance(model.output, keras.KerasTensor):
         return model
     return keras.Model(model.input, model.outputs[0], name=model.name)
+
+
+class Traced:
+    """What a model answers outside its training, as one graph for batches of any size.
+
+    Keras calls each layer in Python, which takes longer than a small model computes; the graph does
+    so once, and whatever calls it contains it once. model: as `of` returns it.
+    """
+
+    def __init__(self, model: keras.Model):
+        self.model = model
+        inputs = {tensor.name: tensor for tensor in model.inputs}
+        specs = {
+            name: tf.TensorSpec(tensor.shape, tensor.dtype, name) for name, tensor in inputs.items()
+        }
+        self._run = tf.function(
+            lambda taken: model(taken, training=False), input_signature=[specs], autograph=False
+        )
+        self._names = list(inputs)
+
+    def __call__(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """All of a row's inputs, of which the model may read some alone -> (b, ...)."""
+        return self._run({name: inputs[name] for name in self._names})

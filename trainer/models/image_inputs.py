@@ -54,11 +54,13 @@ def image(dataset: DatasetDescription) -> tuple[keras.KerasTensor, keras.KerasTe
     return pixels(dataset.features_of(IMAGE)[0])
 
 
-def from_floats(model: keras.Model, dataset: DatasetDescription) -> Callable[..., tf.Tensor]:
+def from_floats(
+    model: keras.Model, dataset: DatasetDescription
+) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
     """A model as one that takes float32 pixels, by which it can be differentiated.
 
     model: its image inputs are from `pixels`. The result is called as a model, with tensors by the
-    names of its inputs: (inputs, training=False).
+    names of its inputs.
     """
     taken = {tensor.name: tensor for tensor in model.inputs}
     layer_of = {
@@ -69,8 +71,8 @@ def from_floats(model: keras.Model, dataset: DatasetDescription) -> Callable[...
     begin = [layer_of[name].output if name in layer_of else taken[name] for name in taken]
     rest = keras.Model(begin, model.output)
 
-    def call(inputs: Mapping[str, tf.Tensor], training: bool) -> tf.Tensor:
+    def call(inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         values = [layer_of[n](inputs[n]) if n in layer_of else inputs[n] for n in taken]
-        return rest(values, training=training)
+        return rest(values, training=False)
 
     return call

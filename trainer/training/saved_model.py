@@ -60,6 +60,7 @@ import tensorflow as tf
 import trainer.postprocessing
 from trainer import calibration, storage
 from trainer.metrics.decision import Threshold
+from trainer.models.answering import Traced
 from trainer.models.image_inputs import from_floats
 from trainer.stored import StoredBatch
 from trainer.training import objectives, records, signatures
@@ -88,13 +89,24 @@ def export(
     labels; None: with the most probable class. postprocessing: what it does with its scores.
     answers: of its objective; None: of that with the defaults.
     """
-    archive = Archive(model)
+    answers = answers or objectives.answers_of(dataset)
+    _export(Traced(model), dataset, directory, threshold, postprocessing, answers)
+
+
+def _export(
+    traced: Traced,
+    dataset: DatasetDescription,
+    directory: Path,
+    threshold: Threshold | None,
+    postprocessing: Postprocessing,
+    answers: Answers,
+) -> None:
+    archive = Archive(traced.model)
     done = threshold, postprocessing.calibration
-    answering = answers or objectives.answers_of(dataset)
-    predict = _answering(_reading(model), dataset, answering, *done)
+    predict = _answering(traced, dataset, answers, *done)
     of_floats = None
     if IMAGE in dataset.inputs and not dataset.entry.of_pixels:
-        of_floats = _answering(from_floats(model, dataset), dataset, answering, *done)
+        of_floats = _answering(from_floats(traced.model, dataset), dataset, answers, *done)
     signatures.add(archive, dataset, predict, of_floats)
     if dataset.classes:
         archive.add_constants("classes", {"classes": dataset.classes})
@@ -113,29 +125,30 @@ def export(
 
 class KerasPredictor:
     """A Keras model, as trainer.training.protocol has it. run: the answers to records of the
-    dataset, (b,) string. model, answers: what is saved; None of a model that was loaded.
+    dataset, (b,) string. traced, answers: what is saved; None of a model that was loaded.
     """
 
     def __init__(
         self,
         dataset: DatasetDescription,
         run: Predict,
-        model: keras.Model | None = None,
+        traced: Traced | None = None,
         answers: Answers | None = None,
     ):
         self._dataset, self._run = dataset, run
-        self._model, self._answers = model, answers
+        self._traced, self._answers = traced, answers
 
     @classmethod
     def built(cls, model: keras.Model, dataset: DatasetDescription, answers: Answers) -> Self:
         """A model that has been trained; its variables must not be mirrored. answers: of its
         objective.
         """
-        answer = _answering(model, dataset, answers)
+        traced = Traced(model)
+        answer = _answering(traced, dataset, answers)
         inputs = records.Records(dataset, [tensor.name for tensor in model.inputs]).inputs
         taken = tf.TensorSpec([None], tf.string)
         run = tf.function(lambda examples: answer(inputs(examples)), [taken], autograph=False)
-        return cls(dataset, run, model, answers)
+        return cls(dataset, run, traced, answers)
 
     @classmethod
     def loaded(cls, directory: Path, dataset: DatasetDescription) -> Self:
@@ -157,32 +170,23 @@ class KerasPredictor:
         self, folder: Path, threshold: Threshold | None, postprocessing: Postprocessing = PLAIN
     ) -> None:
         """See trainer.training.protocol.Predictor."""
-        assert self._model is not None
-        export(self._model, self._dataset, folder, threshold, postprocessing, self._answers)
-
-
-def _reading(model: keras.Model) -> Callable[..., tf.Tensor]:
-    """The model, called with all of a row's inputs, of which it may have some alone."""
-    names = {tensor.name for tensor in model.inputs}
-
-    def read(inputs: Inputs, training: bool) -> tf.Tensor:
-        return model({name: inputs[name] for name in names}, training=training)
-
-    return read
+        assert self._traced is not None
+        assert self._answers is not None
+        _export(self._traced, self._dataset, folder, threshold, postprocessing, self._answers)
 
 
 def _answering(
-    model: Callable[..., tf.Tensor],
+    model: Callable[[Inputs], tf.Tensor],
     dataset: DatasetDescription,
     answers: Answers,
     threshold: Threshold | None = None,
     fitted: Calibration | None = None,
 ) -> Predict:
     if "probabilities" not in dataset.entry.answers:
-        return lambda inputs: answers(model(inputs, training=False))
+        return lambda inputs: answers(model(inputs))
 
     def calibrated(inputs: Inputs) -> tf.Tensor:
-        found = answers(model(inputs, training=False))["probabilities"]
+        found = answers(model(inputs))["probabilities"]
         sets = dataset.is_multilabel
         return calibration.apply(fitted, found, dataset.classes, sets, tf.experimental.numpy)
 

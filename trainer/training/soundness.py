@@ -16,6 +16,7 @@ import tensorflow as tf
 from keras.callbacks import Callback
 
 from trainer.models import answering
+from trainer.models.answering import Traced
 from trainer.models.endings import REMEDY
 from trainer.models.inputs import image_input, sequence_input, text_input
 from trainer.training import records, sample, scores
@@ -48,18 +49,18 @@ def probabilities(dataset: DatasetDescription, outputs: np.ndarray) -> str | Non
 
 
 def unread(
-    model: keras.Model, dataset: DatasetDescription, inputs: Any, most: int | None = None
+    answers: Traced, dataset: DatasetDescription, inputs: Any, most: int | None = None
 ) -> list[str]:
     """Features that change no output when their values are exchanged between the examples.
 
     inputs: as a reader parses them. most: how many features to try at most; None: all. A feature
     that is the same in all examples is not tried, nor one of which the model has no input.
     """
-    wanted = _outputs(model, inputs)
+    wanted = answers(inputs).numpy()
     order = np.roll(np.arange(len(wanted)), 1)
     found = []
     for name, changed in _exchanged(dataset, inputs, order, most):
-        if np.array_equal(_outputs(model, changed), wanted):
+        if np.array_equal(answers(changed), wanted):
             found.append(name)
     return found
 
@@ -107,18 +108,18 @@ def dead_layers(model: keras.Model, inputs: Any) -> list[str]:
 
 
 def findings(
-    model: keras.Model, dataset: DatasetDescription, inputs: Any, most: int | None = None
+    answers: Traced, dataset: DatasetDescription, inputs: Any, most: int | None = None
 ) -> list[str]:
     """Find problems of a model by its answers to a batch, each a sentence with the remedy."""
     found = []
-    if why := probabilities(dataset, _outputs(model, inputs)):
+    if why := probabilities(dataset, answers(inputs).numpy()):
         found.append(f"{why}: {REMEDY}.")
-    if names := unread(model, dataset, inputs, most):
+    if names := unread(answers, dataset, inputs, most):
         found.append(
             f"{_listed('the feature', names)} changed no output when exchanged between "
             "examples: connect what reads it to the output, or leave it out of the source."
         )
-    if names := dead_layers(model, inputs):
+    if names := dead_layers(answers.model, inputs):
         found.append(
             f"every unit of {_listed('the layer', names)} is 0 for all examples of a batch, and a "
             "ReLU that is 0 learns nothing more: lower learning_rate, or use another activation "
@@ -153,7 +154,7 @@ class FirstEpoch(Callback):
 
     def set_model(self, model):
         super().set_model(model)
-        self._answers = answering.of(model)
+        self._answers = Traced(answering.of(model))
 
     def on_train_begin(self, logs=None):
         self._before = self._loss()
@@ -173,14 +174,8 @@ class FirstEpoch(Callback):
             print(f"warning: {warning}", flush=True)
 
     def _loss(self) -> float:
-        outputs = self._answers(self._inputs, training=False)
-        losses, _ = self._aim.measures(self._labels, outputs)
+        losses, _ = self._aim.measures(self._labels, self._answers(self._inputs))
         return float(tf.reduce_mean(losses))
-
-
-def _outputs(model: keras.Model, inputs: Any) -> np.ndarray:
-    found: np.ndarray = keras.ops.convert_to_numpy(model(inputs, training=False))
-    return found
 
 
 def _listed(noun: str, names: Sequence[str]) -> str:

@@ -129,7 +129,7 @@ def _learn(
         raise ModelError(f"{own.name}: {why}; {endings.REMEDY}")
     print(f"gradients  of all {len(given)} weights")
     print(f"loss       {losses[0]:.4g}, after {_STEPS} steps on this batch {losses[-1]:.4g}")
-    warnings = soundness.findings(answers, dataset, inputs)
+    warnings = soundness.findings(answering.Traced(answers), dataset, inputs)
     if losses[-1] >= losses[0]:
         warnings.append(
             "the loss did not fall, though a model should learn one batch by heart: look at "

@@ -51,7 +51,7 @@ def test_every_model_of_images_reads_each_image_and_the_columns_beside_it(name, 
     pixels = {each: tf.cast(inputs[each], tf.float32) for each in images}
     with tf.GradientTape() as tape:
         tape.watch(pixels)
-        outputs = from_floats(model, dataset)(inputs | pixels, training=False)
+        outputs = from_floats(model, dataset)(inputs | pixels)
     np.testing.assert_allclose(outputs, wanted, atol=1e-6)
     for each, slope in tape.gradient(outputs, pixels).items():
         # Of every example: a network without trained weights makes little of an image.

@@ -8,6 +8,7 @@ from keras import layers
 
 from trainer.models import build as build_model
 from trainer.models import endings
+from trainer.models.answering import Traced
 from trainer.training import objectives, records, sample
 from trainer.training.soundness import FirstEpoch, dead_layers, findings, probabilities, unread
 from trellis_contracts import hyperparameters
@@ -73,7 +74,7 @@ def test_the_models_that_come_along_give_no_alarm(name, task):
     small = hyperparameters.Hyperparameters(layers=1, blocks=1, attention_blocks=1)
     model = build_model(name, dataset, small)
     assert endings.bounded(model) is None
-    assert findings(model, dataset, batch_of(dataset)[0]) == []
+    assert findings(Traced(model), dataset, batch_of(dataset)[0]) == []
 
 
 def test_probabilities_are_told_from_logits_by_their_sum():
@@ -93,7 +94,7 @@ def test_features_that_are_not_read_are_named():
     given = {name: keras.Input(t.shape[1:], dtype=t.dtype, name=name) for name, t in inputs.items()}
     model = keras.Model({**given, "numeric": numeric}, layers.Dense(2)(known))
     names = {feature.name for feature in dataset.features}
-    assert set(unread(model, dataset, inputs)) == names - {"size", "weight"}
+    assert set(unread(Traced(model), dataset, inputs)) == names - {"size", "weight"}
 
 
 def test_a_layer_whose_units_are_all_dead_is_named():
