@@ -1,11 +1,48 @@
 """The optimizer, and its learning rate for the global batch."""
 
 import keras
+import tensorflow as tf
 
 from trellis_contracts.hyperparameters import Common
 
+
+class Adam(keras.optimizers.Adam):
+    """Keras' Adam by TensorFlow's own operation for it, one for each weight.
+
+    Keras takes about 40, each of which passes over the whole weight: a step on 8 million weights
+    computes twice as long with them.
+    """
+
+    def update_step(
+        self,
+        gradient: tf.Tensor | tf.IndexedSlices,
+        variable: tf.Variable,
+        learning_rate: tf.Tensor,
+    ) -> None:
+        """Move one weight. See keras.optimizers.Optimizer."""
+        place, kind = self._get_variable_index(variable), variable.dtype
+        steps = tf.cast(self.iterations.value + 1, kind)
+        tf.raw_ops.ResourceApplyAdam(
+            var=_handle(variable),
+            m=_handle(self._momentums[place]),
+            v=_handle(self._velocities[place]),
+            beta1_power=tf.cast(self.beta_1, kind) ** steps,
+            beta2_power=tf.cast(self.beta_2, kind) ** steps,
+            lr=tf.cast(learning_rate, kind),
+            beta1=tf.cast(self.beta_1, kind),
+            beta2=tf.cast(self.beta_2, kind),
+            epsilon=tf.cast(self.epsilon, kind),
+            grad=tf.cast(tf.convert_to_tensor(gradient), kind),
+            use_locking=True,
+        )
+
+
+def _handle(variable: tf.Variable | keras.Variable) -> tf.Tensor:
+    return (variable.value if isinstance(variable, keras.Variable) else variable).handle
+
+
 _ADAPTIVE = {
-    "adam": keras.optimizers.Adam,
+    "adam": Adam,
     "rmsprop": keras.optimizers.RMSprop,
     "lamb": keras.optimizers.Lamb,
     "lion": keras.optimizers.Lion,
