@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowSkipException
 from google.cloud.storage import Blob
 
@@ -23,6 +22,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages
 from trellis.workflow.stages.automl_tables import common, display_name, milli_node_hours
 from trellis.workflow.stages.deploy.answers import ALL_CLASSES
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.prediction.images import of_automl
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema"
@@ -58,7 +58,7 @@ def _written(
     folder_of: Callable[[layout.Run], str],
 ) -> Any:
     # The export is skipped if its dataset exists.
-    @airflow_task(task_id=name, trigger_rule="none_failed")
+    @function_task(task_id=name, trigger_rule="none_failed")
     def written(run_id=None):
         plan = plans.load(experiment, platform, run_id)
         if not needed(plan):

@@ -20,12 +20,12 @@ def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
     """The Airflow task. `ready`: id of the task that the baselines wait for. Returns the statuses
     by name: the comparison runs again when one has changed.
     """
-    from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowSkipException
 
     from trellis.workflow.lookups import documents, plans
+    from trellis.workflow.stages.function_operator import function_task
 
-    @airflow_task(task_id="baselines", trigger_rule="all_done")
+    @function_task(task_id="baselines", trigger_rule="all_done")
     def baselines(ti=None, run_id=None):
         if not _had_rows(ti, ready):
             raise AirflowSkipException(f"The baselines did not start: '{ready}' did not succeed.")

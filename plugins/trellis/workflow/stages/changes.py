@@ -25,13 +25,13 @@ def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], 
 
     tell: sends a message to people; called with the context and the text.
     """
-    from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowFailException
 
     from trellis.workflow.lookups import documents, plans
+    from trellis.workflow.stages.function_operator import function_task
 
     # The export is skipped if its dataset exists.
-    @airflow_task(task_id="changes", trigger_rule="none_failed")
+    @function_task(task_id="changes", trigger_rule="none_failed")
     def changes(run_id=None, **context):
         plan = plans.load(experiment, platform, run_id)
         findings, remark = compare(plan, platform)

@@ -28,11 +28,10 @@ def task(experiment: Experiment, platform: Platform, tunings: list[Any]) -> Any:
     """The Airflow task. tunings: what the tasks `tune` return, those of other models in the file's
     order. Returns the trials to train, those of other models with "model".
     """
-    from airflow.sdk import task as airflow_task
-
     from trellis.workflow.lookups import documents, plans
+    from trellis.workflow.stages.function_operator import function_task
 
-    @airflow_task(task_id="choose")
+    @function_task(task_id="choose")
     def choose(tunings, run_id=None):
         plan = plans.load(experiment, platform, run_id)
         searches = list(tunings)

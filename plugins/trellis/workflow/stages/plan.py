@@ -39,14 +39,14 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
     connection that reads it. The page of all runs finds the bucket by it. Of a run that only plans:
     {"dry_run"}, what would run.
     """
-    from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import DownstreamTasksSkipped
 
     from trellis.workflow.contracts import run_params
     from trellis.workflow.lookups import records
+    from trellis.workflow.stages.function_operator import function_task
     from trellis.workflow.stages.refusal import refused
 
-    @airflow_task(task_id="plan")
+    @function_task(task_id="plan")
     def plan(
         params=None,
         run_id=None,

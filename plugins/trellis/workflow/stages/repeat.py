@@ -22,11 +22,10 @@ def tasks(experiment: Experiment, platform: Platform, chosen: Any) -> Any:
 
     chosen: what `choose` returns; None: nothing is tuned.
     """
-    from airflow.sdk import task as airflow_task
-
     from trellis.workflow.lookups import left, plans
+    from trellis.workflow.stages.function_operator import function_task
 
-    @airflow_task(task_id="select")
+    @function_task(task_id="select")
     def select(chosen, run_id=None):
         plan = plans.load(experiment, platform, run_id)
         if not chosen:

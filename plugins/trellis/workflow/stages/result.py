@@ -23,12 +23,12 @@ def task(experiment: Experiment, platform: Platform, stages: Sequence[Stage]) ->
     """The Airflow task. Returns {"winner", "metric", "value", "report"}, and "deployment", a
     sentence, if the experiment deploys.
     """
-    from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowFailException
 
     from trellis.workflow.lookups import documents, records
+    from trellis.workflow.stages.function_operator import function_task
 
-    @airflow_task(task_id="result")
+    @function_task(task_id="result")
     def result(ti=None, dag=None, run_id=None):
         run = layout.Run.of(experiment, platform, run_id)
         board = documents.read_file(platform, Leaderboard, run.leaderboard)

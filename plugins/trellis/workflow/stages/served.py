@@ -15,13 +15,13 @@ from trellis_contracts.served import Served
 
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task; skipped when the run does not deploy. Returns served.json's content."""
-    from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowSkipException
 
     from trellis.workflow.contracts.run_params import NOT_DEPLOYED
     from trellis.workflow.lookups import plans
+    from trellis.workflow.stages.function_operator import function_task
 
-    @airflow_task(task_id="served")
+    @function_task(task_id="served")
     def served(run_id=None):
         plan = plans.load(experiment, platform, run_id)
         deploy = plan.experiment.deploy

@@ -29,11 +29,10 @@ def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns the trainings of an experiment without a search, as `choose` does;
     None with one.
     """
-    from airflow.sdk import task as airflow_task
-
     from trellis.workflow.lookups import documents, plans
+    from trellis.workflow.stages.function_operator import function_task
 
-    @airflow_task(task_id="start")
+    @function_task(task_id="start")
     def start(run_id=None):
         plan = plans.load(experiment, platform, run_id)
         found = find(plan, platform)

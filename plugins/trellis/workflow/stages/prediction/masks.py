@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from airflow.sdk import task as airflow_task
-
 from trellis.workflow import sql
 from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.labels.mask import FOREGROUND
 from trellis.workflow.lookups import left, own_dataset, plans, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.prediction import lines
 from trellis.workflow.stages.prediction.lines import Answer
 from trellis.workflow.stages.prediction.publish import load, written
@@ -45,7 +44,7 @@ _TOLD = 1000
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns the address of masks.jsonl."""
 
-    @airflow_task(task_id="masks")
+    @function_task(task_id="masks")
     def masks(ti=None, run_id=None):
         plan = plans.load_prediction(experiment, platform, run_id)
         return write(plan, platform, left.returned(ti, "predict", "predictions")["output"])

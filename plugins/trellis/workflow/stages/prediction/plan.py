@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from google.cloud.exceptions import NotFound
 
@@ -25,6 +24,7 @@ from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.prediction import DATE, ImagePredict
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.prediction import images, rows, truth
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.validation import group
@@ -75,7 +75,7 @@ class Found:
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns the plan's address."""
 
-    @airflow_task(task_id="plan")
+    @function_task(task_id="plan")
     def plan(params=None, run_id=None, data_interval_start=None, data_interval_end=None):
         interval = (data_interval_start, data_interval_end)
         try:

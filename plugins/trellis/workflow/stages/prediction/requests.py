@@ -78,11 +78,12 @@ def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], 
     fails. Returns the warnings, without a value of a request. tell: sends people a text, called
     with the task's context.
     """
-    from airflow.sdk import task as airflow_task
     from airflow.sdk.exceptions import AirflowSkipException
 
+    from trellis.workflow.stages.function_operator import function_task
+
     # A second attempt would find the day claimed, and hide the failure of the first.
-    @airflow_task(task_id=f"{platform.dag_id(experiment.name)}.requests", retries=0)
+    @function_task(task_id=f"{platform.dag_id(experiment.name)}.requests", retries=0)
     def requests(run_id=None, **context):
         from trellis.workflow.lookups import records, storage
 

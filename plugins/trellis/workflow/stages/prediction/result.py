@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 
 from trellis.workflow.contracts.prediction_layout import Prediction
@@ -24,6 +23,7 @@ from trellis.workflow.contracts.prediction_plan import PredictionPlan
 from trellis.workflow.lookups import bigquery_source, documents, left, plans, records, storage
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.prediction import answers, lines
 from trellis.workflow.validation.file import PREDICTIONS
 from trellis_contracts.withheld import shown, withheld
@@ -40,7 +40,7 @@ def task(experiment: Experiment, platform: Platform, tell: Callable[[Any, str], 
     tell: sends a message to people; called with the context and the text.
     """
 
-    @airflow_task(task_id="result")
+    @function_task(task_id="result")
     def result(ti=None, run_id=None, **context):
         predicted = _predicted(ti, plans.load_prediction(experiment, platform, run_id))
         of_rows = ti.xcom_pull(task_ids="changes") or []

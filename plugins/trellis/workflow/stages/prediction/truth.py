@@ -10,7 +10,6 @@ them into the index.
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException
 from google.cloud.bigquery import QueryJobConfig
 
@@ -30,6 +29,7 @@ from trellis.workflow.spec.prediction import ImagePredict
 from trellis.workflow.spec.problems import did_you_mean
 from trellis.workflow.spec.split import GroupSplit
 from trellis.workflow.stages import job_messages, vertex_job
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.operators import ScoreOperator
 from trellis.workflow.stages.prediction.changes import LEAST
 from trellis_contracts.performance import PerformanceFile
@@ -65,7 +65,7 @@ def tasks(experiment: Experiment, platform: Platform) -> Any:
         **vertex_job.arguments(experiment, platform, 1),
     )
 
-    @airflow_task(task_id="performance")
+    @function_task(task_id="performance")
     def performance(run_id=None):
         return conclude(experiment, platform, run_id)
 

@@ -5,7 +5,6 @@ A run that is cleared keeps its decision, as long as nothing else has become the
 
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from trellis.identity import label_value
@@ -17,6 +16,7 @@ from trellis.workflow.spec import job_images
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform, PlatformError
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.refusal import refused
 from trellis.workflow.stages.reserve.subject import ReservedSubject
 from trellis_contracts.challenger import Challenger
@@ -26,7 +26,7 @@ from trellis_contracts.reserve import Reserve
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task. Returns the decision, as reserves/RUN.json has it."""
 
-    @airflow_task(task_id="resolve")
+    @function_task(task_id="resolve")
     def resolve(run_id=None):
         try:
             decided = make(experiment, platform, run_id)

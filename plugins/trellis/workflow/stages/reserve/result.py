@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts.aliases import CHAMPION
@@ -10,6 +9,7 @@ from trellis.workflow.contracts.champion_record import ChampionRecord
 from trellis.workflow.lookups import documents, records
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.reserve.subject import ReservedSubject
 from trellis.workflow.stages.result import failed_from
 from trellis.workflow.stages.rollback.result import check
@@ -19,7 +19,7 @@ from trellis_contracts.deployment import SERVING, Deployment
 def task(experiment: Experiment, platform: Platform) -> Any:
     """The Airflow task; skipped with the others. Returns {"version", "before", "image"}."""
 
-    @airflow_task(task_id="result", trigger_rule="all_done")
+    @function_task(task_id="result", trigger_rule="all_done")
     def result(ti=None, dag=None, run_id=None, dag_run=None):
         if ti.xcom_pull(task_ids="resolve") is None:
             _nothing_to_do(ti)

@@ -15,7 +15,6 @@ replace. So `previous` then means what it meant for that rollback, which this ru
 from datetime import datetime
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trellis.workflow.contracts import layout
@@ -26,6 +25,7 @@ from trellis.workflow.lookups.versions import VersionError
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.spec.problems import FileError
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.refusal import refused
 
 SCHEMA = 1
@@ -36,7 +36,7 @@ PARAMS = ("experiment", "version")
 def task(experiments: dict[str, Experiment], platform: Platform) -> Any:
     """The Airflow task. Returns {"experiment", "version", "before", "record"}."""
 
-    @airflow_task(task_id="resolve")
+    @function_task(task_id="resolve")
     def resolve(params=None, run_id=None, dag_run=None):
         try:
             refuse_unknown("rollback", params, PARAMS)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from airflow.sdk import task as airflow_task
 from airflow.sdk.exceptions import AirflowException
 
 from trellis.vertex.versions import parse_version
@@ -12,13 +11,14 @@ from trellis.workflow.contracts.champion_record import ChampionRecord
 from trellis.workflow.lookups import left, records
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages.deploy.current import CurrentState
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.rollback import resolve
 
 
 def task(platform: Platform) -> Any:
     """The Airflow task. Returns {"experiment", "endpoint", "version", "before"}."""
 
-    @airflow_task(task_id="result")
+    @function_task(task_id="result")
     def result(ti=None, dag_run=None):
         resolved = left.returned(ti, "resolve", "version")
         endpoint = left.returned(ti, "endpoint", "endpoint")["endpoint"]
