@@ -57,7 +57,6 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         is_paused_upon_creation=False,
         # Two at once would undo each other's work.
         max_active_runs=1,
-        params=_params(list(experiments)),
         tags=["deployment"],
         owners=owners,
     ) as dag:
@@ -83,6 +82,8 @@ def build(experiments: dict[str, Experiment], platform: Platform) -> DAG:
         undeploy = UndeployIdleOperator(task_id="undeploy", keep=_kept, **at_endpoint)
         chained = resolved >> endpoint >> deploy >> champion >> shift >> undeploy
         chained >> result.task(platform)
+    # As training.py has them: a task would copy them, and Airflow validates each copy.
+    dag.params.update(_params(list(experiments)))
     return dag
 
 
