@@ -14,6 +14,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import job_messages, vertex_job
 from trellis.workflow.stages.planned import planned
 from trellis.workflow.stages.stage import Building, Fleet, Row, Stage, Tasks
+from trellis.workflow.stages.unread import unread
 
 if TYPE_CHECKING:
     from trellis.workflow.stages.run_jobs import RunJobs
@@ -50,14 +51,18 @@ def operator(experiment: Experiment, platform: Platform, task_id: str, chosen: A
     from trellis.workflow.lookups import left
     from trellis.workflow.stages.operators import TrainOperator
 
+    def chosen_of(context: Any) -> Any:
+        return context["task"].chosen
+
     machines = experiment.train.machines
     return TrainOperator.partial(
         task_id=task_id,
-        custom_job=planned(
-            experiment, platform, job, lambda context: context["task"].chosen, needs=left.dataset
+        # Airflow stores the source of a mapped task's functions.
+        custom_job=unread(
+            planned(experiment, platform, job, chosen_of, needs=left.dataset),
         ),
-        at_most=planned(experiment, platform, figure),
-        reused=planned(experiment, platform, copied, lambda context: context["task"].chosen),
+        at_most=unread(planned(experiment, platform, figure)),
+        reused=unread(planned(experiment, platform, copied, chosen_of)),
         map_index_template="{{ task.custom_job['display_name'].partition(' ')[2] }}",
         **vertex_job.arguments(experiment, platform, machines.replicas, machines),
     ).expand(chosen=chosen)
