@@ -43,7 +43,7 @@ def failing(tree: ast.Module, importable: Callable[[str], bool]) -> Iterator[tup
                 "it",
             )
             continue
-        if not isinstance(node, ast.stmt | ast.expr):
+        if not isinstance(node, ast.Import | ast.ImportFrom | ast.Call):
             continue
         for name in dict.fromkeys(_imported(node)):
             if not importable(name):
@@ -71,6 +71,10 @@ def _imported(node: ast.AST) -> Iterator[str]:
             yield package
 
 
+_LEAVES = (ast.Name, ast.Constant, ast.alias, ast.expr_context, ast.operator)
+"""Most of a file's nodes: none below them imports."""
+
+
 def _executed(tree: ast.Module) -> Iterator[ast.AST]:
     """The file's nodes, but those of which its author says that they may fail, or are not for the
     job: the body of a `try` that catches a failed import, of `if TYPE_CHECKING`, and of
@@ -84,7 +88,7 @@ def _executed(tree: ast.Module) -> Iterator[ast.AST]:
             nodes += [*node.handlers, *node.orelse, *node.finalbody]
         elif isinstance(node, ast.If) and _not_in_the_job(node.test):
             nodes += node.orelse
-        else:
+        elif not isinstance(node, _LEAVES):
             nodes += ast.iter_child_nodes(node)
 
 

@@ -1,5 +1,6 @@
 """Sections: the mappings of a file as pydantic models, and what is known of their keys."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -96,6 +97,7 @@ def fields(section: type[Section]) -> Iterator[tuple[str, FieldInfo]]:
             yield info.alias or name, info
 
 
+@functools.cache
 def field_of(section: type[Section], where: Where) -> FieldInfo | None:
     """Return the field at `where` below `section`, in whichever variant has it."""
     info: FieldInfo | None = None
