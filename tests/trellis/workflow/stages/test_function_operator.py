@@ -23,9 +23,9 @@ def test_entries_of_the_context_by_name():
 
 def test_whole_context():
     def whole(run_id=None, **context):
-        return run_id, context
+        return run_id, context["ti"]
 
-    assert task_of(whole).execute({"run_id": "manual", "ti": 1}) == ("manual", {"ti": 1})
+    assert task_of(whole).execute({"run_id": "manual", "ti": 1}) == ("manual", 1)
 
 
 def test_output_of_another_task_comes_first():
