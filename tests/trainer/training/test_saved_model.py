@@ -5,11 +5,13 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from testbed.predicting import predict
 from trainer import dataset_description, models
 from trainer.training import saved_model
 from trellis_contracts.hyperparameters import Hyperparameters
+from trellis_contracts.saved_model import KERAS
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,16 @@ def test_a_model_predicts_before_it_is_saved_what_it_will_predict(
     )
     assert of_file[0].tolist() == of_model[0].tolist()
     np.testing.assert_allclose(of_file[2], of_model[2], rtol=0, atol=1e-6)
+
+
+def test_the_signatures_share_the_network(exported, model):
+    """But for `gradient`, which takes other pixels, and has it forward and back."""
+    saved = saved_model_pb2.SavedModel.FromString((exported / KERAS).read_bytes())
+    functions = saved.meta_graphs[0].graph_def.library.function
+    products = [node for each in functions for node in each.node_def if node.op == "MatMul"]
+    layers = [layer for layer in model.layers if isinstance(layer, keras.layers.Dense)]
+    # Back, a layer has a product for its input's gradient and one for its weights'.
+    assert len(products) == (1 + 3) * len(layers)
 
 
 def test_predictions_cover_the_split_once(exported, few_digits, dataset, digits_arrays):
