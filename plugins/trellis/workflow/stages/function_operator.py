@@ -13,9 +13,9 @@ from airflow.providers.standard.operators.python import PythonOperator
 class FunctionOperator(PythonOperator):
     """Returns what a function returns. The UI shows it as a `@task`, which it is to its readers.
 
-    :param op_args: the function's first arguments (templated): what other tasks return, who are
-        then upstream of this one. It gets entries of the task's context, too, by the names of its
+    :param python_callable: gets `op_args`, then entries of the task's context by the names of its
         parameters.
+    :param op_args: what other tasks return (templated), who are then upstream of this one.
     """
 
     custom_operator_name = "@task"
