@@ -49,7 +49,6 @@ def airflow_database() -> None:
     library_calls.make_the_newest_task_api_alone()
     library_calls.read_dependencies_once()
     library_calls.call_where_it_is_awaited()
-    library_calls.hand_requests_over_whole()
     library_calls.leave_commits_unsynced()
     initdb()
     DagBundlesManager().sync_bundles_to_db()
@@ -63,8 +62,6 @@ def google(local_gcp: Any, airflow_database: None) -> Any:
     # httplib2 read its own when it was imported, before there was a local_gcp.
     httplib2.CA_CERTS = os.environ["HTTPLIB2_CA_CERTS"]
     library_calls.share_credentials()
-    library_calls.share_connections()
-    library_calls.share_descriptions()
     library_calls.read_proxies_from_their_names()
     return local_gcp
 

@@ -4,17 +4,13 @@ Each replaces a part of a library for as long as the process lives. The reason i
 time of `make test`; the figures were measured there.
 """
 
-import asyncio
 import functools
 import json
 import os
 import sys
-import threading
 import urllib.request
-from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import requests
 from jsonschema import Draft202012Validator
 
@@ -84,46 +80,6 @@ def call_where_it_is_awaited() -> None:
     anyio.to_thread.run_sync = run_sync
 
 
-def hand_requests_over_whole() -> None:
-    """A request to Airflow's API for tasks goes to the API's thread once, and its response comes
-    back once; Airflow's own way there is a handing over for each message of either. What writes
-    correlation ids and renews tokens is left out: a task here has neither.
-    """
-    from airflow.api_fastapi.execution_api import app as made
-    from airflow.sdk.execution_time import supervisor
-
-    left_out = (made.CorrelationIdMiddleware, made.JWTReissueMiddleware)
-
-    @functools.cache
-    def server() -> Any:
-        app = made.InProcessExecutionAPI().app
-        app.user_middleware = [each for each in app.user_middleware if each.cls not in left_out]
-        return SimpleNamespace(app=app, transport=_OneThread(app))
-
-    supervisor.in_process_api_server = server
-
-
-class _OneThread(httpx.BaseTransport):
-    """Requests to an ASGI application that runs in a thread of its own."""
-
-    def __init__(self, app: Any):
-        self._asgi, self._loop = httpx.ASGITransport(app), asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._lifespan = app.router.lifespan_context(app)  # It ends with the process.
-        self._run(self._lifespan.__aenter__())
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        return self._run(self._answer(request))
-
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
-        response = await self._asgi.handle_async_request(request)
-        content = await response.aread()
-        return httpx.Response(response.status_code, headers=response.headers, content=content)
-
-    def _run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-
 def leave_commits_unsynced() -> None:
     """No commit waits for the disk: a run has hundreds, and its database ends with the tests."""
     from sqlalchemy import event
@@ -158,38 +114,6 @@ def share_credentials() -> None:
     Credentials._perform_refresh_token = refresh
     # Each would also ask, in a thread of its own, for the regions that it is bound to.
     Credentials._is_regional_access_boundary_lookup_required = lambda _credentials: False
-
-
-def share_connections() -> None:
-    """Clients of REST APIs take the open connections of an earlier one, as a task makes several:
-    each would open its own through the proxy, and shake hands there.
-    """
-    requests.sessions.HTTPAdapter = functools.cache(_Kept)
-
-
-class _Kept(requests.adapters.HTTPAdapter):
-    """Connections that stay open: a client closes them when it ends, and others use them still."""
-
-    def close(self) -> None:
-        pass
-
-
-def share_descriptions() -> None:
-    """Clients of Dataflow's REST API are made of its description once: to read it and to write
-    the docstrings of its methods takes 0.1 s.
-    """
-    from airflow.providers.google.cloud.hooks import dataflow
-
-    build = dataflow.build
-    made: dict[Any, Any] = {}
-
-    def build_once(*names: str, http: Any, **named: Any) -> Any:
-        key = *names, os.environ.get("https_proxy")
-        if key not in made:
-            made[key] = build(*names, http=http, **named)
-        return made[key]
-
-    dataflow.build = build_once
 
 
 def read_proxies_from_their_names() -> None:
