@@ -37,9 +37,11 @@ class LocalExecutor(local_executor.LocalExecutor):
     def sync(self) -> None:
         """Called in every round of the scheduler, after it has scheduled what it found."""
         deadline = time.monotonic() + AT_MOST_SECONDS
-        while (states := self._states()) == self._seen and self.result_queue.empty():
-            if time.monotonic() > deadline:
-                break
+        while (
+            (states := self._states()) == self._seen
+            and self.result_queue.empty()
+            and time.monotonic() < deadline
+        ):
             time.sleep(POLL_SECONDS)
         # What the round itself has changed differs, too: a change of others is never overlooked.
         self._seen = states
