@@ -1,12 +1,15 @@
 """The DAG idle_endpoints: tells, at regular times, which endpoints cost money for nothing."""
 
-from airflow.sdk import DAG, get_current_context, task
+from typing import Any
+
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowSkipException
 
 from trellis.workflow.assembly.alerts import on_failure
 from trellis.workflow.assembly.group_dag import group_dag
 from trellis.workflow.assembly.notifications import send
 from trellis.workflow.spec.platform import IdleEndpoints, Platform
+from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.idle_endpoints import IdleEndpointsOperator
 
 NAME = "idle_endpoints"
@@ -38,11 +41,11 @@ def build(platform: Platform, settings: IdleEndpoints) -> DAG:
             task_id="find", platform=platform, days=settings.days, undeploy=settings.undeploy
         )
 
-        @task(task_id="tell")
-        def tell(text: str) -> None:
+        @function_task(task_id="tell")
+        def tell(text: str, **context: Any) -> None:
             if not text:
                 raise AirflowSkipException("No endpoint is idle.")
-            send(platform, get_current_context(), text)
+            send(platform, context, text)
 
-        tell(find.output)  # type: ignore[arg-type] # its value, once it has run
+        tell(find.output)
     return dag
