@@ -5,6 +5,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from trainer.models.answering import Traced
 from trainer.training import objectives, scores
 from trainer.training.saved_model import KerasPredictor
 from trellis_contracts.dataset import DatasetDescription
@@ -17,7 +18,7 @@ def predict(
     of a SavedModel, or what will be one.
     """
     if isinstance(model, keras.Model):
-        predictor = KerasPredictor.built(model, dataset, objectives.answers_of(dataset))
+        predictor = KerasPredictor.built(Traced(model), dataset, objectives.answers_of(dataset))
     else:
         predictor = KerasPredictor.loaded(model, dataset)
     found = scores.of_split(predictor, address, dataset, split)

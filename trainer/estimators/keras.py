@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer import models
-from trainer.models import answering
+from trainer.models.answering import Traced
 from trainer.stored import batches
 from trainer.training import (
     TrainingError,
@@ -182,13 +182,12 @@ def _train_together(
     replicas = _compare_replicas(spread, progress, weights_digest(state.model), last)
     if is_chief:
         model = _of_one_device(settings, dataset, spread, state.model)
+        traced = Traced(model)
         if state.objective.settles:
-            _settle(settings, dataset, answering.of(model), state.objective)
+            _settle(settings, dataset, traced, state.objective)
         finish(
             Fitted(
-                predictor=KerasPredictor.built(
-                    answering.of(model), dataset, state.objective.answers
-                ),
+                predictor=KerasPredictor.built(traced, dataset, state.objective.answers),
                 history=progress.history,
                 best_epoch=callbacks.best_epoch(calls),
                 strategy=spread.kind,
@@ -216,15 +215,14 @@ def _of_one_device(
 
 
 def _settle(
-    settings: Settings, dataset: DatasetDescription, model: keras.Model, aim: Objective
+    settings: Settings, dataset: DatasetDescription, traced: Traced, aim: Objective
 ) -> None:
     """Let the objective estimate what it needs of the train split, whose examples are read once."""
-    reader = records.Records(dataset, [tensor.name for tensor in model.inputs])
+    reader = records.Records(dataset, traced.names)
     parts = []
     for batch in batches(settings.dataset, dataset, "train", _AT_ONCE):
         inputs, labels, weights = reader.parse(tf.constant(batch.payloads))
-        outputs = model(inputs, training=False)
-        parts.append([part.numpy() for part in (labels, outputs, weights)])
+        parts.append([part.numpy() for part in (labels, traced(inputs), weights)])
     aim.settle(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 

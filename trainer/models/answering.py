@@ -23,20 +23,20 @@ class Traced:
     """What a model answers outside its training, as one graph for batches of any size.
 
     Keras calls each layer in Python, which takes longer than a small model computes; the graph does
-    so once, and whatever calls it contains it once. model: as `of` returns it.
+    so once, and whatever calls it contains it once. model: as `of` returns it; names: its inputs.
     """
 
     def __init__(self, model: keras.Model):
-        self.model = model
-        inputs = {tensor.name: tensor for tensor in model.inputs}
+        answers = self.model = of(model)
         specs = {
-            name: tf.TensorSpec(tensor.shape, tensor.dtype, name) for name, tensor in inputs.items()
+            tensor.name: tf.TensorSpec(tensor.shape, tensor.dtype, tensor.name)
+            for tensor in answers.inputs
         }
+        self.names = list(specs)
         self._run = tf.function(
-            lambda taken: model(taken, training=False), input_signature=[specs], autograph=False
+            lambda inputs: answers(inputs, training=False), input_signature=[specs], autograph=False
         )
-        self._names = list(inputs)
 
     def __call__(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """All of a row's inputs, of which the model may read some alone -> (b, ...)."""
-        return self._run({name: inputs[name] for name in self._names})
+        return self._run({name: inputs[name] for name in self.names})

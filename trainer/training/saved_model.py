@@ -139,13 +139,12 @@ class KerasPredictor:
         self._traced, self._answers = traced, answers
 
     @classmethod
-    def built(cls, model: keras.Model, dataset: DatasetDescription, answers: Answers) -> Self:
+    def built(cls, traced: Traced, dataset: DatasetDescription, answers: Answers) -> Self:
         """A model that has been trained; its variables must not be mirrored. answers: of its
         objective.
         """
-        traced = Traced(model)
         answer = _answering(traced, dataset, answers)
-        inputs = records.Records(dataset, [tensor.name for tensor in model.inputs]).inputs
+        inputs = records.Records(dataset, traced.names).inputs
         taken = tf.TensorSpec([None], tf.string)
         run = tf.function(lambda examples: answer(inputs(examples)), [taken], autograph=False)
         return cls(dataset, run, traced, answers)

@@ -15,7 +15,6 @@ import numpy as np
 import tensorflow as tf
 from keras.callbacks import Callback
 
-from trainer.models import answering
 from trainer.models.answering import Traced
 from trainer.models.endings import REMEDY
 from trainer.models.inputs import image_input, sequence_input, text_input
@@ -154,7 +153,7 @@ class FirstEpoch(Callback):
 
     def set_model(self, model):
         super().set_model(model)
-        self._answers = Traced(answering.of(model))
+        self._answers = Traced(model)
 
     def on_train_begin(self, logs=None):
         self._before = self._loss()

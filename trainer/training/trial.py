@@ -84,12 +84,12 @@ def _learn(
 ) -> list[str]:
     """Some steps on the same batch, at the full learning rate; returns what looks wrong then."""
     inputs, labels = batch
-    answers = answering.of(model)
+    answers = answering.Traced(model)
     aim = objectives.build(dataset, _plain(h), own.loss(dataset, h))
     tried = own_step.tried(own, own.build(dataset, h), aim, dataset, h, taken)
     minimized = learning.of(model, aim, tried)
     if own_metrics := own.metrics(dataset, h):
-        values = own_metrics.function(aim.targets(labels), answers(inputs, training=False))
+        values = own_metrics.function(aim.targets(labels), answers(inputs))
         texts = [f"{name} {float(tf.reduce_mean(values[name])):.4g}" for name in own_metrics.names]
         print(f"metrics    {', '.join(texts)}")
     update = optimizer.build(dataclasses.replace(h, mixed_precision="none"), 1)
@@ -125,11 +125,11 @@ def _learn(
             f"{own.name}: the loss of one batch is {losses[0]:.4g}, and {losses[-1]:.4g} after "
             f"{_STEPS} steps at learning_rate {h.learning_rate:g}"
         )
-    if why := soundness.probabilities(dataset, answers(inputs, training=False).numpy()):
+    if why := soundness.probabilities(dataset, answers(inputs).numpy()):
         raise ModelError(f"{own.name}: {why}; {endings.REMEDY}")
     print(f"gradients  of all {len(given)} weights")
     print(f"loss       {losses[0]:.4g}, after {_STEPS} steps on this batch {losses[-1]:.4g}")
-    warnings = soundness.findings(answering.Traced(answers), dataset, inputs)
+    warnings = soundness.findings(answers, dataset, inputs)
     if losses[-1] >= losses[0]:
         warnings.append(
             "the loss did not fall, though a model should learn one batch by heart: look at "
