@@ -24,7 +24,7 @@ from tests.end_to_end import contended
 # Of whole_run.py: the experiment, the bucket, the source.
 NAME, BUCKET, TABLE = "cells", "lineage", "research.cells"
 
-# A shell lets programs in the background (tests/run.sh) ignore Ctrl-C: the demo would go on.
+# A shell lets programs in the background (make test &) ignore Ctrl-C: the demo would go on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
