@@ -159,22 +159,23 @@ def image_files() -> list[Path]:
     return [Path(file) for file in os.environ.get(FILES, "").split(os.pathsep) if file]
 
 
-def read_images(file: Path) -> list[Image]:
+def read_images(file: Path) -> tuple[Image, ...]:
     """The entries of a file, validated."""
     try:
-        entries = _parsed(file.read_text()) or []
+        return _images(file, file.read_text())
     except OSError as error:
         raise ImageError(f"{file}: {error.strerror}.") from None
+
+
+@functools.lru_cache(maxsize=8)
+def _images(file: Path, text: str) -> tuple[Image, ...]:
+    try:
+        entries = yaml.safe_load(text) or []
     except yaml.YAMLError as error:
         raise ImageError(f"{file}: {error}") from None
     if not isinstance(entries, list):
         raise ImageError(f"{file}: expected a list of images.")
-    return [_read(entry, file, number) for number, entry in enumerate(entries, start=1)]
-
-
-@functools.lru_cache(maxsize=8)
-def _parsed(text: str) -> Any:
-    return yaml.safe_load(text)
+    return tuple(_read(entry, file, number) for number, entry in enumerate(entries, start=1))
 
 
 def _read(entry: Any, file: Path, number: int) -> Image:

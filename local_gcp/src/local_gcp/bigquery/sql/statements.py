@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from sqlglot.tokens import Token, TokenType
@@ -83,19 +84,20 @@ class Statement:
     kind: str
 
 
-def split(script: str) -> list[Statement]:
+@lru_cache(maxsize=64)  # a job asks twice, and its dry run did before
+def split(script: str) -> tuple[Statement, ...]:
     """The statements of a script; a block (IF ... END IF, BEGIN ... END) is one statement.
 
     Raises BigQueryError(invalidQuery) for unclosed quotes and comments.
     """
-    return [
+    return tuple(
         Statement(
             script[tokens[0].start : tokens[-1].end + 1],
             *position_at(script, tokens[0].start),
             kind_of(tokens),
         )
         for tokens in groups(tokenize(script))
-    ]
+    )
 
 
 def kind_of(tokens: list[Token]) -> str:
