@@ -28,7 +28,7 @@ SELECT IF(TRUE, 1, 2)"""
         ("SELECT", 7, 1),
     ]
     assert split(script)[4].text == "CREATE OR REPLACE TABLE d.t AS SELECT 1 AS a"
-    assert split(" -- nothing\n") == []
+    assert split(" -- nothing\n") == ()
 
 
 CASES = [
