@@ -83,7 +83,9 @@ def _extract(archive: Path, folder: Path) -> None:
             file.extractall(folder)
     elif tarfile.is_tarfile(archive):
         with tarfile.open(archive) as file:
-            file.extractall(folder, filter="data")
+            # Python has the filter since 3.11.4; Debian's is 3.11.2. The package's code runs next.
+            file.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+            file.extractall(folder)
     else:
         _fail(f"{archive.name} is neither a wheel nor a source distribution (.tar.gz, .zip)")
 
