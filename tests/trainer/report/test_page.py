@@ -147,6 +147,9 @@ def test_the_page_tells_the_whole_story(drawn):
         "training",
     ):
         assert expected in page.text, expected
+    # What a column means is said where the column is.
+    told = page.text.partition("What was trained")[0]
+    assert says(told, "Time", "USD", "Time: the sum over", "USD: an upper bound")
 
 
 @pytest.mark.usefixtures("undrawn")
