@@ -53,7 +53,9 @@ def source(client: str) -> Path:
         options = ["--no-binary", ":all:", "--dest", FOLDER, f"{client}=={version}"]
         subprocess.run([*pip, *options], check=True)
         with tarfile.open(FOLDER / f"{name}.tar.gz") as archive:
-            archive.extractall(FOLDER / f"{name}.part", filter="data")
+            # Python has the filter since 3.11.4; Debian's is 3.11.2.
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+            archive.extractall(FOLDER / f"{name}.part")
         (FOLDER / f"{name}.part" / name).rename(FOLDER / name)
     return FOLDER / name
 
