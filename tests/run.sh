@@ -92,7 +92,6 @@ if [ -n "$second" ]; then
 fi
 
 if [ $ran -gt 0 ]; then exit $((failed > 0)); fi
-if [ -z "${PARTS:-}" ]; then
-    echo "No test was run: ARGS=\"${ARGS:-}\" selects none in any environment." >&2
-fi
-exit $NOTHING_SELECTED
+if [ -n "${PARTS:-}" ]; then exit $NOTHING_SELECTED; fi
+echo "No test was run: ARGS=\"${ARGS:-}\" selects none in any environment." >&2
+exit 1
