@@ -69,7 +69,7 @@ def services(context: Context) -> list[Service]:
     """All services, in the order of their start; they are stopped in reverse."""
     bigquery = BigQuery(context)
     vertex = Vertex(context, bigquery.warehouse)
-    bigquery.models.registry = vertex.models.register
+    bigquery.models.registry = vertex.registry.register
     # Stopped in reverse: Vertex AI's runner, which all jobs share, last but Storage.
     dataflow = Dataflow(context, vertex.state, vertex.runner)
     # BigQuery before Storage: they share the host www.googleapis.com, and its paths are fewer.

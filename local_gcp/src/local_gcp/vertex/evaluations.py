@@ -15,7 +15,7 @@ from google.cloud import aiplatform_v1 as api
 from local_gcp import filters, names
 from local_gcp.listing import masked, page
 from local_gcp.state import State
-from local_gcp.vertex.models import Models, key
+from local_gcp.vertex.registry import Registry, key
 from local_gcp.vertex.resources import timestamp
 
 _SCHEMA = "gs://google-cloud-aiplatform/schema/modelevaluation"
@@ -27,8 +27,8 @@ _FIELDS = {"metrics_schema_uri": filters.Text("metrics_schema_uri")}
 class Evaluations:
     """See the module."""
 
-    def __init__(self, state: State, models: Models):
-        self._models = models
+    def __init__(self, state: State, registry: Registry):
+        self._registry = registry
         self._table = state.table("modelEvaluations", api.ModelEvaluation)
 
     def put(
@@ -60,7 +60,7 @@ class Evaluations:
 
     def list_model_evaluations(self, request: Any, _context: Any) -> dict[str, Any]:
         matches = filters.parse_filter(request.filter, _FIELDS)
-        prefix = f"{key(self._models.find(request.parent))}/evaluations/"
+        prefix = f"{key(self._registry.find(request.parent))}/evaluations/"
         every = [evaluation for _, evaluation in self._table.list_lagging(prefix)]
         found, token = page(filter(matches, every), request.page_size, request.page_token)
         shown = [masked(evaluation, request.read_mask) for evaluation in found]

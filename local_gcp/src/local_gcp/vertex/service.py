@@ -29,6 +29,7 @@ from local_gcp.vertex.endpoints.usage import Usage
 from local_gcp.vertex.evaluations import Evaluations
 from local_gcp.vertex.models import Models
 from local_gcp.vertex.pipelines import Pipelines, Task
+from local_gcp.vertex.registry import Registry
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.training import CUSTOM_TASK, CustomTask
 from local_gcp.vertex.tuning.tuning_jobs import TuningJobs
@@ -58,21 +59,22 @@ class Vertex(Service):
         self.operations = Operations(self.state, variants)
         self.custom_jobs = CustomJobs(self.state, self.runner)
         self.tuning_jobs = TuningJobs(self.state, self.runner)
-        self.models = Models(self.state, self.operations, home.buckets, folder / "models", variants)
-        self.evaluations = Evaluations(self.state, self.models)
+        self.registry = Registry(self.state, home.buckets, folder / "models", variants)
+        self.models = Models(self.state, self.operations, self.registry)
+        self.evaluations = Evaluations(self.state, self.registry)
         self.contexts = Contexts(self.state, self.operations)
         self.datasets = Datasets(self.state, self.operations, self.background, home.buckets)
         tables = Tables(home.buckets, warehouse)
         automl = (
             self.runner,
-            self.models,
+            self.registry,
             self.evaluations,
             self.datasets,
             tables,
             folder / "models",
         )
         tasks: dict[str, Task] = {
-            CUSTOM_TASK: CustomTask(self.custom_jobs, self.models),
+            CUSTOM_TASK: CustomTask(self.custom_jobs, self.registry),
             TABULAR_TASK: TabularTask(*automl),
             IMAGE_TASK: ImageTask(*automl),
         }
@@ -84,14 +86,14 @@ class Vertex(Service):
             self.runner,
             self.operations,
             self.background,
-            self.models,
+            self.registry,
             tables,
             folder / "batch_predictions",
             folder / "models",
         )
         self.fleet = Fleet(home, self.state, context.environment, self.runner.machine)
         self.endpoints = Endpoints(
-            self.state, self.operations, self.models, self.fleet, variants, warehouse
+            self.state, self.operations, self.registry, self.fleet, variants, warehouse
         )
         self.usage = Usage(self.state)
         self.request_log = RequestLog(warehouse)
@@ -115,7 +117,7 @@ class Vertex(Service):
         self.pipelines.start()
         self.datasets.start()
         self.batch_predictions.start()
-        self.models.start()
+        self.registry.start()
         self.usage.start()
         self.request_log.start()
         self.endpoints.start()

@@ -18,7 +18,7 @@ from local_gcp.jobs.run import Run
 from local_gcp.vertex import validation
 from local_gcp.vertex.custom_jobs import CustomJobs
 from local_gcp.vertex.datasets.dataset_service import Datasets
-from local_gcp.vertex.models import Models
+from local_gcp.vertex.registry import Registry
 from local_gcp.vertex.tuning.space import as_text
 from local_gcp.wire import not_emulated
 
@@ -60,8 +60,8 @@ def inputs(pipeline: api.TrainingPipeline) -> Any:
 class CustomTask:
     """A CustomJobSpec: a CustomJob (`backingCustomJob`), and a model from its files."""
 
-    def __init__(self, custom_jobs: CustomJobs, models: Models):
-        self._custom_jobs, self._models = custom_jobs, models
+    def __init__(self, custom_jobs: CustomJobs, registry: Registry):
+        self._custom_jobs, self._registry = custom_jobs, registry
 
     def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
         field = f"{FIELD}.training_task_inputs"
@@ -74,7 +74,7 @@ class CustomTask:
         if "model_to_upload" in pipeline:
             model = pipeline.model_to_upload
             where = f"{FIELD}.model_to_upload"
-            self._models.check(parent, model, pipeline.model_id, pipeline.parent_model, where)
+            self._registry.check(parent, model, pipeline.model_id, pipeline.parent_model, where)
             if not model.artifact_uri and not spec.base_output_directory.output_uri_prefix:
                 raise invalid_field(
                     f"{field}.base_output_directory",
@@ -109,8 +109,8 @@ class CustomTask:
     def finish(self, pipeline: api.TrainingPipeline, run: Run) -> None:
         if "model_to_upload" in pipeline:
             parent = pipeline.name.partition("/trainingPipelines/")[0]
-            target = self._models.target(parent, pipeline.model_id, pipeline.parent_model)
-            pipeline.model_to_upload = self._models.upload(
+            target = self._registry.target(parent, pipeline.model_id, pipeline.parent_model)
+            pipeline.model_to_upload = self._registry.upload(
                 target, pipeline.model_to_upload, training_pipeline=pipeline.name
             )
 

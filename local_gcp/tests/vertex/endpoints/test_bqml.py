@@ -31,7 +31,7 @@ def learned(tmp_path, model_type, rows):
 
 def register(vertex, file, location="us-central1", model_id="sizes"):
     """Register a model as BigQuery does; the name of its version."""
-    number = vertex.service.models.register(location, model_id, "sizes_of_today", file)
+    number = vertex.service.registry.register(location, model_id, "sizes_of_today", file)
     return f"{vertex.parent}/models/{model_id}@{number}"
 
 

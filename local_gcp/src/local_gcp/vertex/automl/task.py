@@ -27,7 +27,7 @@ from local_gcp.vertex.datasets import sets
 from local_gcp.vertex.datasets.dataset_service import IMAGE, TABULAR, Datasets
 from local_gcp.vertex.datasets.items import annotation_spec
 from local_gcp.vertex.evaluations import Evaluations
-from local_gcp.vertex.models import Models
+from local_gcp.vertex.registry import Registry
 from local_gcp.vertex.tables import Tables
 from local_gcp.vertex.training import FIELD, find_dataset
 from local_gcp.vertex.training import inputs as task_inputs
@@ -54,13 +54,13 @@ class AutoMlTask:
     def __init__(
         self,
         runner: Runner,
-        models: Models,
+        registry: Registry,
         evaluations: Evaluations,
         datasets: Datasets,
         tables: Tables,
         folder: Path,
     ):
-        self._runner, self._models, self._evaluations = runner, models, evaluations
+        self._runner, self._registry, self._evaluations = runner, registry, evaluations
         self._datasets, self._tables, self._folder = datasets, tables, folder
 
     def check(self, parent: str, pipeline: api.TrainingPipeline) -> None:
@@ -75,7 +75,7 @@ class AutoMlTask:
         sets.check(config, dataset, f"{FIELD}.input_data_config")
         if "model_to_upload" not in pipeline:
             raise invalid_field(f"{FIELD}.model_to_upload", REQUIRED)
-        self._models.check(
+        self._registry.check(
             parent,
             pipeline.model_to_upload,
             pipeline.model_id,
@@ -114,8 +114,8 @@ class AutoMlTask:
         model.model_source_info = {"source_type": api.ModelSourceInfo.ModelSourceType.AUTOML}
         self.describe(model, pipeline)
         parent = pipeline.name.partition("/trainingPipelines/")[0]
-        target = self._models.target(parent, pipeline.model_id, pipeline.parent_model)
-        uploaded = self._models.upload(target, model, training_pipeline=pipeline.name)
+        target = self._registry.target(parent, pipeline.model_id, pipeline.parent_model)
+        uploaded = self._registry.upload(target, model, training_pipeline=pipeline.name)
         pipeline.model_to_upload = uploaded
         pipeline.training_task_metadata = self.metadata(result) | self.export(pipeline, model)
         if result.metrics is not None:

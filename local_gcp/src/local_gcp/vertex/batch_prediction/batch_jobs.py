@@ -30,7 +30,7 @@ from local_gcp.vertex.background import Background
 from local_gcp.vertex.batch_prediction import request as requests
 from local_gcp.vertex.batch_prediction.files import COUNTS
 from local_gcp.vertex.batch_prediction.request import FIELD
-from local_gcp.vertex.models import Models
+from local_gcp.vertex.registry import Registry
 from local_gcp.vertex.resources import (
     CANCELED,
     JOB_FIELDS,
@@ -64,13 +64,13 @@ class BatchPredictionJobs:
         runner: Runner,
         operations: Operations,
         background: Background,
-        models: Models,
+        registry: Registry,
         tables: Tables,
         work: Path,
         trained: Path,
     ):
         self._state, self._runner, self._operations = state, runner, operations
-        self._background, self._models, self._tables = background, models, tables
+        self._background, self._registry, self._tables = background, registry, tables
         self._work, self._trained = work, trained
         self._table = state.table("batchPredictionJobs", api.BatchPredictionJob)
         operations.define(_DELETE, api.DeleteBatchPredictionJobRequest, self._delete)
@@ -92,7 +92,7 @@ class BatchPredictionJobs:
         if "publishers/" in sent.model:
             raise not_emulated(f"publisher models ({sent.model})")
         requests.check_message(sent, names.last(parent))
-        model = self._models.find(sent.model)
+        model = self._registry.find(sent.model)
         requests.check(sent, model)
         self._check_destination(sent.output_config.bigquery_destination.output_uri)
         job = api.BatchPredictionJob(sent)
@@ -168,10 +168,10 @@ class BatchPredictionJobs:
             uri = job.input_config.bigquery_source.input_uri
             field = f"{FIELD}.input_config.bigquery_source.input_uri"
             self._tables.stage(uri, work / requests.INSTANCES, field)
-        model = self._models.find(f"{job.model}@{job.model_version_id}")
+        model = self._registry.find(f"{job.model}@{job.model_version_id}")
         container = requests.model_kind(model) == "container"
         if container:
-            model.artifact_uri = self._models.artifacts(model)
+            model.artifact_uri = self._registry.artifacts(model)
         config = requests.program(job, model, self._tables.buckets, self._trained, work)
         file = work / "config.json"
         file.write_text(json.dumps(config))
@@ -230,7 +230,7 @@ class BatchPredictionJobs:
         with pq.ParquetFile(results / "errors.parquet") as errors:
             failed = errors.metadata.num_rows
         if failed:
-            kind = requests.model_kind(self._models.find(f"{job.model}@{job.model_version_id}"))
+            kind = requests.model_kind(self._registry.find(f"{job.model}@{job.model_version_id}"))
             table = f"{dataset}.{requests.errors_table(info, kind)}"
             self._tables.publish(table, results / "errors.parquet", field, create=create)
 

@@ -21,7 +21,7 @@ from local_gcp.field_errors import REQUIRED, invalid_field
 from local_gcp.jobs.images import ImageError, find_image
 from local_gcp.project import PROJECT_NUMBER, project_id
 from local_gcp.vertex import gcs, tables, validation
-from local_gcp.vertex.models import CONTAINER_INPUTS, CONTAINER_OUTPUTS
+from local_gcp.vertex.registry import CONTAINER_INPUTS, CONTAINER_OUTPUTS
 from local_gcp.wire import not_emulated
 
 FIELD = "batch_prediction_job"

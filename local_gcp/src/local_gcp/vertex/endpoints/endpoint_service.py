@@ -27,7 +27,7 @@ from local_gcp.vertex.endpoints import container, request, request_log, traffic
 from local_gcp.vertex.endpoints.deployment import Deployment
 from local_gcp.vertex.endpoints.etags import Etags
 from local_gcp.vertex.endpoints.fleet import Fleet
-from local_gcp.vertex.models import Models, key
+from local_gcp.vertex.registry import Registry, key
 from local_gcp.vertex.resources import deletion_metadata, timestamp
 from local_gcp.wire import already_exists, failed_precondition, not_emulated, not_found
 
@@ -55,14 +55,14 @@ class Endpoints:
         self,
         state: State,
         operations: Operations,
-        models: Models,
+        registry: Registry,
         fleet: Fleet,
         variants: Variants,
         warehouse: Any = None,
     ):
         self._state, self._operations = state, operations
         self._etags = Etags(variants, self._change)
-        self._models, self._fleet, self._warehouse = models, fleet, warehouse
+        self._registry, self._fleet, self._warehouse = registry, fleet, warehouse
         self._table = state.table("endpoints", api.Endpoint)
         self._requests = state.table("deployModelRequests", api.DeployModelRequest)
         self._mutations = state.table("mutateDeployedModelRequests", api.DeployedModel)
@@ -181,7 +181,7 @@ class Endpoints:
         request.check_deployed(sent, self._fleet.machine.cores)
         with self._state.lock:
             endpoint = self._find(name)
-            model = self._models.find(sent.model, "deployed_model.model")
+            model = self._registry.find(sent.model, "deployed_model.model")
             if sent.id and self._fleet.get(f"{name}/deployedModels/{sent.id}"):
                 raise already_exists(f"{name}/deployedModels/{sent.id}")
             self._check_traffic(endpoint, request_.traffic_split, "traffic_split", traffic.NEW)
@@ -192,7 +192,7 @@ class Endpoints:
             deployed.display_name = sent.display_name or model.display_name
             if not deployed.explanation_spec and "explanation_spec" in model:
                 deployed.explanation_spec = model.explanation_spec
-            launch = container.launch(model, deployed, name, self._models.artifacts(model))
+            launch = container.launch(model, deployed, name, self._registry.artifacts(model))
             least, most, required = request.replicas(deployed)
             metadata = api.DeployModelOperationMetadata(generic_metadata=_now())
             if self._operations.fails("deploy_model"):
@@ -212,7 +212,7 @@ class Endpoints:
                     display_name=deployed.display_name,
                     operation=operation.name,
                 )
-                self._models.deployed(deployment.model, name, deployed.id)
+                self._registry.deployed(deployment.model, name, deployed.id)
                 self._fleet.save(deployment)
             self._fleet.watch(deployment)
         return operation
@@ -295,13 +295,13 @@ class Endpoints:
         operation = deployment.operation
         endpoint = self._find(deployment.endpoint)
         if deployment.state == "failing":
-            self._models.undeployed(deployment.model, endpoint.name, deployment.id)
+            self._registry.undeployed(deployment.model, endpoint.name, deployment.id)
             self._requests.delete(operation)
             self._fail(operation, deployment.error)
         elif deployment.state == "undeploying":
             listed = self._listed(endpoint, deployment.id)
             endpoint.deployed_models.remove(listed)
-            self._models.undeployed(deployment.model, endpoint.name, deployment.id)
+            self._registry.undeployed(deployment.model, endpoint.name, deployment.id)
             self._change(endpoint)
             self._operations.finish(operation, api.UndeployModelResponse())
         elif changed := self._mutations.get(operation):
