@@ -257,7 +257,8 @@ def _of_rows(
         print(f"no feature: {listed([f'{name} ({why})' for name, why in chosen.left_out])}")
     for warning in (*chosen.warnings, *class_names.doubts(classes)):
         print(f"warning: {shown(warning)}")
-    together = "" if chosen.group else "; whether rows belong together (split: {by: COLUMN})"
+    of = f" of one {' or '.join(chosen.repeating[:3])}" if chosen.repeating else ""
+    together = "" if chosen.group else f"; whether rows{of} belong together (split: {{by: COLUMN}})"
     print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
     owner = _owner(options)
     return lambda budget: text.of_rows(rows, chosen, classes, pictures, known, owner, budget)

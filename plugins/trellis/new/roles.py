@@ -34,7 +34,8 @@ class Roles:
     key: None where no column identifies a row. features: None for all that are left. left_out:
     columns that are no features, with the reason. texts: those of them whose words may tell
     something. codes: whole numbers that may be codes of categories. moments: features that could
-    split by time. images: features whose values are addresses of images. guessed: the label was not
+    split by time. repeating: features whose rows of one value may belong together, where no column
+    is the group. images: features whose values are addresses of images. guessed: the label was not
     named. remark: why it has this task. event: of a time to an event, whose time is the label.
     splits: the column that names each row's split, and by split its values. warnings: what the
     author must know of the columns.
@@ -51,6 +52,7 @@ class Roles:
     texts: tuple[str, ...]
     codes: tuple[str, ...]
     moments: tuple[str, ...]
+    repeating: tuple[str, ...]
     sequences: bool
     images: tuple[str, ...] = ()
     splits: tuple[str, Mapping[str, list[str]]] | None = None
@@ -107,6 +109,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         left_out = [(c.name, why) for c in rest if c is not picture]
     names = {name for name, _ in left_out}
     features = [c for c in rest if c.name not in names]
+    repeating = [] if group or splits else [c for c in features if signs.may_group(c, rows)]
     if not features:
         reasons = listed([f"{name}: {why}" for name, why in left_out]) or "there is no other one"
         raise DataError(f"{rows.address} has no column that could be a feature ({reasons})")
@@ -122,6 +125,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(name for name, why in left_out if why == _TEXT),
         tuple(c.name for c in features if c.type == "INT64" and 2 < c.distinct <= MOST_NUMBERS),
         tuple(c.name for c in features if c.type in table.PARTITION_TYPES),
+        tuple(c.name for c in repeating),
         any(c.type.startswith("ARRAY") for c in features),
         tuple(c.name for c in features if c.addresses),
         splits,

@@ -43,6 +43,9 @@ _EVENT = re.compile(
 )
 _FATES = frozenset(("alive", "living", "dead", "deceased", "died", "censored", "event", "lost"))
 
+_CATEGORIES = 20
+"""Up to so many values are a category."""
+
 _SPLITS = {
     "train": ("train", "training", "trn", "tr"),
     "validation": ("val", "valid", "validation", "validate", "dev", "tune"),
@@ -94,6 +97,15 @@ def is_group(column: Column) -> bool:
     """Return whether rows of one value may belong together, by the column's name."""
     named = _GROUP.fullmatch(words(column))
     return column.type in KEY_TYPES and bool(named) and not is_person(column)
+
+
+def may_group(column: Column, rows: Rows) -> bool:
+    """Return whether rows of one value may belong together, by the values: many, which repeat, as
+    those of a patient's number do in any language, and those of a town or a code, too.
+    """
+    names = column.type == "STRING" or (column.type == "INT64" and has_name_of_key(column))
+    many = _CATEGORIES < column.distinct <= (rows.rows - column.nulls) / 2
+    return names and many and not column.addresses
 
 
 def is_key(column: Column, rows: Rows) -> bool:

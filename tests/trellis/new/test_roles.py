@@ -69,6 +69,24 @@ def test_rows_of_one_patient_make_a_group_if_there_are_enough_of_them():
     assert propose(rows(few, RADIUS, label)).group is None
 
 
+@pytest.mark.parametrize(
+    ("column", "named"),
+    [
+        (Column("Patienten-Nr", "STRING", distinct=300), True),
+        (Column("Patienten-Nr", "INT64", distinct=300), True),
+        (AGE, False),
+        (Column("sex", "STRING", distinct=3), False),
+        (Column("scan", "STRING", distinct=300, addresses=("gs://b/a.png",)), False),
+    ],
+)
+def test_a_column_of_many_values_that_repeat_may_be_a_group(column, named):
+    label = Column("label", "BOOL", distinct=2)
+    found = propose(rows(column, RADIUS, label))
+    assert (found.group, found.repeating) == (None, (column.name,) if named else ())
+    patient = Column("patient_id", "STRING", distinct=125)
+    assert propose(rows(column, patient, RADIUS, label)).repeating == ()
+
+
 def test_what_no_model_learns_from_is_left_out_with_the_reason():
     label = Column("label", "BOOL", distinct=2)
     columns = (
