@@ -5,6 +5,7 @@ from typing import Any
 
 from trellis.new.described import IMAGE_ADDRESS, SAMPLED, Column, DataError, Rows
 from trellis.workflow.contracts import table
+from trellis.workflow.labels.number import INFINITE
 from trellis.workflow.sql import identifier
 
 MOST_BYTES = 100 * 2**30
@@ -40,6 +41,7 @@ def describe(client: Any, address: str) -> Rows:
         if column.type in _WHOLE:
             fractions = f"COUNTIF({name} != TRUNC({name}))" if column.type == "FLOAT64" else "0"
             parts.append(f"{fractions} AS f{number}")
+            parts.append(f"COUNTIF({INFINITE.format(name)}) AS i{number}")
             ends = (f"CAST({end}({name}) AS FLOAT64)" for end in ("MAX", "MIN"))
             parts.append(f"{' - '.join(ends)} AS s{number}")
     row = ask(client, f"SELECT {', '.join(parts)} FROM {identifier(address)} AS t", address)
@@ -58,6 +60,7 @@ def describe(client: Any, address: str) -> Rows:
             column.type in _WHOLE and not row[f"f{n}"] and _counts(row, n),
             values=values[n] if n in few else (),
             addresses=values[n] if n in of_images else (),
+            infinite=row[f"i{n}"] if column.type in _WHOLE else 0,
         )
         for n, column in enumerate(counted)
     }

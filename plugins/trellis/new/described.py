@@ -135,7 +135,7 @@ class Column:
     counting: whole numbers that number the rows, from `first` on without a gap. own_name: the
     file's spelling. values: the texts, if they are few. addresses: some of the values, if each is
     the address of an image (`IMAGE_ADDRESS`). nines: of numbers, one that may stand for a missing
-    value, and its rows: -999 or 9999, far from all others.
+    value, and its rows: -999 or 9999, far from all others. infinite: rows, as float32.
     """
 
     name: str
@@ -148,6 +148,7 @@ class Column:
     values: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     nines: tuple[str, int] | None = None
+    infinite: int = 0
 
 
 @dataclass(frozen=True)

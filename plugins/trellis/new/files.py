@@ -19,6 +19,7 @@ from trellis.new.described import (
     and_more,
     sampled,
 )
+from trellis.workflow.labels.number import TOO_LARGE
 
 
 def read(paths: Path | Sequence[Path], reading: Reading | None = None, folder: str = "") -> File:
@@ -169,7 +170,7 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         return Column(name, type_, values_.null_count, own_name=own_name)
     distinct = compute.count_distinct(values_).as_py()
     whole = counting = False
-    nines = None
+    nines, infinite = None, 0
     if type_ in ("INT64", "FLOAT64") and distinct:
         present = values_.drop_null()
         whole = (
@@ -179,6 +180,9 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         numbered = ends["max"] - ends["min"] == len(values_) - 1 == distinct - 1
         counting = bool(whole and numbered and distinct > 1)
         nines = _nines(present, ends)
+        if type_ == "FLOAT64":
+            large = compute.greater_equal(compute.abs(present), TOO_LARGE)
+            infinite = compute.sum(large).as_py()
     texts: tuple[str, ...] = ()
     if type_ in ("STRING", "INT64", "BOOL") and distinct <= FEW_VALUES:
         unique = compute.cast(values_.unique().drop_null(), pyarrow.string())
@@ -194,6 +198,7 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         texts,
         _addresses(values_) if type_ == "STRING" else (),
         nines,
+        infinite,
     )
 
 

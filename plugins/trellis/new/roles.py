@@ -103,6 +103,12 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
             f"numbers far from all others: {listed(coded)}; if they stand for missing values, add "
             "--missing NUMBER"
         )
+    infinite = [f"{c.name} ({c.infinite:,} rows)" for c in rows.columns if c.infinite]
+    if infinite:
+        warnings.append(
+            f"infinite, or beyond float32: {listed(infinite)}; a run refuses such numbers: make "
+            "them missing, or leave the column out of `features`"
+        )
     if TASKS[chosen].of_pixels:
         picture = next((c for c in rest if c.addresses), None)
         why = "a mask is predicted from one image alone"

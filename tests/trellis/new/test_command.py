@@ -175,12 +175,14 @@ def test_a_partitioned_table(trellis, dags, google, planned, capsys):
     client.query_and_wait(
         """
         CREATE TABLE new_tests.cells PARTITION BY measured_on AS
-        SELECT n AS cell_id, MOD(n, 3) = 0 AS malignant, SIN(n) AS radius, MOD(n, 4) AS stage,
+        SELECT n AS cell_id, MOD(n, 3) = 0 AS malignant, IF(n = 7, 1e39, SIN(n)) AS radius,
+          MOD(n, 4) AS stage,
           DATE_ADD(DATE '2024-01-01', INTERVAL MOD(n, 4) DAY) AS measured_on
         FROM UNNEST(GENERATE_ARRAY(1, 300)) AS n
         """
     )
     assert trellis("new", "experiment", "new_tests.cells") == 0
+    assert "infinite, or beyond float32: radius (1 rows)" in capsys.readouterr().out
     text = (dags / "experiments/cells.yaml").read_text()
     assert says(text.splitlines()[1], "malignant", "new_tests.cells", "300 rows", "true 100")
     assert "`categorical: [...]`: stage" in re.sub(r"\n\s*# ", " ", text)

@@ -330,6 +330,14 @@ def test_other_numbers_are_no_news(tmp_path, values):
     assert described(tmp_path, values).nines is None
 
 
+def test_numbers_that_a_run_refuses_as_infinite_are_warned_of(tmp_path):
+    column = described(tmp_path, [0.5, "inf", -3.5e38, 3.4e38, 1.5, ""])
+    assert column.infinite == 2
+    (warning,) = propose(rows(column, Column("y", "INT64", distinct=2)), "y").warnings
+    assert "x (2 rows)" in warning
+    assert described(tmp_path, [1, 2, 3]).infinite == 0
+
+
 def test_a_message_does_not_list_thousands_of_columns():
     many = [Column(f"c{n}", "STRING", distinct=1) for n in range(5000)]
     with pytest.raises(DataError) as raised:

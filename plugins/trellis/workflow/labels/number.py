@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from trellis.workflow.labels import form
 from trellis_contracts.dataset_features import Feature, Label
 
-# Records hold float32, in which this and whatever is larger is infinite: it is halfway between
-# float32's largest number, 2**128 - 2**104, and 2**128.
-INFINITE = "ABS({}) >= 3.4028235677973366e+38"
+TOO_LARGE = 3.4028235677973366e38
+"""Records hold float32, in which this and whatever is larger is infinite: it is halfway between
+float32's largest number, 2**128 - 2**104, and 2**128."""
+INFINITE = f"ABS({{}}) >= {TOO_LARGE}"
 """SQL of whether a number is infinite as float32; {} is the number."""
 
 
