@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,13 @@ pytest_plugins = ["local_gcp.testing"]
 # After 50,000 new objects instead of 700: the collector took 4 % of the time of the trainer's tests
 # and 8 % of that of Airflow's, and finds little, as a test's objects go when it ends.
 gc.set_threshold(50_000)
+
+# On a busy machine, how long an example took says nothing about the code.
+with suppress(ModuleNotFoundError):  # the environment of tests/infra has no hypothesis
+    import hypothesis
+
+    hypothesis.settings.register_profile("trellis", deadline=None)
+    hypothesis.settings.load_profile("trellis")
 
 # What runs as the job image in a local_gcp.
 os.environ["LOCAL_GCP_IMAGES"] = str(ROOT / "demo/images.yaml")

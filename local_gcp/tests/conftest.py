@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import local_gcp
@@ -15,6 +16,9 @@ VENVS = HERE.parents[1] / ".venv"
 
 pytest_plugins = ["local_gcp.testing", "tests.jobs.fixtures"]
 
+# On a busy machine, how long an example took says nothing about the code.
+hypothesis.settings.register_profile("local_gcp", deadline=None)
+hypothesis.settings.load_profile("local_gcp")
 # Models of few rows: threads that busy-wait for each other take 20 times the processor of one.
 os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OPENBLAS_NUM_THREADS": "1"}
 os.environ["LOCAL_GCP_IMAGES"] = str(HERE / "images.yaml")

@@ -159,7 +159,7 @@ def test_the_chance_of_a_divergence_is_scipys(values):
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_divergence_is_a_distance_between_quantiles(values, factor):
     """It is zero from itself, at most one bit, and equal in both directions and at every scale."""
     one = numeric("x", [float(v) for v in values])["statistics"]["quantiles"]
@@ -233,7 +233,7 @@ def test_features_that_only_one_has_or_that_changed_kind_are_not_measured():
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50),
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_distance_is_at_most_one(before, now):
     found = moved(numeric("x", before), numeric("x", now))
     assert 0 <= found.distance.value <= 1 + 1e-9

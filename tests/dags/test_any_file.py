@@ -120,7 +120,6 @@ def process(folder, monkeypatch_module):
 # FUZZ=1000 with --hypothesis-seed=N makes other files than ever.
 fuzz = settings(
     max_examples=int(os.environ.get("FUZZ", "20")),
-    deadline=None,
     derandomize="FUZZ" not in os.environ,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

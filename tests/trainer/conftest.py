@@ -4,7 +4,6 @@ import json
 import math
 
 import cv2
-import hypothesis
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -20,10 +19,6 @@ from trainer.prediction_forms.classification import Predictions
 from trellis_contracts import VERSION
 from trellis_contracts.dataset import Counts, DatasetDescription, Shard, Split, shard_name
 from trellis_contracts.dataset_features import Feature
-
-# On a busy machine, how long an example took says nothing about the code.
-hypothesis.settings.register_profile("trainer", deadline=None)
-hypothesis.settings.load_profile("trainer")
 
 EPOCHS = 6
 

@@ -5,7 +5,7 @@ for NumPy and TensorFlow.
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -151,7 +151,6 @@ def test_a_split_without_an_error_bounds_no_temperature():
     temperature=st.floats(0.1, 10),
     sets=st.booleans(),
 )
-@settings(deadline=None)
 def test_probabilities_remain_probabilities(rows, method, temperature, sets):
     labels, probabilities, _ = (drawn_sets if sets else drawn)(300, 3, temperature)
     fitted = calibration.fit(method, labels, probabilities, NAMES[:3])

@@ -48,7 +48,7 @@ def test_training_refuses_an_image_of_another_size():
         preprocessing.decode(tf.constant([encoded(noise(4, 5, 1))]), described((4, 4, 1)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
     wanted=st.tuples(st.integers(1, 40), st.integers(1, 40)),

@@ -46,7 +46,7 @@ VALUES = {
 
 
 @given(st.fixed_dictionaries({name: st.none() | values for name, values in VALUES.items()}))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_client_reads_what_rest_writes(row):
     fields = [Field(name.lower(), name) for name in VALUES]
     fields += [

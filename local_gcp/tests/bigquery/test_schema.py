@@ -34,7 +34,7 @@ FIELDS = st.recursive(
 
 
 @given(FIELDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_column_survives_rest(field):
     assert Field.from_api(field.api) == field
 
@@ -46,7 +46,7 @@ def _plain(field):
 
 
 @given(FIELDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_columns_type_survives_duckdb(field):
     assert field_from_duckdb(field.name, field.duckdb) == _plain(field)
 

@@ -172,7 +172,6 @@ def test_no_input_gives_500(session, api, method, path, message):
 
     @settings(
         max_examples=20,
-        deadline=None,
         database=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),

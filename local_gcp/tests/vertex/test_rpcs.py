@@ -68,7 +68,6 @@ def test_no_message_is_answered_internal(vertex, path):
 
     @settings(
         max_examples=50,
-        deadline=None,
         database=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),

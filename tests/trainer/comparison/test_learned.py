@@ -43,7 +43,7 @@ def test_an_auc_near_1_of_equal_probabilities_is_nothing():
     assert "constant" in why(outcome)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, share=st.sampled_from([0.005, 0.05, 0.5]), classes=st.integers(2, 5))
 def test_constant_probabilities_are_found_at_any_share_and_scale(seed, share, classes):
     random = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def test_a_detector_of_something_rare_is_not_constant():
     assert why(of_two(labels, odds)) is None
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     seed=SEEDS,
     skill=st.sampled_from([0.1, 0.2, 0.5]),
@@ -110,7 +110,7 @@ def test_sets_are_constant_if_every_class_is():
     assert why(SetOutcome(labels, constant)) is None
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, scale=st.sampled_from([1e-3, 1.0, 1e6]))
 def test_values_that_hardly_vary_are_found_in_any_unit(seed, scale):
     random = np.random.default_rng(seed)

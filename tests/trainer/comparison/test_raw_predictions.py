@@ -73,7 +73,7 @@ def test_predictions_of_a_regression_are_values(tmp_path):
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), classes=st.integers(2, 8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_order_of_rows_and_classes_gives_the_same(tmp_path_factory, seed, n, classes):
     random = np.random.default_rng(seed)
     keys = np.array(sorted(f"k{i}" for i in range(n)), dtype=object)

@@ -49,7 +49,7 @@ def scikit_learns(outcome):
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(outcome=outcomes())
 def test_scores_are_scikit_learns_of_the_positive_class(outcome):
     expected = scikit_learns(outcome)
@@ -57,7 +57,7 @@ def test_scores_are_scikit_learns_of_the_positive_class(outcome):
     assert found == pytest.approx(expected, nan_ok=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(outcome=outcomes(), seed=st.integers(0, 2**32 - 1))
 def test_a_weighted_resample_scores_like_the_repeated_examples(outcome, seed):
     weights = np.random.default_rng(seed).integers(0, 4, len(outcome.labels)).astype(np.int32)

@@ -30,7 +30,7 @@ def outcomes_with_weights(draw):
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(drawn=outcomes_with_weights())
 def test_a_weighted_resample_scores_like_the_repeated_examples(metric, drawn):
     outcome, weights = drawn

@@ -143,7 +143,7 @@ def test_a_feature_without_spread_is_harmless(known):
         max_size=5,
     )
 )
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_the_calendar_agrees_with_pythons(times):
     ticks = np.array([[(time - EPOCH) // MICROSECOND] for time in times])
     age, *cycles = Calendar([time(mean=1e9, stddev=1e11)])(ticks).numpy().T
@@ -176,7 +176,7 @@ sequences = st.lists(
 
 
 @given(sequences, st.integers(0, 3))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_a_sequence_is_summed_up_whatever_it_is_padded_with(lists, more):
     limit = 4
     width = max(map(len, lists)) + more

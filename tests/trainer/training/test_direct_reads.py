@@ -25,7 +25,7 @@ def file():
 
 
 @pytest.mark.parametrize("row", [7, 4096], ids=["page cache", "past it"])
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(sorted), max_size=5))
 def test_the_parts_come_one_after_the_other(file, row, parts):
     found = Reader(file, row).read(parts)

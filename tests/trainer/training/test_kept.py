@@ -41,7 +41,7 @@ def gathered(own, places):
 
 
 @PLACES
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(1, 40), st.integers(1, 12), st.data())
 def test_a_batch_is_the_examples_at_its_places(place, rows, size, data):
     own = kept.keep(batches(rows, size), place)

@@ -8,7 +8,7 @@ import re
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wording import says
@@ -111,7 +111,6 @@ def test_a_number_that_can_be_two_is_refused_unless_the_file_or_the_author_says(
     assert read("x;y\n1.234;a\n5.678;b\n")[0]["x"] == [1.234, 5.678]
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 3)), min_size=1, max_size=20))
 def test_decimal_commas_are_the_numbers_that_points_are(tmp_path_factory, numbers):
     path = tmp_path_factory.mktemp("numbers") / "n.csv"
@@ -373,7 +372,6 @@ def test_what_is_refused_and_how(read, name, content, said):
     assert not any(word in words for word in ("pyarrow", "csv parse error", "newlines_in_values"))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=400), st.sampled_from(["d.csv", "d.tsv.gz", "d.parquet", "d.arrow"]))
 def test_any_bytes_are_read_or_refused(tmp_path_factory, content, name):
     path = tmp_path_factory.mktemp("bytes") / name
@@ -390,7 +388,6 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content, name):
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=8)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=12), st.sampled_from(",;\t|"))
 def test_any_texts_come_back(tmp_path_factory, rows, separator):
     """Quoted by Python's csv module, behind a text that keeps the columns from being numbers."""

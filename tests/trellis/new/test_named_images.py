@@ -164,7 +164,7 @@ def test_a_column_of_numbers_that_looks_alike_is_not_taken(join):
 names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=5).map(str.casefold)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sets(st.tuples(names, names), min_size=1, max_size=6), st.sampled_from(["", "/mnt/x/"]))
 def test_any_paths_find_their_own_files(tmp_path_factory, pairs, above):
     """Whatever stands before all paths, each finds its own file and no other one."""

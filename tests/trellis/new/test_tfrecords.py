@@ -243,7 +243,7 @@ values = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_records_keep_their_values(tmp_path_factory, data):
     kinds = data.draw(st.dictionaries(st.text("abc", min_size=1), values, min_size=1, max_size=4))

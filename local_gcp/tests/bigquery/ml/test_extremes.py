@@ -89,7 +89,7 @@ def inputs(draw):
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(inputs(), st.sampled_from(["PREDICT", "EVALUATE", "CONFUSION_MATRIX", "FEATURE_INFO"]))
 def test_every_input_is_learned_or_refused_by_name(case, function):
     rows, model_type, options = case

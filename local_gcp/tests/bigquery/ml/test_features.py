@@ -35,7 +35,7 @@ def refused(call, *words):
 
 
 @given(st.lists(st.floats(-1e6, 1e6) | st.none(), min_size=1, max_size=30))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_numbers_are_standardised_and_null_is_the_mean(values):
     encoder, matrix = fitted(Recipe(), a=pa.array(values, pa.float64()))
     known = np.array([v for v in values if v is not None])

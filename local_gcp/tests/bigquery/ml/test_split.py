@@ -41,7 +41,7 @@ def test_sizes(n, given, held):
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_random_split_depends_on_the_rows_and_not_on_their_order(random):
     order = list(range(600))
     random.shuffle(order)

@@ -32,7 +32,7 @@ SUPERVISED = [
 
 @pytest.mark.parametrize("model_type", SUPERVISED)
 @given(data=st.data())
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_evaluation_rows_never_enter_fitting_or_preprocessing(model_type, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     x = rng.normal(size=(60, 2))

@@ -21,7 +21,7 @@ def test_documented_values(data, value):
 
 
 @given(st.lists(st.none() | st.text(max_size=200), max_size=30))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_column_is_hashed_value_by_value(shared, texts):
     shared.connection.execute("CREATE OR REPLACE TEMP TABLE texts (i BIGINT, x VARCHAR)")
     if texts:

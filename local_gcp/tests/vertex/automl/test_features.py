@@ -22,7 +22,7 @@ SAMPLES = {
 
 
 # The first text that hypothesis draws takes a second: its table of characters.
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 @given(st.data(), st.sampled_from(sorted(SAMPLES)))
 def test_whatever_comes_there_are_finite_numbers_of_one_shape(data, kind):
     training, other = (data.draw(st.lists(SAMPLES[kind], min_size=1, max_size=9)) for _ in "ab")

@@ -46,7 +46,7 @@ def complete(trial, value):
     return Trial(trial.id, trial.parameters, State.SUCCEEDED, (final,), final)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.sampled_from([Algorithm.BAYESIAN, Algorithm.RANDOM_SEARCH]),
     st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=1, max_size=8),
@@ -105,7 +105,7 @@ def test_bayesian_search_comes_closer_than_random_search(maximize):
     assert bayesian < 0.7 * random
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=3))
 def test_grid_search_visits_everything_once_and_ends(sizes):
     parameters = tuple(Integer(f"p{i}", 1, n) for i, n in enumerate(sizes))
