@@ -39,11 +39,16 @@ DATA = {
 }
 """The experiments: which module loads the data, and where to, its arguments."""
 
+BY_IMAGE = ("survival",)
+"""Experiments whose data come with an image of the same name, which `make demo` installs for an
+experiment that it runs."""
+
 USUAL = ("digits", "breast-cancer")
 """The experiments of `make demo`, in the order of their runs: they use most of Trellis."""
 
 
 EXPERIMENTS = ROOT / "dags" / "experiments"
+IMAGES = ROOT / ".venv" / "images"
 
 
 def known() -> list[str]:
@@ -120,6 +125,11 @@ def make_bucket(environment: dict[str, str]) -> None:
     )
     if answer.status_code != httpx.codes.CONFLICT:
         answer.raise_for_status()
+
+
+def has_data(name: str) -> bool:
+    """Return whether `load_data` finds the data: whether the image that brings them is there."""
+    return name not in BY_IMAGE or (IMAGES / name / ".ready").exists()
 
 
 def load_data(name: str, environment: dict[str, str]) -> None:

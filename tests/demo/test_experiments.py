@@ -20,6 +20,14 @@ def test_ones_own_experiments_can_be_run_beside_the_demos(tmp_path, monkeypatch)
     experiments.load_data("mice", {})
 
 
+def test_data_that_an_image_brings_are_there_once_it_is_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiments, "IMAGES", tmp_path)
+    assert [name for name in experiments.DATA if not experiments.has_data(name)] == ["survival"]
+    (tmp_path / "survival").mkdir()
+    (tmp_path / "survival/.ready").touch()
+    assert experiments.has_data("survival")
+
+
 @pytest.mark.parametrize("width", [40, 77, 80, 83, 100, 120, 400])
 @pytest.mark.parametrize("name", ["training/1", "baselines/bqml-boosted_tree_classifier"])
 @pytest.mark.parametrize("unit", [1, -10_000])
