@@ -1,5 +1,6 @@
 """Facts about data before there is an experiment."""
 
+import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,12 @@ SAMPLED = 40
 """Images that are looked at."""
 
 
-def sampled(values: Any) -> Any:
-    """Some of a sequence's values, spread over it: SAMPLED at most."""
-    return values[:: max(1, len(values) // SAMPLED)][:SAMPLED]
+def sampled(values: Any) -> list[Any]:
+    """Some of a sequence's values, in its order: SAMPLED at most. They are drawn at random (of as
+    many values the same ones again), since files often alternate, as two views of each case do.
+    """
+    drawn = random.Random(0).sample(range(len(values)), min(SAMPLED, len(values)))
+    return [values[place] for place in sorted(drawn)]
 
 
 def and_more(values: Sequence[object]) -> str:

@@ -229,7 +229,7 @@ def _addresses(texts: Any) -> tuple[str, ...]:
     found = compute.match_substring_regex(present, IMAGE_ADDRESS)
     if not len(present) or not compute.all(found).as_py():
         return ()
-    return tuple(sampled(present).to_pylist())
+    return tuple(address.as_py() for address in sampled(present))
 
 
 def _text(value: Any) -> str:
