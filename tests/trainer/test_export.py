@@ -235,7 +235,11 @@ def test_30_percent_corrupt_images_fail_with_the_first_reasons_and_commit_nothin
         "  and 45 more, all in rejected.jsonl",
     ]
     refused = capsys.readouterr().err.partition("export refused: ")[2].splitlines()
-    assert refused[0] == f"50 of 150 rows are rejected {limit}: see rejected.jsonl"
+    assert refused[:3] == [
+        f"50 of 150 rows are rejected {limit}:",
+        f"  50 with image: {reason}",
+        "  see rejected.jsonl",
+    ]
     assert refused[-1] == f"Keys and values of these rows: {examples}"
     assert not (folder / "dataset/dataset.json").exists()
     assert len((folder / "dataset/rejected.jsonl").read_text().splitlines()) == 50

@@ -86,4 +86,13 @@ def _listed(rejected: Sequence[RejectedRow], split: str | None = None) -> str:
     )
     more = len(rows) - _SHOWN
     shown += f"\n  and {more} more, all in {REJECTED_FILE_NAME}" if more > 0 else ""
-    return quoted(shown, f" see {REJECTED_FILE_NAME}")
+    return quoted(shown, _reasons(rows))
+
+
+def _reasons(rows: Sequence[RejectedRow]) -> str:
+    """The reasons, the most frequent first: they tell of files' formats, nothing of rows."""
+    found = Counter(f"{row.feature}: {row.reason}" for row in rows).most_common()
+    lines = [f"\n  {count} with {reason}" for reason, count in found[:_SHOWN]]
+    more = sum(count for _, count in found[_SHOWN:])
+    lines += [f"\n  {more} for other reasons"] if more else []
+    return "".join([*lines, f"\n  see {REJECTED_FILE_NAME}"])
