@@ -77,7 +77,9 @@ if [ -n "${PARTS:-}" ]; then # this is the second line
 fi
 
 if [ -n "$second" ]; then
-    log=$(mktemp)
+    mkdir -p .local
+    log=.local/tests.log
+    echo "== beside these, shown at the end, till then in $log: $second"
     # Ctrl-C is for both: a shell's background processes ignore it unless they are told not to.
     PARTS=$second env --default-signal=INT sh tests/run.sh "$@" >"$log" 2>&1 &
 fi
@@ -86,7 +88,6 @@ if [ -n "$second" ]; then
     wait $!
     code=$?
     cat "$log"
-    rm "$log"
     ran=$((ran + (code != NOTHING_SELECTED)))
     failed=$((failed + (code != 0 && code != NOTHING_SELECTED)))
 fi

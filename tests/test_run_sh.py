@@ -59,8 +59,12 @@ def everywhere(code, **others):
     )
 
 
-def test_all_parts_pass(run_sh):
-    assert run_sh(everywhere(PASSED)).returncode == 0
+def test_all_parts_pass_and_what_ran_beside_is_shown_at_the_end(run_sh, tmp_path):
+    ended = run_sh(everywhere(PASSED))
+    assert ended.returncode == 0
+    beside = (tmp_path / ".local/tests.log").read_text()
+    assert "== trainer: tests/contracts" in beside
+    assert ended.stdout.endswith(beside)
 
 
 @pytest.mark.parametrize("part", ["local_gcp", "trainer", "infra", "composer"])
