@@ -66,7 +66,7 @@ case "$*" in
 *"not slow"*)
     # Two lines of parts beside each other: what the first leaves of two cores, as it waits for servers
     # and jobs, the second computes with.
-    parts="whole_runs airflow composer"
+    parts="whole_runs composer airflow"
     second="trainer local_gcp"
     ;;
 *) parts="local_gcp trainer whole_runs airflow composer" ;;
