@@ -7,6 +7,7 @@ python -m demo stop    end everything that was started
 
 import argparse
 import json
+import shlex
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -136,7 +137,8 @@ def _print_addresses() -> None:
     say()
     say(f"Airflow       user {airflow_environment.USER}, password {password}")
     say(f"Logs          {LOGS}; jobs: .venv/local_gcp/bin/local-gcp logs JOB")
-    say(f"Shell         . {ENVIRONMENT_FILE}   (airflow and Google's clients, against this run)")
+    file = shlex.quote(str(ENVIRONMENT_FILE))
+    say(f"Shell         . {file}   (airflow and Google's clients, against this run)")
     say()
     say("`make stop` ends everything. `make demo` runs the experiments, and again.")
 

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -96,7 +97,8 @@ class FinishedRun:
             say(f"Report        {self.folder / 'leaderboard' / 'report.html'}")
         say(f"Airflow UI    {self.url}")
         if any((self.folder / name).exists() for name in ("tuning", "training")):
-            say(f"TensorBoard   {program('trainer', 'tensorboard')} --logdir {self.folder}")
+            command = [program("trainer", "tensorboard"), "--logdir", str(self.folder)]
+            say(f"TensorBoard   {shlex.join(command)}")
         if served and served["models"]:
             self._show_how_to_ask(served)
 

@@ -16,6 +16,7 @@ from demo import airflow_environment
 from demo.places import (
     AIRFLOW_HOME,
     ENVIRONMENT_FILE,
+    LOCAL,
     LOCAL_GCP_HOME,
     LOGS,
     ROOT,
@@ -46,6 +47,9 @@ class ServiceError(Exception):
 
 def prepare(say: Callable[[str], None]) -> None:
     """Start supervisord if it is not running yet, and none of its programs."""
+    for folder in (ROOT, LOCAL):
+        if "%" in str(folder):
+            raise ServiceError(f"{folder}: supervisord takes no path with a %; rename the folder")
     if running():
         return
     if note := airflow_environment.yield_port():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -97,7 +98,7 @@ def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[di
     say()
     say(f"Ask it ({len(instances)} examples of the test split; paste into a shell):")
     say()
-    say(f". {_near(ENVIRONMENT_FILE, dot=True)}")
+    say(f". {shlex.quote(_near(ENVIRONMENT_FILE, dot=True))}")
     say(_CURL.format_map(values))
     say(_PYTHON.format_map(values))
     if any("mask" in example["prediction"] for example in examples):

@@ -348,10 +348,10 @@ def _write(target: Path, content: str, folder: Path) -> None:
 
 
 def _tell(target: Path, experiment: Experiment, group: Platform) -> None:
-    dag = group.dag_id(experiment.name)
+    dag, check = group.dag_id(experiment.name), shlex.join(["trellis", "check", str(target)])
     print(f"\n{target}: one run costs {chain.at_most(experiment, group)}")
     print(
-        f"Read it, then `trellis check {target}`. Airflow shows the DAG {dag} within a minute, "
+        f"Read it, then `{check}`. Airflow shows the DAG {dag} within a minute, "
         f"paused: unpause and trigger it there, or\n"
         f"  airflow dags unpause {dag} && airflow dags trigger {dag}"
     )
