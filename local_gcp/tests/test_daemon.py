@@ -55,6 +55,12 @@ def test_a_home_that_was_never_started_says_so(server):
     assert server.command("down").returncode == 0
 
 
+def test_a_reader_that_has_enough_is_no_error(tmp_path):
+    command = f"{sys.executable} -m local_gcp --home {tmp_path} env | true"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert ended.stderr == ""
+
+
 @pytest.mark.slow
 def test_clients_keep_their_environment_over_restarts(server):
     before = server.client_env  # may be asked for before the first start

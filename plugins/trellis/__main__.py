@@ -1,6 +1,7 @@
 """The command `trellis` for authors of experiments; see `trellis --help`."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -118,7 +119,12 @@ def _guarded(options: argparse.Namespace) -> int:
     """Run a command; returns its exit code, or 1 after an error, which it prints."""
     try:
         code: int = options.handler(options)
+        sys.stdout.flush()
         return code
+    except BrokenPipeError:
+        # The reader has what it wants (`| head`): what is left to flush goes nowhere, as in
+        # https://docs.python.org/3/library/signal.html#note-on-sigpipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except _MENDABLE as error:
         print(error, file=sys.stderr)
     except Exception as error:

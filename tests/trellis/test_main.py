@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -39,6 +40,13 @@ def test_a_good_file(capsys, usd):
 def test_the_contract_is_printed(capsys):
     assert main(["contract"]) == 0
     assert capsys.readouterr().out.strip() == page.text().strip()
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    command = f"{sys.executable} -m trellis reference | head -1"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert ended.stdout.startswith("Keys of an experiment file")
+    assert ended.stderr == ""
 
 
 def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):

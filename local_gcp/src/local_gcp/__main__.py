@@ -50,7 +50,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return options.command(Home.find(options.home), options)
+        code: int = options.command(Home.find(options.home), options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader has what it wants (`| head`): what is left to flush goes nowhere, as in
+        # https://docs.python.org/3/library/signal.html#note-on-sigpipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except daemon.DaemonError as error:
         print(f"local-gcp: {error}", file=sys.stderr)
         return error.exit_code
