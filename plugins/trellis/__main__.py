@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trellis import endpoints, prices, try_model
 from trellis.doctor import command as doctor
-from trellis.google_api import SIGN_IN, CredentialsError
+from trellis.google_api import SIGN_IN, CredentialsError, UnreachableError
 from trellis.new import command as new
 from trellis.new.described import DataError
 from trellis.results import command as results
@@ -111,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
 # ImportError: of a library for figures, which not every installation has.
 _MENDABLE = (
     *(FileError, DataError, NoRunError, NoteError),
-    *(CredentialsError, ContractError, ImportError),
+    *(CredentialsError, UnreachableError, ContractError, ImportError),
 )
 
 
@@ -129,10 +129,13 @@ def _guarded(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
     except Exception as error:
         # Google's libraries take a second to import, and most commands need none.
-        from google.api_core.exceptions import GoogleAPICallError
-        from google.auth.exceptions import GoogleAuthError
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError, TransportError
+        from requests import RequestException
 
-        if isinstance(error, GoogleAPICallError):
+        if isinstance(error, RetryError | TransportError | RequestException):
+            print(f"Google does not answer: {error}", file=sys.stderr)
+        elif isinstance(error, GoogleAPICallError):
             print(f"Google refuses: {error.message}", file=sys.stderr)
         elif isinstance(error, GoogleAuthError):
             print(f"{error}\n{SIGN_IN}", file=sys.stderr)

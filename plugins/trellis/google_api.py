@@ -1,7 +1,10 @@
 """Google's REST APIs, with application-default credentials or others."""
 
+import os
+import socket
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 SECONDS = 60
 """After which a request is given up."""
@@ -27,11 +30,32 @@ class CredentialsError(Exception):
     """There are no credentials; says what to do."""
 
 
+class UnreachableError(Exception):
+    """There is no answer; says from where, and what to do."""
+
+
+def check_emulator() -> None:
+    """Raise UnreachableError if Google's services are emulated on this machine and the emulator is
+    down: Google's clients would try for two minutes, and say nothing.
+    """
+    address = os.environ.get("STORAGE_EMULATOR_HOST")
+    if not address:
+        return
+    server = urlsplit(address)
+    try:
+        socket.create_connection((server.hostname, server.port), timeout=SECONDS).close()
+    except OSError as error:
+        raise UnreachableError(
+            f"{address} does not answer: {error.strerror or error}. It emulates Google Cloud for "
+            "this shell (STORAGE_EMULATOR_HOST): start it (make up), or use another shell"
+        ) from None
+
+
 class GoogleApi:
     """Requests as one identity. Google's libraries are imported when it is made.
 
     credentials: google.auth's; None: the application-default ones. Raises CredentialsError if there
-    are none.
+    are none, and UnreachableError.
     """
 
     def __init__(self, credentials: Any = None) -> None:
@@ -39,6 +63,7 @@ class GoogleApi:
         from google.auth.exceptions import DefaultCredentialsError
         from google.auth.transport.requests import AuthorizedSession
 
+        check_emulator()
         try:
             credentials = credentials or google.auth.default(scopes=[_SCOPE])[0]
         except DefaultCredentialsError as error:

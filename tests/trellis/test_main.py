@@ -2,15 +2,20 @@
 
 import re
 import shutil
+import socket
 import subprocess
 import sys
 
 import pytest
+from google.api_core.exceptions import RetryError
+from google.auth.exceptions import TransportError
+from requests import ConnectionError as ConnectError
 
 from tests.airflow_side import ROOT
 from tests.wording import says
 from trellis import try_model
 from trellis.__main__ import main
+from trellis.results import index
 from trellis.workflow.assembly import chain
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.platform import Platform
@@ -47,6 +52,27 @@ def test_a_reader_that_has_enough_is_no_error():
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
     assert ended.stdout.startswith("Keys of an experiment file")
     assert ended.stderr == ""
+
+
+def test_an_emulator_that_is_down_is_named_at_once(monkeypatch, capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        for command in (["runs"], ["endpoints"], ["new", "experiment", "data.t"]):
+            assert main(command) == 1
+            assert f"{address} does not answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [RetryError("t", None), TransportError("t"), ConnectError("t")])
+def test_no_answer_is_told_without_a_traceback(monkeypatch, capsys, error):
+    def load_index(*_):
+        raise error
+
+    monkeypatch.setattr(index, "load_index", load_index)
+    monkeypatch.setattr(index, "client_of", lambda _: None)
+    assert main(["runs"]) == 1
+    assert capsys.readouterr().err.startswith("Google does not answer: ")
 
 
 def test_wrong_files_are_told_with_all_their_problems(tmp_path, capsys):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trellis.google_api import check_emulator
 from trellis.new import appending, files, images, named_images, pictures
 from trellis.new.described import DataError, File, Note, Reading, and_more, lines
 from trellis.new.loading import Load
@@ -151,9 +152,10 @@ def say(what: str, notes: Sequence[Note]) -> None:
 
 
 def bigquery(group: Platform) -> Any:
-    """The project's google.cloud.bigquery.Client."""
+    """The project's google.cloud.bigquery.Client. Raises UnreachableError."""
     from google.cloud import bigquery as client
 
+    check_emulator()
     return client.Client(project=group.project, location=group.location)
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from trellis.google_api import check_emulator
 from trellis.workflow.contracts.champion_record import ChampionRecord
 from trellis.workflow.contracts.index_document import text_of
 from trellis.workflow.contracts.layout import INDEX
@@ -82,9 +83,10 @@ def load_runs(folder: str | Path = "dags", experiment: str | None = None) -> tup
 
 
 def client_of(group: platform.Platform) -> Any:
-    """A client of Cloud Storage with application-default credentials."""
+    """A client of Cloud Storage with application-default credentials. Raises UnreachableError."""
     from google.cloud.storage import Client
 
+    check_emulator()
     return Client(project=group.project)
 
 

@@ -25,6 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from trellis.google_api import check_emulator
 from trellis.results.board_frames import BoardFrames, parameters
 from trellis.results.figure import Figure
 from trellis.results.files import RunFiles, each_blob, load_files, read, read_file
@@ -52,7 +53,7 @@ def load_run(uri: str, client: Any = None) -> "LoadedRun":
 
     client: google.cloud.storage.Client; None: one with application-default credentials. Raises
     NoRunError if there is no run, ContractError for a file that this version of Trellis cannot
-    read, and Google's exceptions.
+    read, UnreachableError and Google's exceptions.
     """
     found = _ADDRESS.fullmatch(uri)
     if found is None:
@@ -60,6 +61,7 @@ def load_run(uri: str, client: Any = None) -> "LoadedRun":
     if client is None:
         from google.cloud.storage import Client
 
+        check_emulator()
         client = Client()
     return of_files(client, load_files(client, layout.Run(**found.groupdict())), uri)
 
