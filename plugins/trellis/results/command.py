@@ -144,7 +144,6 @@ def _told(note: Note) -> str:
 
 def _run(client: Any, bucket: str, name: str) -> tuple[RunRecord, RunFiles]:
     """Find a run by the words of the command."""
-    # All of them: a name that none has is answered with the nearest one.
     record = find(index.load_index(client, bucket).runs, name)
     return record, load_files(client, Run(bucket, record.experiment, record.folder))
 
@@ -239,9 +238,8 @@ def _no_result(run: RunRecord) -> str:
 
 
 def _compare(client: Any, bucket: str, names: Sequence[str]) -> list[str]:
-    experiments = {name.partition("/")[0] for name in names}
-    only = experiments.pop() if len(experiments) == 1 else None
-    known = index.load_index(client, bucket, only).runs
+    # All of them: a name that none has is answered with the nearest one.
+    known = index.load_index(client, bucket).runs
     asked = [name.split("/", 2) for name in names]
     records = [find(known, "/".join(parts[:2])) for parts in asked]
     contenders = [parts[2] if len(parts) > 2 else "" for parts in asked]

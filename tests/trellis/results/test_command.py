@@ -145,6 +145,7 @@ def test_a_run_that_is_not_there(digits, add, trellis):
     code, _, errors = trellis("compare", "digits/two")
     assert code == 1
     assert says(errors, "digits", "no run 'two'", "newest are one")
+    assert says(trellis("compare", "digit")[2], "no run of 'digit'", "did you mean 'digits'")
 
 
 def test_a_bucket_that_is_not_there(google, dags, trellis):
