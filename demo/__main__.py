@@ -18,6 +18,9 @@ from demo.airflow_api import Airflow
 from demo.places import ENVIRONMENT_FILE, LOGS
 from demo.screen import console, say
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(
@@ -61,6 +64,10 @@ def main() -> int:
         if arguments.command == "up":
             return up()
         return run(arguments.experiments or list(experiments.USUAL), arguments.conf)
+    except KeyboardInterrupt:
+        say()
+        say("Interrupted. What was started goes on, runs in Airflow too: `make stop` ends it all.")
+        return INTERRUPTED
     except (services.ServiceError, httpx.HTTPError) as error:
         console.print(str(error), style="red", markup=False)
         return 1

@@ -53,6 +53,11 @@ class Airflow:
         waits_for = {task: {t for t in followers if task in followers[t]} for task in followers}
         return list(graphlib.TopologicalSorter(waits_for).static_order())
 
+    def unfinished(self, dag_id: str) -> list[str]:
+        """Ids of the DAG's runs that go on or wait."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns?state=queued&state=running"
+        return [run["dag_run_id"] for run in self._get(path)["dag_runs"]]
+
     def run(self, dag_id: str, run_id: str) -> dict:
         return self._get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
 

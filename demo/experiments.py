@@ -159,9 +159,12 @@ def trigger(name: str, params: dict, airflow: Airflow) -> StartedRun:
     dag = f"{platform().get('dag_prefix') or ''}{name}"
     _wait_for_dag(airflow, dag)
     airflow.unpause(dag)
+    earlier = airflow.unfinished(dag)
     run_id = f"demo__{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
     airflow.trigger(dag, run_id, params)
     say(f"Triggered DAG {dag}, run {run_id}")
+    if earlier:
+        say(f"It begins after {', '.join(earlier)}: an experiment's runs take turns.")
     return StartedRun(name, dag, run_id)
 
 
