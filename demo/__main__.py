@@ -89,10 +89,10 @@ def run(names: list[str], params: dict) -> int:
 
 def up() -> int:
     """Start and load everything, and say how to go on; returns the exit code."""
-    there = [name for name in experiments.DATA if experiments.has_data(name)]
-    _start(there)
-    for name in experiments.DATA.keys() - there:
-        say(f"{name}: its data come with its image, by `make demo EXPERIMENT={name}`")
+    _start([name for name in experiments.DATA if experiments.has_data(name)])
+    for name in experiments.DATA:
+        if not experiments.has_data(name):
+            say(f"{name}: its data come with its image, by `make demo EXPERIMENT={name}`")
     say()
     say(
         "An experiment is a DAG of its name. Unpause and trigger it there, or "

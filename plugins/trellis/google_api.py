@@ -42,8 +42,9 @@ def check_emulator() -> None:
     if not address:
         return
     server = urlsplit(address)
+    port = server.port or (443 if server.scheme == "https" else 80)
     try:
-        socket.create_connection((server.hostname, server.port), timeout=SECONDS).close()
+        socket.create_connection((server.hostname, port), timeout=SECONDS).close()
     except OSError as error:
         raise UnreachableError(
             f"{address} does not answer: {error.strerror or error}. It emulates Google Cloud for "
