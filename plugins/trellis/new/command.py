@@ -257,7 +257,8 @@ def _of_rows(
         print(f"no feature: {listed([f'{name} ({why})' for name, why in chosen.left_out])}")
     for warning in (*chosen.warnings, *class_names.doubts(classes)):
         print(f"warning: {shown(warning)}")
-    of = f" of one {' or '.join(chosen.repeating[:3])}" if chosen.repeating else ""
+    names = " or ".join(column.name for column in chosen.repeating[:3])
+    of = f" of one {names}" if names else ""
     together = "" if chosen.group else f"; whether rows{of} belong together (split: {{by: COLUMN}})"
     print(f"not known: whether each feature is known before the label{together}; see {GUIDE}")
     owner = _owner(options)

@@ -52,7 +52,7 @@ class Roles:
     texts: tuple[str, ...]
     codes: tuple[str, ...]
     moments: tuple[str, ...]
-    repeating: tuple[str, ...]
+    repeating: tuple[Column, ...]
     sequences: bool
     images: tuple[str, ...] = ()
     splits: tuple[str, Mapping[str, list[str]]] | None = None
@@ -115,7 +115,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         left_out = [(c.name, why) for c in rest if c is not picture]
     names = {name for name, _ in left_out}
     features = [c for c in rest if c.name not in names]
-    repeating = [] if group or splits else [c for c in features if signs.may_group(c, rows)]
+    repeating = () if group or splits else tuple(c for c in features if signs.may_group(c, rows))
     if not features:
         reasons = listed([f"{name}: {why}" for name, why in left_out]) or "there is no other one"
         raise DataError(f"{rows.address} has no column that could be a feature ({reasons})")
@@ -131,7 +131,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(name for name, why in left_out if why == _TEXT),
         tuple(c.name for c in features if c.type == "INT64" and 2 < c.distinct <= MOST_NUMBERS),
         tuple(c.name for c in features if c.type in table.PARTITION_TYPES),
-        tuple(c.name for c in repeating),
+        repeating,
         any(c.type.startswith("ARRAY") for c in features),
         tuple(c.name for c in features if c.addresses),
         splits,

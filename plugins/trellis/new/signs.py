@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from trellis.new.described import Column, Rows
+from trellis.workflow.stages.data_checks import FEW_VALUES
 
 KEY_TYPES = ("STRING", "INT64")
 
@@ -42,9 +43,6 @@ _EVENT = re.compile(
     r"|progression)(_?(event|status|indicator|flag|observed|occurred|censored))?"
 )
 _FATES = frozenset(("alive", "living", "dead", "deceased", "died", "censored", "event", "lost"))
-
-_CATEGORIES = 20
-"""Up to so many values are a category."""
 
 _SPLITS = {
     "train": ("train", "training", "trn", "tr"),
@@ -104,7 +102,7 @@ def may_group(column: Column, rows: Rows) -> bool:
     those of a patient's number do in any language, and those of a town or a code, too.
     """
     names = column.type == "STRING" or (column.type == "INT64" and has_name_of_key(column))
-    many = _CATEGORIES < column.distinct <= (rows.rows - column.nulls) / 2
+    many = FEW_VALUES < column.distinct <= (rows.rows - column.nulls) / 2
     return names and many and not column.addresses
 
 

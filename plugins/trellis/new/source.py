@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from trellis.new.described import DataError, Images, Rows
+from trellis.new.described import DataError, Images, Rows, listed
 from trellis.new.roles import Roles
 from trellis.workflow.sql import identifier
 from trellis_contracts.tasks import MULTILABEL
@@ -159,11 +159,12 @@ def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str
         yield from because(shares, "few rows, so every class is divided exactly")
     elif rows.rows < SMALL:
         yield from because("  split: {train: 60, validation: 20, test: 20}", "few rows")
-    for column in (c for c in rows.columns if c.name in roles.repeating):
+    if roles.repeating:
+        found = listed([f"{c.name} ({c.distinct:,} values)" for c in roles.repeating])
         yield from _wrapped(
-            f"{column.name} has {column.distinct:,} values, which repeat. If rows of one value "
-            "belong together, as those of a patient or a site do, keep them in one split, and the "
-            f"column out of `features`: split: {{by: {scalar(column.name)}}}"
+            f"Many values that repeat: {found}. If rows of one value belong together, as those "
+            "of a patient or a site do, keep them in one split, and the column out of `features`: "
+            f"split: {{by: {scalar(roles.repeating[0].name)}}}"
         )
     if roles.moments and not roles.group:
         yield from _wrapped(

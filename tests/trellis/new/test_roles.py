@@ -82,7 +82,7 @@ def test_rows_of_one_patient_make_a_group_if_there_are_enough_of_them():
 def test_a_column_of_many_values_that_repeat_may_be_a_group(column, named):
     label = Column("label", "BOOL", distinct=2)
     found = propose(rows(column, RADIUS, label))
-    assert (found.group, found.repeating) == (None, (column.name,) if named else ())
+    assert (found.group, found.repeating) == (None, (column,) if named else ())
     patient = Column("patient_id", "STRING", distinct=125)
     assert propose(rows(column, patient, RADIUS, label)).repeating == ()
 

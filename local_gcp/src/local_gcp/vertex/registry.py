@@ -178,7 +178,7 @@ class Registry:
         return (self._copies.get(key(version)) or {"uri": ""})["uri"]
 
     def save(self, version: api.Model) -> None:
-        """Store changed fields of a version, but for its aliases."""
+        """Store a version as it is; its aliases: `give_aliases`."""
         self._table.put(key(version), version)
 
     def give_aliases(self, model: api.Model, aliases: list[str]) -> api.Model:
@@ -189,13 +189,12 @@ class Registry:
             if other.version_id != model.version_id and rest != list(other.version_aliases):
                 self._check_free({*other.version_aliases} - {*rest}, other)
                 other.version_aliases = rest
-                self._table.put(key(other), other)
-        self._table.put(key(model), model)
+                self.save(other)
+        self.save(model)
         return model
 
     def remove(self, version: api.Model) -> None:
-        if record := self._copies.get(key(version)):
-            self._artifacts.delete(record["uri"])
+        self._artifacts.delete(self.copied(version))
         self._copies.delete(key(version))
         self._table.delete(key(version))
 

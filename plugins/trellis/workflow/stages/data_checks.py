@@ -36,7 +36,7 @@ _BY_CHANCE = 10
 """Rows that the most frequent label gets wrong, of a regression all rows: of fewer, an order may
 predict the labels by chance."""
 
-_FEW_VALUES = 20
+FEW_VALUES = 20
 """Up to so many values are a category; rows that share one of more values may belong together."""
 
 _CONSTANT = 0.999
@@ -70,7 +70,7 @@ def judge(row: Mapping[str, Any], table: Table) -> list[Finding]:
     copies = row.get("copies") or {}
     held_out, copied = copies.get("held_out") or 0, copies.get("copied") or 0
     # Features with a few values each make equal rows likely.
-    varied = any(entry["distinct_values"] > 5 * _FEW_VALUES for entry in alone)
+    varied = any(entry["distinct_values"] > 5 * FEW_VALUES for entry in alone)
     if varied and held_out >= _LEAST and copied > _COPIED * held_out:
         text = (
             f"{copied:,} of the {held_out:,} rows of validation and test equal a row of train in "
@@ -104,7 +104,7 @@ def _of_feature(feature: Feature, entry: Mapping[str, Any], common: float) -> It
         1, 10 * (1 - common)
     ):
         share = f"{entry['recognized'] / known:.1%}"
-        if values > _FEW_VALUES and rows >= 2 * values:
+        if values > FEW_VALUES and rows >= 2 * values:
             text = (
                 f"{title} has {values:,} values, each in {rows / values:.0f} rows or so, and the "
                 f"value alone predicts the label of {share} of the validation and test rows: do "
