@@ -23,6 +23,22 @@ import pytest
         ("[1, NULL]", "Array cannot have a null element; error in writing field f0_"),
         ("DATE(2024, 2, 30)", "Date out of range: 2024-2-30"),
         ("LEFT('a', -1)", "Second argument in LEFT() must be non-negative"),
+        ("ASCII('é')", "Non-ASCII character: é"),
+        ("CAST('24:00:00' AS TIME)", 'Invalid time string "24:00:00"'),
+        (
+            "CAST('2006-01-02 01:02:03 UTC' AS DATETIME)",
+            'Invalid datetime string "2006-01-02 01:02:03 UTC"',
+        ),
+        (
+            "GENERATE_DATE_ARRAY('2016-01-01', '2017-01-01', INTERVAL 0 DAY)",
+            "Sequence step cannot be 0.",
+        ),
+        ("STRING(JSON '123')", "The provided JSON input is not a string"),
+        ("BOOL(JSON '\"true\"')", "The provided JSON input is not a boolean"),
+        ("INT64(JSON '\"4\"')", "The provided JSON input is not an integer"),
+        ("INT64(JSON '10.1')", "The provided JSON number: 10.1 cannot be converted to an int64"),
+        ("JSON_QUERY(JSON '{\"a\": 1}', 'a')", "JSONPath must start with '$'"),
+        ("JSON_VALUE('{\"a\": 1}', 'lax $.a')", "JSONPath must start with '$'"),
     ],
 )
 def test_error_at_run_time(shared, expression, message):

@@ -36,6 +36,7 @@ ARITHMETIC = [
     ("SIGN(-25.0)", -1.0, "FLOAT64"),
     ("SAFE_DIVIDE(20, 4)", 5.0, "FLOAT64"),
     ("SAFE_DIVIDE(1, 0)", None, "FLOAT64"),
+    ("SAFE_DIVIDE(1e300, 1e-300)", None, "FLOAT64"),
     ("IEEE_DIVIDE(25, 0)", math.inf, "FLOAT64"),
     ("SAFE_ADD(9223372036854775807, 1)", None, "INT64"),
     ("SAFE_MULTIPLY(20, 4)", 80, "INT64"),
@@ -303,6 +304,10 @@ ARRAYS = [
     ("ARRAY_REVERSE([1, 2])", [2, 1], "ARRAY<INT64>"),
     ("ARRAY_TO_STRING(['a', NULL, 'b'], '-')", "a-b", "STRING"),
     ("ARRAY_TO_STRING(['a', NULL, 'b'], '-', '?')", "a-?-b", "STRING"),
+    ("ARRAY_TO_STRING([CAST(NULL AS STRING), NULL], '-')", "", "STRING"),
+    ("ARRAY_TO_STRING(['a'], NULL)", None, "STRING"),
+    ("ARRAY_TO_STRING(['a', NULL], '-', NULL)", None, "STRING"),
+    ("ARRAY_TO_STRING(CAST(NULL AS ARRAY<STRING>), '-')", None, "STRING"),
     ("GENERATE_ARRAY(1, 5)", [1, 2, 3, 4, 5], "ARRAY<INT64>"),
     ("GENERATE_ARRAY(0, 10, 3)", [0, 3, 6, 9], "ARRAY<INT64>"),
     ("GENERATE_ARRAY(10, 0, -3)", [10, 7, 4, 1], "ARRAY<INT64>"),
@@ -328,6 +333,12 @@ JSONS = [
     ("TO_JSON_STRING(TIMESTAMP '2024-01-02 03:04:05+00')", '"2024-01-02T03:04:05Z"', "STRING"),
     ("TO_JSON_STRING(NULL)", "null", "STRING"),
     ("TO_JSON_STRING([b'ab'])", '["YWI="]', "STRING"),
+    ("TO_JSON_STRING(STRUCT(1 AS `a\\\"b`))", '{"a\\"b":1}', "STRING"),
+    ("INT64(JSON '10.0')", 10, "INT64"),
+    ("INT64(JSON '9007199254740993')", 9007199254740993, "INT64"),
+    ("FLOAT64(JSON '1')", 1.0, "FLOAT64"),
+    ("BOOL(JSON 'true')", True, "BOOL"),
+    ("STRING(JSON '\"123\"')", "123", "STRING"),
 ]  # fmt: skip
 SAFE = [
     ("SAFE.LN(0)", None, "FLOAT64"),
@@ -335,6 +346,8 @@ SAFE = [
     ("SAFE.SUBSTR('bar', 0, 2)", "ba", "STRING"),
     ("SAFE.PARSE_DATE('%Y%m%d', 'x')", None, "DATE"),
     ("SAFE.DIV(1, 0)", None, "INT64"),
+    ("SAFE.STRING(JSON '4325')", None, "STRING"),
+    ("SAFE_CAST('24:00:00' AS TIME)", None, "TIME"),
 ]
 HASHES = [
     # The documentation's example: CONCAT(CAST(x AS STRING), y, CAST(z AS STRING)).

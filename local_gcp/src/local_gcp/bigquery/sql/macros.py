@@ -59,10 +59,21 @@ _MACROS = {
         WHEN regexp_full_match(x, '\\s*[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}\\s*') THEN CAST(x AS DATE)
         WHEN x IS NOT NULL THEN CAST(CAST(bq_error('Invalid date: ''' || x || '''') AS VARCHAR)
         AS DATE) END""",
+    "bq_parse_time(x)": """CASE
+        WHEN regexp_full_match(x, '\\s*([01]?[0-9]|2[0-3])(:[0-5]?[0-9]){2}(\\.[0-9]{1,6})?\\s*')
+        THEN CAST(x AS TIME) WHEN x IS NOT NULL
+        THEN CAST(CAST(bq_error('Invalid time string "' || x || '"') AS VARCHAR) AS TIME) END""",
+    "bq_parse_datetime(x)": """CASE
+        WHEN regexp_full_match(x, '\\s*[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}([Tt ][0-9]{1,2}'
+        || '(:[0-9]{1,2}){2}(\\.[0-9]{1,6})?)?\\s*') THEN CAST(upper(x) AS TIMESTAMP)
+        WHEN x IS NOT NULL THEN CAST(CAST(bq_error('Invalid datetime string "' || x || '"')
+        AS VARCHAR) AS TIMESTAMP) END""",
     # Arithmetic
     "bq_divisor(b)": "CASE WHEN b = 0 THEN bq_error('division by zero') ELSE b END",
     "bq_divide(a, b)": """CASE WHEN b = 0 THEN CAST(bq_error('division by zero: '
         || bq_float_text(a) || ' / ' || bq_float_text(b)) AS DOUBLE) ELSE a / b END""",
+    "bq_safe_divide(a, b)": """CASE
+        WHEN b = 0 OR (isinf(a / b) AND isfinite(a) AND isfinite(b)) THEN NULL ELSE a / b END""",
     "bq_div(a, b)": """CASE WHEN b = 0
         THEN bq_error('division by zero: ' || a || ' / ' || b) ELSE a // b END""",
     "bq_mod(a, b)": """CASE WHEN b = 0
@@ -112,8 +123,23 @@ _MACROS = {
     # German sharp s: BigQuery follows Unicode's simple mapping, which keeps it.
     "bq_upper(x)": "replace(upper(x), 'ẞ', 'ß')",
     "bq_reverse(x)": "array_to_string(list_reverse(string_split(x, '')), '')",
-    "bq_json_value(x, path)": """CASE WHEN json_type(x, path) IN ('OBJECT', 'ARRAY') THEN NULL
+    "bq_split(x, separator)": "CASE WHEN separator IS NOT NULL THEN string_split(x, separator) END",
+    "bq_ascii(x)": """CASE WHEN x = '' THEN 0 WHEN ascii(x) > 127
+        THEN bq_error('Non-ASCII character: ' || left(x, 1)) ELSE CAST(ascii(x) AS BIGINT) END""",
+    # JSON
+    "bq_path(path)": """CASE WHEN path IS NULL OR starts_with(path, '$') THEN path
+        ELSE CAST(bq_error('JSONPath must start with ''$''') AS VARCHAR) END""",
+    "bq_json_value(x, path)": """CASE
+        WHEN json_type(x, bq_path(path)) IN ('OBJECT', 'ARRAY') THEN NULL
         ELSE json_extract_string(x, path) END""",
+    "bq_json_scalar(x, name, kinds)": """CASE
+        WHEN list_contains(kinds, json_type(x)) THEN json_extract_string(x, '$')
+        WHEN x IS NOT NULL
+        THEN CAST(bq_error('The provided JSON input is not ' || name) AS VARCHAR) END""",
+    "bq_json_int64(x)": """CASE WHEN CAST(x AS DOUBLE) = trunc(CAST(x AS DOUBLE))
+        THEN CAST(CAST(x AS DECIMAL(38,9)) AS BIGINT) WHEN x IS NOT NULL
+        THEN bq_error('The provided JSON number: ' || x || ' cannot be converted to an int64')
+        END""",
     # Arrays
     "bq_in(x, items)": """CASE WHEN list_contains(items, x) THEN true
         WHEN items IS NULL OR len(items) = 0 THEN false
@@ -121,11 +147,14 @@ _MACROS = {
     "bq_element_safe(items, place)": "CASE WHEN place < 1 THEN NULL ELSE items[place] END",
     "bq_element(items, place)": """items[CASE WHEN place < 1 OR place > len(items)
         THEN bq_error('Array index ' || (place - 1) || ' is out of bounds') ELSE place END]""",
-    "bq_array_to_string(items, separator)": "array_to_string(items, separator)",
-    "bq_array_to_string_null(items, separator, missing)":
-        "array_to_string(list_transform(items, lambda e: coalesce(e, missing)), separator)",
-    "bq_generate_array(a, b, step)": """CASE WHEN step = 0
-        THEN [bq_error('Sequence step cannot be 0.')] ELSE generate_series(a, b, step) END""",
+    # Of an array without elements, or of NULLs alone, ''; DuckDB has NULL for the latter.
+    "bq_array_to_string(items, separator)": """CASE WHEN separator IS NOT NULL
+        THEN array_to_string(list_filter(items, lambda e: e IS NOT NULL), separator) END""",
+    "bq_array_to_string_null(items, separator, missing)": """CASE WHEN missing IS NOT NULL
+        THEN bq_array_to_string(list_transform(items, lambda e: coalesce(e, missing)), separator)
+        END""",
+    "bq_step(n)": "CASE WHEN n = 0 THEN bq_error('Sequence step cannot be 0.') ELSE n END",
+    "bq_generate_array(a, b, step)": "generate_series(a, b, bq_step(step))",
     "bq_generate_float_array(a, b, step)": """CASE WHEN step = 0
         THEN [CAST(bq_error('Sequence step cannot be 0.') AS DOUBLE)]
         WHEN (b - a) / step < 0 THEN CAST([] AS DOUBLE[])
@@ -135,8 +164,11 @@ _MACROS = {
         THEN list_transform(items, lambda e: CASE WHEN bq_error(
             'Array cannot have a null element; error in writing field ' || name) = 0 THEN e END)
         ELSE items END""",
+    # NULL is one of the values; list_distinct leaves it out.
     "bq_top_count(items, n)": """list_transform(list_slice(list_sort(list_transform(
-        list_distinct(items), lambda e: {'n': -len(list_filter(items, lambda o: o = e)), 'v': e})),
+        CASE WHEN list_count(items) < len(items) THEN list_append(list_distinct(items), NULL)
+        ELSE list_distinct(items) END,
+        lambda e: {'n': -len(list_filter(items, lambda o: o IS NOT DISTINCT FROM e)), 'v': e})),
         1, n), lambda p: {'value': p.v, 'count': -p.n})""",
     # Dates
     "bq_week_start(day, first)": "(day - CAST((dayofweek(day) - first + 7) % 7 AS INTEGER))",

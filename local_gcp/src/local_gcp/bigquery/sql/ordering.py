@@ -50,7 +50,7 @@ def limit(ctx: Context, node: exp.Expression) -> str:
         if not isinstance(clause, exp.Limit | exp.Offset):
             raise ctx.not_emulated(f"{type(clause).__name__} clause", clause)
         value = translate(ctx, clause.expression)
-        if value.type != INT64 or not value.literal:
+        if value.type != INT64 or not value.literal or value.null:
             raise ctx.error(f"{word} expects an integer literal or parameter", clause)
         if isinstance(value.text, int) and value.text < 0:
             raise ctx.error(f"{word} expects a non-negative integer literal or parameter", clause)

@@ -54,7 +54,8 @@ BIT_AND(INT64) -> INT64 = bit_and({0}){filter}{over}
 BIT_OR(INT64) -> INT64 = bit_or({0}){filter}{over}
 BIT_XOR(INT64) -> INT64 = bit_xor({distinct}{0}){filter}{over}
 APPROX_COUNT_DISTINCT(T) -> INT64 = approx_count_distinct({0}){filter}{over}
-CORR(FLOAT64, FLOAT64) -> FLOAT64 = corr({0}, {1}){filter}{over}
+CORR(FLOAT64, FLOAT64) -> FLOAT64 =
+    CASE WHEN regr_count({0}, {1}){filter}{over} > 1 THEN corr({0}, {1}){filter}{over} END
 COVAR_POP(FLOAT64, FLOAT64) -> FLOAT64 = covar_pop({0}, {1}){filter}{over}
 COVAR_SAMP(FLOAT64, FLOAT64) -> FLOAT64 = covar_samp({0}, {1}){filter}{over}
 STDDEV(FLOAT64) -> FLOAT64 = stddev_samp({distinct}{0}){filter}{over}

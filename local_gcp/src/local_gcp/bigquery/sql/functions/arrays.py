@@ -5,6 +5,8 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/array_functions
 
 from __future__ import annotations
 
+import json
+
 from sqlglot import exp
 
 from local_gcp.bigquery.sql.context import Context
@@ -100,7 +102,7 @@ def json_text(ctx: Context, sql: str, kind: Type, node: exp.Expression) -> str:
         for index, (name, field) in enumerate(kind.fields):
             path = f"struct_extract({sql}, {literal(struct_name(name, index))})"
             text = f"coalesce({json_text(ctx, path, field, node)}, 'null')"
-            key = literal(f'"{name}":')
+            key = literal(json.dumps(name, ensure_ascii=False) + ":")
             parts.append(f"{key} || {text}")
         body = " || ',' || ".join(parts)
         return f"CASE WHEN {sql} IS NULL THEN NULL ELSE '{{' || {body} || '}}' END"

@@ -311,7 +311,7 @@ def generate(ctx: Context, node: exp.Anonymous) -> Value:
             if isinstance(amount, exp.Literal)
             else translate_as(ctx, amount, INT64, "Interval value")
         )
-        step = _SHIFTS[interval.args["unit"].name.upper()].format(number)
+        step = _SHIFTS[interval.args["unit"].name.upper()].format(f"bq_step({number})")
     elif kind == TIMESTAMP:
         raise ctx.error("GENERATE_TIMESTAMP_ARRAY needs an INTERVAL step", node)
     element = kind.duckdb

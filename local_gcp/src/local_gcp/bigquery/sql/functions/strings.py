@@ -14,7 +14,7 @@ from local_gcp.bigquery.sql.types import BYTES, INT64, STRING, Value, array_of, 
 from .signatures import no_signature, table
 
 SIGNATURES = table(r"""
-ASCII(STRING) -> INT64 = CASE WHEN {0} = '' THEN 0 ELSE CAST(ascii({0}) AS BIGINT) END
+ASCII(STRING) -> INT64 = bq_ascii({0})
 BYTE_LENGTH(STRING) -> INT64 = octet_length(encode({0}))
 BYTE_LENGTH(BYTES) -> INT64 = octet_length({0})
 OCTET_LENGTH(STRING) -> INT64 = octet_length(encode({0}))
@@ -50,7 +50,7 @@ REPLACE(STRING, STRING, STRING) -> STRING =
     CASE WHEN {1} = '' THEN {0} ELSE replace({0}, {1}, {2}) END
 REVERSE(STRING) -> STRING = bq_reverse({0})
 SPLIT(STRING) -> ARRAY<STRING> = string_split({0}, ',')
-SPLIT(STRING, STRING) -> ARRAY<STRING> = string_split({0}, {1})
+SPLIT(STRING, STRING) -> ARRAY<STRING> = bq_split({0}, {1})
 SUBSTR(STRING, INT64) -> STRING = bq_substr({0}, {1})
 SUBSTR(STRING, INT64, INT64) -> STRING = bq_substr_n({0}, {1}, {2})
 SUBSTRING(STRING, INT64) -> STRING = bq_substr({0}, {1})
@@ -76,17 +76,21 @@ JSON_VALUE(JSON) -> STRING = bq_json_value({0}, '$')
 JSON_VALUE(STRING) -> STRING = bq_json_value({0}, '$')
 JSON_EXTRACT_SCALAR(JSON, STRING) -> STRING = bq_json_value({0}, {1})
 JSON_EXTRACT_SCALAR(STRING, STRING) -> STRING = bq_json_value({0}, {1})
-JSON_QUERY(JSON, STRING) -> JSON = json_extract({0}, {1})
-JSON_QUERY(STRING, STRING) -> STRING = CAST(json_extract({0}, {1}) AS VARCHAR)
-JSON_EXTRACT(JSON, STRING) -> JSON = json_extract({0}, {1})
-JSON_EXTRACT(STRING, STRING) -> STRING = CAST(json_extract({0}, {1}) AS VARCHAR)
-JSON_QUERY_ARRAY(JSON, STRING) -> ARRAY<JSON> = CAST(json_extract({0}, {1}) AS JSON[])
-JSON_VALUE_ARRAY(JSON, STRING) -> ARRAY<STRING> = CAST(json_extract({0}, {1}) AS VARCHAR[])
-JSON_VALUE_ARRAY(STRING, STRING) -> ARRAY<STRING> = CAST(json_extract({0}, {1}) AS VARCHAR[])
-BOOL(JSON) -> BOOL = CAST({0} AS BOOLEAN)
-INT64(JSON) -> INT64 = CAST({0} AS BIGINT)
-FLOAT64(JSON) -> FLOAT64 = CAST({0} AS DOUBLE)
-STRING(JSON) -> STRING = bq_json_value({0}, '$')
+JSON_QUERY(JSON, STRING) -> JSON = json_extract({0}, bq_path({1}))
+JSON_QUERY(STRING, STRING) -> STRING = CAST(json_extract({0}, bq_path({1})) AS VARCHAR)
+JSON_EXTRACT(JSON, STRING) -> JSON = json_extract({0}, bq_path({1}))
+JSON_EXTRACT(STRING, STRING) -> STRING = CAST(json_extract({0}, bq_path({1})) AS VARCHAR)
+JSON_QUERY_ARRAY(JSON, STRING) -> ARRAY<JSON> = CAST(json_extract({0}, bq_path({1})) AS JSON[])
+JSON_VALUE_ARRAY(JSON, STRING) -> ARRAY<STRING> =
+    CAST(json_extract({0}, bq_path({1})) AS VARCHAR[])
+JSON_VALUE_ARRAY(STRING, STRING) -> ARRAY<STRING> =
+    CAST(json_extract({0}, bq_path({1})) AS VARCHAR[])
+BOOL(JSON) -> BOOL = CAST(bq_json_scalar({0}, 'a boolean', ['BOOLEAN']) AS BOOLEAN)
+INT64(JSON) -> INT64 =
+    bq_json_int64(bq_json_scalar({0}, 'an integer', ['BIGINT', 'UBIGINT', 'DOUBLE']))
+FLOAT64(JSON) -> FLOAT64 =
+    CAST(bq_json_scalar({0}, 'a number', ['BIGINT', 'UBIGINT', 'DOUBLE']) AS DOUBLE)
+STRING(JSON) -> STRING = bq_json_scalar({0}, 'a string', ['VARCHAR'])
 STRING(TIMESTAMP) -> STRING = bq_timestamp_text({0})
 STRING(DATE) -> STRING = CAST({0} AS VARCHAR)
 STRING(DATETIME) -> STRING = bq_datetime_text({0})

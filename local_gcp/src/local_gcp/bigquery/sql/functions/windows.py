@@ -10,7 +10,7 @@ from sqlglot import exp
 from local_gcp.bigquery.sql.context import Context
 from local_gcp.bigquery.sql.dispatch import translate, translate_as
 from local_gcp.bigquery.sql.ordering import keys
-from local_gcp.bigquery.sql.types import FLOAT64, INT64, Value, coerce, supertype
+from local_gcp.bigquery.sql.types import FLOAT64, INT64, Value, coerce, literal, supertype
 
 from . import aggregates
 from .signatures import no_signature
@@ -26,6 +26,7 @@ _NUMBERING = {
 _NAVIGATION = ("FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "LAG", "LEAD")
 _PERCENTILES = ("PERCENTILE_CONT", "PERCENTILE_DISC")
 NAMES = frozenset({*_NUMBERING, *_NAVIGATION, *_PERCENTILES})
+_WITHOUT_FRAME = frozenset({*_NUMBERING, "LAG", "LEAD", *_PERCENTILES})
 
 
 def over(ctx: Context, node: exp.Expression) -> Value | exp.Anonymous:
@@ -43,7 +44,7 @@ def over(ctx: Context, node: exp.Expression) -> Value | exp.Anonymous:
         raise ctx.error(f"Analytic function {name} not allowed in {ctx.no_windows}", node)
     # An analytic function may contain aggregates: SUM(COUNT(*)) OVER ().
     inner = ctx.inside(no_windows="analytic function")
-    clause = f" OVER ({_window(inner, node)})"
+    clause = f" OVER ({_window(inner, node, name)})"
     if name in _NUMBERING:
         return _numbering(inner, function, name, clause)
     if name in _NAVIGATION:
@@ -55,8 +56,8 @@ def over(ctx: Context, node: exp.Expression) -> Value | exp.Anonymous:
     return function
 
 
-def _window(ctx: Context, node: exp.Window) -> str:
-    """The SQL in the parentheses of OVER."""
+def _window(ctx: Context, node: exp.Window, function: str) -> str:
+    """The SQL in the parentheses of the function's OVER."""
     base = node.args.get("alias")
     parts: list[exp.Expression] = list(node.args.get("partition_by") or [])
     order, spec = node.args.get("order"), node.args.get("spec")
@@ -77,6 +78,11 @@ def _window(ctx: Context, node: exp.Window) -> str:
     if order is not None:
         words.append("ORDER BY " + ", ".join(keys(ctx, order, nan=not (ranged and offsets))))
     if spec is not None:
+        if function in _WITHOUT_FRAME:
+            raise ctx.error(
+                f"Window framing clause is not allowed for analytic function {function.lower()}",
+                node,
+            )
         words.append(_frame(ctx, spec))
     return " ".join(words)
 
@@ -133,9 +139,16 @@ def _percentile(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause
     fraction = values[1].text if len(values) == 2 else None
     if not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
         raise ctx.error(f"Second argument of {name} must be a literal between 0 and 1", node)
-    if name == "PERCENTILE_CONT":
-        sql = coerce(values[0], FLOAT64)
-        if sql is None:
-            raise no_signature(ctx, name, values, node)
-        return Value(f"quantile_cont({sql}, {fraction!r}){clause}", FLOAT64)
-    return Value(f"quantile_disc({values[0].sql}, {fraction!r}){clause}", values[0].type)
+    kind = FLOAT64 if name == "PERCENTILE_CONT" else values[0].type
+    sql = coerce(values[0], kind)
+    if sql is None:
+        raise no_signature(ctx, name, values, node)
+    found = f"quantile_{name[-4:].lower()}({sql}, {fraction!r}){clause}"
+    if kind == FLOAT64:
+        # The least number for BigQuery, the greatest for DuckDB.
+        error = literal(f"local_gcp does not emulate {name} of NaN")
+        found = (
+            f"CASE WHEN bool_or(isnan({sql})){clause} THEN CAST(bq_error({error}) AS DOUBLE) "
+            f"ELSE {found} END"
+        )
+    return Value(found, kind)
