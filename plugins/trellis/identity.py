@@ -7,6 +7,7 @@ for its job before it creates one.
 
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 # Google's limit for label keys and values: 63 characters of a-z, 0-9, _ and -.
@@ -40,6 +41,14 @@ def task_key(dag_id: str, run_id: str, task_id: str, map_index: int, generation:
     """
     identity = "\n".join([dag_id, run_id, task_id, str(map_index), str(generation)])
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
+
+
+def same_round(job: Mapping[str, str] | None, labels: Mapping[str, str]) -> bool:
+    """Return whether the job with the labels `job` is of the task and round of `labels`.
+
+    Tasks of several runs may share the work of one job, each within the figure of its own plan.
+    """
+    return all((job or {}).get(name) == labels[name] for name in (KEY_LABEL, ROUND_LABEL))
 
 
 def job_labels(ti: Any, generation: int | str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 from google.api_core import exceptions
 
 from trellis import console
-from trellis.identity import KEY_LABEL, ROUND_LABEL
+from trellis.identity import same_round
 from trellis.verdict import Verdict, conclude
 from trellis_contracts.withheld import quoted, withheld
 
@@ -61,9 +61,7 @@ def verdict(job: Any, labels: dict[str, str]) -> Verdict:
         return Verdict.SUCCESS
     if job.error_result.get("reason") in PASSING:
         return Verdict.RETRY
-    requested = [(job.labels or {}).get(name) for name in (KEY_LABEL, ROUND_LABEL)]
-    same = requested == [labels[KEY_LABEL], labels[ROUND_LABEL]]
-    return Verdict.GIVE_UP if same else Verdict.RETRY
+    return Verdict.GIVE_UP if same_round(job.labels, labels) else Verdict.RETRY
 
 
 def raise_unless_succeeded(job: Any, labels: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ from google.api_core import exceptions
 
 from trellis import attempts
 from trellis.bigquery.outcome import raise_unless_succeeded, verdict
-from trellis.identity import ROUND_LABEL
+from trellis.identity import same_round
 from trellis.verdict import Verdict
 
 # After this many failed jobs of one unit of work, retrying does not help.
@@ -80,11 +80,10 @@ def within_plan(jobs: Sequence[Any], configuration: dict[str, Any]) -> dict[str,
     """The configuration of the next job, with the time and bytes that those before have left of its
     limits.
 
-    jobs: of the same work. Those of an earlier round do not count. Raises JobFailedForGood if
-    nothing is left.
+    jobs: of the same work. Those of an earlier round do not count, nor those of other runs, which
+    have limits of their own. Raises JobFailedForGood if nothing is left.
     """
-    round_ = configuration["labels"][ROUND_LABEL]
-    same = [job for job in jobs if (job.labels or {}).get(ROUND_LABEL) == round_]
+    same = [job for job in jobs if same_round(job.labels, configuration["labels"])]
     if "jobTimeoutMs" in configuration:
         used = sum(
             (job.ended - job.started).total_seconds() for job in same if job.started and job.ended

@@ -150,7 +150,10 @@ def test_runs_that_share_a_key_share_the_job(a_dag, jobs_of):
 @pytest.mark.one_airflow
 def test_work_whose_product_is_gone_is_done_again(a_dag, jobs_of, client):
     table = "local-gcp.plugins.product"
-    dag = a_dag(query("SELECT 1 AS one", "product"), key="product", product=table)
+    client.query_and_wait("CREATE OR REPLACE TABLE plugins.source AS SELECT 1 AS one")
+    job = query("SELECT one FROM plugins.source", "product")
+    job["query"]["maximumBytesBilled"] = str(10 * 2**20)  # as much as one query of a run is billed
+    dag = a_dag(job, key="product", product=table)
     run_dag(dag)
     assert run_dag(dag).state == "success"
     assert len(jobs_of(dag)) == 1

@@ -6,26 +6,28 @@ from types import SimpleNamespace
 import pytest
 
 from trellis.bigquery.submission import within_plan
-from trellis.identity import ROUND_LABEL
+from trellis.identity import KEY_LABEL, ROUND_LABEL
 from trellis.verdict import JobFailedForGood
 
 START = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 
 
-def ran(minutes, round_="0"):
+def ran(minutes, round_="0", task="a"):
     ended = START + datetime.timedelta(minutes=minutes)
-    return SimpleNamespace(started=START, ended=ended, labels={ROUND_LABEL: round_})
+    labels = {KEY_LABEL: task, ROUND_LABEL: round_}
+    return SimpleNamespace(started=START, ended=ended, labels=labels)
 
 
 def configuration(**fields):
-    return {"query": {"query": "CREATE MODEL"}, "labels": {ROUND_LABEL: "0"}, **fields}
+    labels = {KEY_LABEL: "a", ROUND_LABEL: "0"}
+    return {"query": {"query": "CREATE MODEL"}, "labels": labels, **fields}
 
 
 def test_a_repeated_job_has_what_is_left_of_an_hour():
     hour = configuration(jobTimeoutMs="3600000")
     assert within_plan([], hour) == hour
     assert within_plan([ran(20), ran(25)], hour)["jobTimeoutMs"] == "900000"
-    assert within_plan([ran(60, round_="1")], hour) == hour
+    assert within_plan([ran(60, round_="1"), ran(60, task="another run's")], hour) == hour
     with pytest.raises(JobFailedForGood, match="Clear this task"):
         within_plan([ran(20), ran(40)], hour)
 
