@@ -1,4 +1,4 @@
-{# Predictions with the labels that have arrived since: how many there are of each run, or their rows; with `export`, as files. #}
+{# Predictions with the labels that have arrived since: how many there are of each run, or their rows; with `export`, as files. Those of rows that the model learned from do not count. #}
 {% if export %}
 EXPORT DATA OPTIONS (uri = {{ export | literal }}, format = 'PARQUET', overwrite = TRUE) AS
 {% endif %}
@@ -16,6 +16,10 @@ WITH labelled AS (
 ),
 predicted AS (
 {% for one in predictions %}
+  SELECT
+    *,
+    {{ "key IN (" ~ learned[one.folder] ~ ")" if one.folder in learned else "FALSE" }} AS learned
+  FROM (
   SELECT
     {{ one.folder | literal }} AS run,
     {{ one.trained | literal }} AS trained,
@@ -39,13 +43,14 @@ predicted AS (
     prediction
 {% endif %}
   FROM {{ one.output | identifier }}
+  )
 {% if not loop.last %}
   UNION ALL
 {% endif %}
 {% endfor %}
 )
 {% if count %}
-SELECT run, COUNT(*) AS examples
+SELECT run, COUNTIF(NOT learned) AS examples, COUNTIF(learned) AS learned
 {% else %}
 SELECT run, trained, key, label, {% for column in beside %}{{ column.column }}, {% endfor %}prediction, unit
 {% endif %}
@@ -55,4 +60,6 @@ WHERE prediction IS NOT NULL AND label IS NOT NULL{% for column in beside %} AND
 
 {% if count %}
 GROUP BY run
+{% else %}
+AND NOT learned
 {% endif %}

@@ -4,7 +4,8 @@ They run after `plan`, beside the prediction, in every run of EXPERIMENT-predict
 `predict.truth`, also in one with nothing to predict: truth counts the labels that have arrived and
 joins them with the tables of predictions (two queries, priced by a dry run and bounded by it),
 score computes metrics with intervals (a custom job on the comparison's machine), performance writes
-them into the index.
+them into the index. A row that the model learned from, or was chosen by, does not count: a table
+that is predicted as a whole has them, and its score would be too good.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from trellis.workflow import labels, sql
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import Prediction
 from trellis.workflow.contracts.prediction_record import PredictionRecord
+from trellis.workflow.contracts.table import Table
 from trellis.workflow.lookups import documents, forms, own_dataset, records, table_state
 from trellis.workflow.lookups.source import dry_run
 from trellis.workflow.pricing import prediction, queries
@@ -33,6 +35,7 @@ from trellis.workflow.stages.function_operator import function_task
 from trellis.workflow.stages.operators import ScoreOperator
 from trellis.workflow.stages.prediction.changes import LEAST
 from trellis_contracts.performance import PerformanceFile
+from trellis_contracts.plan import PlanFile
 from trellis_contracts.tasks import NUMBERS, TASKS
 
 NEWEST = 50
@@ -85,25 +88,27 @@ def join(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, A
         print("There are no predictions yet, or their tables are gone.")
         return None
     client = own_dataset.client(platform)
+    learned = _learned(platform, known)
     try:
-        planned = _bytes(experiment, known, client)
+        planned = _bytes(experiment, known, learned, client)
         prediction.within_budget(experiment, prediction.of_truth(platform, planned))
         limit = queries.limit(planned)
         counting = QueryJobConfig.from_api_repr({"query": limit})
-        statement = _statement(experiment, known, count=True)
-        counted = {
-            row["run"]: row["examples"] for row in table_state.answer(client, statement, counting)
-        }
+        statement = _statement(experiment, known, learned, count=True)
+        counted = {row["run"]: row for row in table_state.answer(client, statement, counting)}
     except (SourceError, BudgetError) as error:
         raise AirflowFailException(str(error)) from None
     due = [one for one in known if _is_due(one, counted)]
     print(f"{len(due)} of {len(known)} runs of predictions have new labels, {LEAST} or more.")
     if not counted:
         print(f"No label has the '{_key(experiment)}' of a prediction.")
+    for folder, row in counted.items():
+        if row["learned"]:
+            print(f"{folder}: {row['learned']:,} labels of rows that its model learned from")
     if not due:
         return None
     rows = Prediction(experiment, platform, run_id).labelled
-    statement = _statement(experiment, due, export=f"{rows}*.parquet")
+    statement = _statement(experiment, due, learned, export=f"{rows}*.parquet")
     return job_messages.query(experiment, platform, statement, **limit)
 
 
@@ -113,7 +118,8 @@ def planned_bytes(experiment: Experiment, platform: Platform) -> int:
     Raises SourceError if BigQuery refuses the query, or it lacks a column.
     """
     known = _known(experiment, platform)
-    return _bytes(experiment, known, own_dataset.client(platform)) if known else 0
+    learned = _learned(platform, known)
+    return _bytes(experiment, known, learned, own_dataset.client(platform)) if known else 0
 
 
 def _known(experiment: Experiment, platform: Platform) -> list[PredictionRecord]:
@@ -123,9 +129,49 @@ def _known(experiment: Experiment, platform: Platform) -> list[PredictionRecord]
     return [one for one in newest if own_dataset.is_there(platform, str(one.output))]
 
 
-def _bytes(experiment: Experiment, known: list[PredictionRecord], client: Any) -> int:
+def _learned(platform: Platform, predictions: list[PredictionRecord]) -> dict[str, str]:
+    """Queries for the keys of the rows that the predictions' models learned from, or were chosen
+    by, by folder of the prediction; without those whose plan or frozen rows are gone.
+    """
+    by_run = {one.trained: _of_model(platform, one.trained) for one in predictions}
+    found = {one.folder: by_run[one.trained] for one in predictions}
+    if unknown := [folder for folder, query in found.items() if query is None]:
+        print(
+            f"Of {', '.join(unknown)} all labels count: the plan or the frozen rows of their "
+            "models' runs are gone, so which rows these learned from is not known."
+        )
+    return {folder: query for folder, query in found.items() if query is not None}
+
+
+def _of_model(platform: Platform, run: str) -> str | None:
+    """The query of the model that a run has trained. run: its folder."""
+    try:
+        plan = documents.find_file(platform, PlanFile, f"{run}plan.json")
+    except AirflowFailException:  # of another version
+        return None
+    if plan is None or not own_dataset.is_there(
+        platform, frozen := platform.own_table(f"snapshot_{plan.dataset.fingerprint}")
+    ):
+        return None
+    table = Table.from_document(plan.table)
+    # Of an image, which has no other key here, the address.
+    key = sql.identifier("key" if table.rejected is None else table.features[0].column)
+    query = f"SELECT {key} FROM {sql.identifier(frozen)} WHERE {key} IS NOT NULL"
+    # With folds, the model that is deployed learns from all rows.
+    if plan.configuration.get("train", {}).get("folds"):
+        return query
+    return f"{query} AND split != 'test'"
+
+
+def _bytes(
+    experiment: Experiment,
+    known: list[PredictionRecord],
+    learned: Mapping[str, str],
+    client: Any,
+) -> int:
     check(experiment, client)
-    job = dry_run(client, "predict.truth", _statement(experiment, known), _truth(experiment))
+    statement = _statement(experiment, known, learned)
+    job = dry_run(client, "predict.truth", statement, _truth(experiment))
     return queries.planned(job.total_bytes_processed or 0, len(job.referenced_tables), 0)
 
 
@@ -168,14 +214,16 @@ def _unit(experiment: Experiment) -> str | None:
     return split.decided_by if isinstance(split, GroupSplit) else None
 
 
-def _is_due(one: PredictionRecord, counted: Mapping[str, int]) -> bool:
+def _is_due(one: PredictionRecord, counted: Mapping[str, Any]) -> bool:
     before = one.performance.examples if one.performance else 0
-    return counted.get(one.folder, 0) >= max(LEAST, before + 1)
+    now = counted[one.folder]["examples"] if one.folder in counted else 0
+    return bool(now >= max(LEAST, before + 1))
 
 
 def _statement(
     experiment: Experiment,
     predictions: list[PredictionRecord],
+    learned: Mapping[str, str],
     *,
     count: bool = False,
     export: str | None = None,
@@ -192,6 +240,7 @@ def _statement(
         of_images=isinstance(experiment.prediction, ImagePredict),
         unit=_unit(experiment),
         predictions=predictions,
+        learned=learned,
         count=count,
         export=export,
     )

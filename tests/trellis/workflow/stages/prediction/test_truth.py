@@ -143,7 +143,7 @@ def test_answers_of_automl_are_joined_as_ours(google, client, predictions):
     text = f"SELECT image, 'true' AS label FROM UNNEST(['gs://b/1.png', '{seen}']) AS image"
     asked = with_changes(made.experiment, {("predict", "truth"): text})
     record = a_record(made, run)
-    (row,) = client.query_and_wait(truth._statement(asked, [record]))
+    (row,) = client.query_and_wait(truth._statement(asked, [record], {}))
     assert row["key"] == seen
     assert json.loads(row["prediction"]) == {"probabilities": {"true": 0.875, 'fal"se': 0.125}}
 
@@ -223,7 +223,7 @@ def test_the_label_of_a_time_to_an_event_is_two_columns(client, predictions):
         f"CREATE OR REPLACE TABLE `{run.output_table}` AS SELECT CAST(n AS STRING) AS key, "
         """'{"risk": 1.5}' AS prediction FROM UNNEST([1, 2, 3]) AS n"""
     )
-    rows = client.query_and_wait(truth._statement(experiment, [a_record(made, run)]))
+    rows = client.query_and_wait(truth._statement(experiment, [a_record(made, run)], {}))
     found = {row["key"]: (row["label"], row["label_event"]) for row in rows}
     assert found == {"1": (9.5, 1), "2": (19.0, 0)}
     without = with_changes(experiment, {("predict", "truth"): text.replace("died", "dead")})
@@ -287,6 +287,47 @@ def test_both_queries_are_bounded_by_what_a_dry_run_says(predicted, monkeypatch)
     monkeypatch.setattr(queries, "LEAST", 0)
     # 60 keys and answers, 80 keys and labels, of a few bytes each.
     assert 60 * (2 + 17) < truth.planned_bytes(experiment, platform) < 10_000
+
+
+@pytest.fixture
+def frozen(client, predicted):
+    """The same, where the rows that its model's run had frozen are there: 1 to 20 of them, of which
+    row 20 is the only one of the test split.
+    """
+    predicted.leave_run(LEARNED)
+    table = predicted.platform.own_table("snapshot_3f2a")  # of tests.trellis.workflow.plans
+    client.query_and_wait(
+        f"CREATE OR REPLACE TABLE `{table}` AS SELECT CAST(n AS STRING) AS key, "
+        "CASE WHEN n <= 10 THEN 'train' WHEN n < 20 THEN 'validation' ELSE 'test' END AS split "
+        "FROM UNNEST(GENERATE_ARRAY(1, 20)) AS n"
+    )
+    yield predicted
+    client.delete_table(table)
+
+
+def test_rows_that_the_model_learned_from_do_not_count(frozen, client, capfd, monkeypatch):
+    monkeypatch.setattr(truth, "LEAST", 21)
+    made = truth.join(frozen.experiment, frozen.platform, "two")
+    assert says(capfd.readouterr().out, "one: 19 labels of rows that its model learned from")
+    query = made["query"]["query"].partition(" AS\n")[2]
+    keys = [int(row["key"]) for row in client.query_and_wait(query)]
+    assert sorted(keys) == [*range(20, 41)]
+    monkeypatch.setattr(truth, "LEAST", 22)
+    assert truth.join(frozen.experiment, frozen.platform, "two") is None
+
+
+def test_with_folds_the_model_learned_from_all_rows(frozen, capfd):
+    file = frozen.folder / "earlier/runs/r/plan.json"
+    plan = json.loads(file.read_text())
+    plan["configuration"]["train"]["folds"] = 5
+    file.write_text(json.dumps(plan))
+    assert truth.join(frozen.experiment, frozen.platform, "two") is None
+    assert says(capfd.readouterr().out, "one: 20 labels of rows that its model learned from")
+
+
+def test_where_the_models_rows_are_gone_all_labels_count(predicted, capfd):
+    assert truth.join(predicted.experiment, predicted.platform, "two") is not None
+    assert says(capfd.readouterr().out, "Of one all labels count", "are gone")
 
 
 def test_labels_that_cost_more_than_the_budget_are_not_counted(predicted):
