@@ -83,6 +83,8 @@ def test_error_of_types(shared, expression, message):
         ("TIMESTAMP '2024-01-01' - TIMESTAMP '2024-01-01'", "differences as INTERVAL"),
         ("CAST(1 AS BIGNUMERIC)", "BIGNUMERIC"),
         ("CAST('a' AS STRING(3))", "parameterized type"),
+        ("CAST('a' AS STRING COLLATE 'und:ci')", "types with COLLATE"),
+        ("CAST(STRUCT('a') AS STRUCT<a STRING COLLATE 'und:ci'>)", "types with COLLATE 'und:ci'"),
         ("FORMAT_DATE(x, DATE '2024-01-01')", "format that is not a literal"),
         ("PARSE_DATE('%m-%d', '01-02')", "format without a year"),
         ("POW(NUMERIC '2', NUMERIC '2')", "POW of NUMERIC"),

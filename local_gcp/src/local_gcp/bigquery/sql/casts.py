@@ -38,6 +38,8 @@ def data_type(ctx: Context, node: exp.DataType) -> Type:
         fields = []
         for part in node.expressions:
             if isinstance(part, exp.ColumnDef):
+                for constraint in part.constraints:
+                    raise ctx.not_emulated(f"types with {constraint.sql('bigquery')}", node)
                 fields.append((part.name, data_type(ctx, part.kind)))
             else:
                 fields.append(("", data_type(ctx, part)))
@@ -46,6 +48,8 @@ def data_type(ctx: Context, node: exp.DataType) -> Type:
         raise ctx.not_emulated(f"type {node.sql('bigquery')}", node)
     if node.expressions:
         raise ctx.not_emulated(f"parameterized type {node.sql('bigquery')}", node)
+    if node.args.get("collate"):
+        raise ctx.not_emulated("types with COLLATE", node)
     return Type(_NAMES[name])
 
 

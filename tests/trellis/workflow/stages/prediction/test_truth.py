@@ -291,8 +291,8 @@ def test_both_queries_are_bounded_by_what_a_dry_run_says(predicted, monkeypatch)
 
 @pytest.fixture
 def frozen(client, predicted):
-    """The same, where the rows that its model's run had frozen are there: 1 to 20 of them, of which
-    row 20 is the only one of the test split.
+    """That experiment, and the rows that the run of its model has frozen: 1 to 20 of the 60, of
+    which row 20 alone is of the test split.
     """
     predicted.leave_run(LEARNED)
     table = predicted.platform.own_table("snapshot_3f2a")  # of tests.trellis.workflow.plans
