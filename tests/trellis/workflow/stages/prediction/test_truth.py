@@ -291,7 +291,7 @@ def test_both_queries_are_bounded_by_what_a_dry_run_says(predicted, monkeypatch)
 
 @pytest.fixture
 def frozen(client, predicted):
-    """That experiment, and the rows that the run of its model has frozen: 1 to 20 of the 60, of
+    """An experiment with a prediction, and the rows that its model's run has frozen: 1 to 20, of
     which row 20 alone is of the test split.
     """
     predicted.leave_run(LEARNED)
