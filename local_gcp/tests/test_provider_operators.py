@@ -35,7 +35,7 @@ def test_provider_operators(new_local_gcp, tmp_path, monkeypatch):
     (final,) = tuned["trials"][0]["final_measurement"]["metrics"]
     assert final["metric_id"] == "loss"
     kinds = [job["kind"] for job in server.status()["jobs"]]
-    assert sorted(kinds) == ["dataflow", "dataflow", "tuning"]  # the others were deleted
+    assert sorted(kinds) == ["custom", "dataflow", "dataflow", "tuning", "tuning"]
     assert answer["returned"]["export_and_wait"]["currentState"] == "JOB_STATE_DONE"
     model = answer["returned"]["get_model"]
     assert sorted(model["version_aliases"]) == ["champion", "default"]

@@ -121,10 +121,7 @@ with DAG("provider", schedule=None) as dag:
     listed = tuning.ListHyperparameterTuningJobOperator(
         task_id="list_tuning", filter="labels.team=vision", **WHERE
     )
-    deleted = tuning.DeleteHyperparameterTuningJobOperator(
-        task_id="delete_tuning", hyperparameter_tuning_job_id=job_id, **WHERE
-    )
-    tuned >> got >> listed >> deleted
+    tuned >> got >> listed
 
     export("export_and_wait")
     export("export_deferred", deferrable=True)
@@ -157,13 +154,7 @@ with DAG("provider", schedule=None) as dag:
     versions = model_service.ListModelVersionsOperator(
         task_id="list_versions", model_id=model_id, **WHERE
     )
-    removed = custom_job.DeleteCustomTrainingJobOperator(
-        task_id="delete_training",
-        training_pipeline_id="{{ ti.xcom_pull('train', key='training_id') }}",
-        custom_job_id="{{ ti.xcom_pull('train', key='custom_job_id') }}",
-        **WHERE,
-    )
-    trained >> alias >> model >> versions >> removed
+    trained >> alias >> model >> versions
 
 if __name__ == "__main__":
     template = {

@@ -16,8 +16,9 @@ def test_provider_operators(local_gcp):
     assert set(answer["states"].values()) == {"success"}, answer["states"]
     assert answer["returned"]["import"] == {"total_data_items_imported": 2}
     assert answer["returned"]["train"]["description"].startswith("A local emulation of AutoML")
-    for name in ("wait", "deferred"):
-        rows = {row["key"]: row for row in answer["tables"][name]}
+    assert len(answer["predicted"]) == 2
+    for table in answer["predicted"]:
+        rows = {row["key"]: row for row in table}
         assert sorted(rows, key=lambda key: int(key[1:])) == [f"k{n}" for n in range(80)]
         right = 0
         for row in rows.values():
@@ -25,7 +26,7 @@ def test_provider_operators(local_gcp):
             assert predicted["classes"] == ["benign", "malignant"]
             right += row["label"] == predicted["classes"][predicted["scores"][1] > 0.5]
         assert right > 70
-    evaluated = answer["tables"]["evaluated"]
+    evaluated = answer["evaluated"]
     assert len(evaluated) == 20, "the test set"
     assert evaluated[0]["predicted_label"]["classes"] == ["benign", "malignant"]
     kinds = {job["display_name"]: job["kind"] for job in local_gcp.status()["jobs"]}

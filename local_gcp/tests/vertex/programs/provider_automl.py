@@ -84,7 +84,7 @@ with DAG("provider_automl", schedule=None) as dag:
             instances_format="bigquery",
             predictions_format="bigquery",
             bigquery_source=f"bq://local-gcp.{BUCKET}.cells",
-            bigquery_destination_prefix=f"bq://local-gcp.{BUCKET}.{name}",
+            bigquery_destination_prefix=f"bq://local-gcp.{BUCKET}",
             labels={"run": name},
             deferrable=name == "deferred",
             poll_interval=1,
@@ -160,10 +160,14 @@ if __name__ == "__main__":
     sync_bag_to_db(bag, "dags-folder", None)
     logging.disable(logging.ERROR)
     tasks = dag.test().get_task_instances()
+    returned = {ti.task_id: ti.xcom_pull(ti.task_id) for ti in tasks}
+    there = [table.table_id for table in tables.list_tables(BUCKET)]
     answer = {
         "states": {ti.task_id: ti.state for ti in tasks},
-        "returned": {ti.task_id: ti.xcom_pull(ti.task_id) for ti in tasks},
-        "tables": {name: read(tables, name) for name in ("wait", "deferred", "evaluated")},
+        "returned": returned,
+        # AutoML names the table of a batch prediction.
+        "predicted": [read(tables, name) for name in there if name.startswith("predictions_")],
+        "evaluated": read(tables, "evaluated"),
     }
     print(json.dumps(answer, default=str), flush=True)
     os._exit(0)  # threads of the SDK would sleep on for a while
