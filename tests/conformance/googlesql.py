@@ -15,8 +15,11 @@ from __future__ import annotations
 import argparse
 import collections
 import fnmatch
+import functools
+import os
 import sys
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +31,21 @@ from tests.conformance.googlesql_cases import Case, read, same, value
 from tests.conformance.suite_refusals import REFUSAL
 
 COLUMNS = ("same", "refused by name", "error", "not comparable", "wrong")
-DATASET = "compliance"
 LISTED = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 OTHER_TYPES = {"int32": "INT64", "uint32": "INT64", "uint64": "INT64"} | dict.fromkeys(
     ("float", "double"), "FLOAT64"
 )
 """Types that BigQuery has not, and those that tables of the cases get in their place."""
+Run = Callable[[str], bigquery.table.RowIterator]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        epilog="Runs against the BigQuery of the environment's clients.",
-    )
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="of github.com/google/googlesql")
     parser.add_argument("files", nargs="*", help="names of files of cases; default: all")
     options = parser.parse_args()
+    if "LOCAL_GCP_URL" not in os.environ:
+        parser.error("run it below `local-gcp run --temporary --`: on Google Cloud it would cost")
     files = sorted(options.checkout.glob("*/compliance/testdata/*.test"))
     if not files:
         parser.error(f"{options.checkout} has no */compliance/testdata/*.test")
@@ -65,17 +67,19 @@ def main() -> int:
 
 
 def outcomes(client: bigquery.Client, path: Path) -> Iterator[tuple[Case, str, Any]]:
-    """Each case of a file, its column and the answer. Tables lie in a dataset that ends with it."""
-    client.delete_dataset(DATASET, delete_contents=True, not_found_ok=True)
-    client.create_dataset(DATASET)
+    """Each case of a file, its column and the answer. The file's tables lie in a dataset of its
+    own.
+    """
+    dataset = client.create_dataset(f"cases_{uuid.uuid4().hex}").reference
+    run = functools.partial(_run, client, dataset)
     for case in read(path):
         if case.prepares:
-            _prepare(client, case.statement)
+            _prepare(run, case.statement)
         elif incomparable(path.stem, case):
             yield case, "not comparable", None
         else:
-            yield case, *_judged(client, case)
-    client.delete_dataset(DATASET, delete_contents=True)
+            yield case, *_judged(run, case)
+    client.delete_dataset(dataset, delete_contents=True)
 
 
 def incomparable(file: str, case: Case) -> bool:
@@ -93,24 +97,27 @@ def incomparable(file: str, case: Case) -> bool:
     )
 
 
-def _prepare(client: bigquery.Client, statement: str) -> None:
+def _run(
+    client: bigquery.Client, dataset: bigquery.DatasetReference, statement: str
+) -> bigquery.table.RowIterator:
+    config = bigquery.QueryJobConfig(default_dataset=dataset)
+    return client.query_and_wait(statement, job_config=config, retry=None, job_retry=None)
+
+
+def _prepare(run: Run, statement: str) -> None:
     """Make a table of the cases that follow, where that is possible."""
     for name, other in OTHER_TYPES.items():
         statement = statement.replace(f" {name})", f" {other})").replace(f" {name},", f" {other},")
     try:
-        _run(client, statement)
+        run(statement)
     except exceptions.GoogleAPICallError:
         return  # the cases that read it get "not found"
 
 
-def _run(client: bigquery.Client, statement: str) -> bigquery.table.RowIterator:
-    config = bigquery.QueryJobConfig(default_dataset=f"{client.project}.{DATASET}")
-    return client.query_and_wait(statement, job_config=config, retry=None, job_retry=None)
-
-
-def _judged(client: bigquery.Client, case: Case) -> tuple[str, Any]:
+def _judged(run: Run, case: Case) -> tuple[str, Any]:
+    """The column of a case, and the rows or the error that it got."""
     try:
-        rows = _run(client, case.statement)
+        rows = run(case.statement)
         answer = [tuple(row.values()) for row in rows]
     except exceptions.GoogleAPICallError as error:
         if REFUSAL in str(error) or isinstance(error, exceptions.MethodNotImplemented):
