@@ -130,6 +130,7 @@ def _judged(run: Run, case: Case) -> tuple[str, Any]:
     if any(field.field_type == "JSON" for field in rows.schema):
         return "not comparable", answer
     expected = value(case.expected)
+    # Rows of SELECT AS VALUE are no STRUCT: the client has them as one column.
     single = [
         one if isinstance(one, tuple) else (one,) for one in getattr(expected, "items", expected)
     ]

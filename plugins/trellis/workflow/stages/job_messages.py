@@ -16,6 +16,7 @@ from trellis.workflow.spec.platform import Platform
 from trellis_contracts import job_image
 from trellis_contracts.catalog import Value, flag
 from trellis_contracts.held_out import CHOICES
+from trellis_contracts.plan import Planned
 
 
 def seconds(duration: timedelta) -> str:
@@ -105,7 +106,7 @@ def table_reference(name: str) -> dict[str, str]:
     return {"projectId": project, "datasetId": dataset, "tableId": table}
 
 
-def snapshot(plan: Plan, platform: Platform) -> str:
+def snapshot(plan: Planned, platform: Platform) -> str:
     """PROJECT.DATASET.TABLE of the frozen rows of a plan's dataset."""
     return platform.own_table(f"snapshot_{plan.dataset.fingerprint}")
 

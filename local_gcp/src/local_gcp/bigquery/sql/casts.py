@@ -38,8 +38,9 @@ def data_type(ctx: Context, node: exp.DataType) -> Type:
         fields = []
         for part in node.expressions:
             if isinstance(part, exp.ColumnDef):
-                for constraint in part.constraints:
-                    raise ctx.not_emulated(f"types with {constraint.sql('bigquery')}", node)
+                if part.constraints:
+                    constraint = part.constraints[0].sql("bigquery")
+                    raise ctx.not_emulated(f"types with {constraint}", node)
                 fields.append((part.name, data_type(ctx, part.kind)))
             else:
                 fields.append(("", data_type(ctx, part)))

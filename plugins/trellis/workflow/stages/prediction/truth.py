@@ -95,16 +95,17 @@ def join(experiment: Experiment, platform: Platform, run_id: str) -> dict[str, A
         limit = queries.limit(planned)
         counting = QueryJobConfig.from_api_repr({"query": limit})
         statement = _statement(experiment, known, learned, count=True)
-        counted = {row["run"]: row for row in table_state.answer(client, statement, counting)}
+        found = list(table_state.answer(client, statement, counting))
     except (SourceError, BudgetError) as error:
         raise AirflowFailException(str(error)) from None
+    counted = {row["run"]: row["examples"] for row in found}
     due = [one for one in known if _is_due(one, counted)]
     print(f"{len(due)} of {len(known)} runs of predictions have new labels, {LEAST} or more.")
     if not counted:
         print(f"No label has the '{_key(experiment)}' of a prediction.")
-    for folder, row in counted.items():
+    for row in found:
         if row["learned"]:
-            print(f"{folder}: {row['learned']:,} labels of rows that its model learned from")
+            print(f"{row['run']}: {row['learned']:,} labels of rows that its model learned from")
     if not due:
         return None
     rows = Prediction(experiment, platform, run_id).labelled
@@ -133,7 +134,7 @@ def _learned(platform: Platform, predictions: list[PredictionRecord]) -> dict[st
     """Queries for the keys of the rows that the predictions' models learned from, or were chosen
     by, by folder of the prediction; without those whose plan or frozen rows are gone.
     """
-    by_run = {one.trained: _of_model(platform, one.trained) for one in predictions}
+    by_run = {run: _of_model(platform, run) for run in {one.trained for one in predictions}}
     found = {one.folder: by_run[one.trained] for one in predictions}
     if unknown := [folder for folder, query in found.items() if query is None]:
         print(
@@ -149,9 +150,10 @@ def _of_model(platform: Platform, run: str) -> str | None:
         plan = documents.find_file(platform, PlanFile, f"{run}plan.json")
     except AirflowFailException:  # of another version
         return None
-    if plan is None or not own_dataset.is_there(
-        platform, frozen := platform.own_table(f"snapshot_{plan.dataset.fingerprint}")
-    ):
+    if plan is None:
+        return None
+    frozen = job_messages.snapshot(plan, platform)
+    if not own_dataset.is_there(platform, frozen):
         return None
     table = Table.from_document(plan.table)
     # Of an image, which has no other key here, the address.
@@ -214,10 +216,9 @@ def _unit(experiment: Experiment) -> str | None:
     return split.decided_by if isinstance(split, GroupSplit) else None
 
 
-def _is_due(one: PredictionRecord, counted: Mapping[str, Any]) -> bool:
+def _is_due(one: PredictionRecord, counted: Mapping[str, int]) -> bool:
     before = one.performance.examples if one.performance else 0
-    now = counted[one.folder]["examples"] if one.folder in counted else 0
-    return bool(now >= max(LEAST, before + 1))
+    return counted.get(one.folder, 0) >= max(LEAST, before + 1)
 
 
 def _statement(

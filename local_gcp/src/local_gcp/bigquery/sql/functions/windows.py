@@ -143,7 +143,8 @@ def _percentile(ctx: Context, node: exp.Anonymous, name: str, nulls: str, clause
     sql = coerce(values[0], kind)
     if sql is None:
         raise no_signature(ctx, name, values, node)
-    found = f"quantile_{name[-4:].lower()}({sql}, {fraction!r}){clause}"
+    function = name.lower().replace("percentile", "quantile")
+    found = f"{function}({sql}, {fraction!r}){clause}"
     if kind == FLOAT64:
         # The least number for BigQuery, the greatest for DuckDB.
         error = literal(f"local_gcp does not emulate {name} of NaN")
