@@ -18,15 +18,20 @@ pytest_plugins = ["local_gcp.testing"]
 # and 8 % of that of Airflow's, and finds little, as a test's objects go when it ends.
 gc.set_threshold(50_000)
 
-# On a busy machine, how long an example took says nothing about the code.
-with suppress(ModuleNotFoundError):  # the environment of tests/infra has no hypothesis
-    import hypothesis
-
-    hypothesis.settings.register_profile("trellis", deadline=None)
-    hypothesis.settings.load_profile("trellis")
-
 # What runs as the job image in a local_gcp.
 os.environ["LOCAL_GCP_IMAGES"] = str(ROOT / "demo/images.yaml")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets hypothesis: no deadline, as how long an example took says nothing about the code on a busy
+    machine; half of its 100 examples a test where the slow tests are left out.
+    """
+    with suppress(ModuleNotFoundError):  # the environment of tests/infra has no hypothesis
+        import hypothesis
+
+        examples = 50 if "not slow" in config.option.markexpr else 100
+        hypothesis.settings.register_profile("trellis", deadline=None, max_examples=examples)
+        hypothesis.settings.load_profile("trellis")
 
 
 @pytest.hookimpl(wrapper=True)

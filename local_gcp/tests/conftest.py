@@ -16,9 +16,6 @@ VENVS = HERE.parents[1] / ".venv"
 
 pytest_plugins = ["local_gcp.testing", "tests.jobs.fixtures"]
 
-# On a busy machine, how long an example took says nothing about the code.
-hypothesis.settings.register_profile("local_gcp", deadline=None)
-hypothesis.settings.load_profile("local_gcp")
 # Models of few rows: threads that busy-wait for each other take 20 times the processor of one.
 os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OPENBLAS_NUM_THREADS": "1"}
 os.environ["LOCAL_GCP_IMAGES"] = str(HERE / "images.yaml")
@@ -28,6 +25,13 @@ urllib.request.install_opener(urllib.request.build_opener(urllib.request.ProxyHa
 
 if not Path(local_gcp.__file__).is_relative_to(HERE.parent):
     pytest.exit(f"{local_gcp.__file__} is installed, another tree than {HERE}: run `make setup`.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets hypothesis as tests/conftest.py does."""
+    examples = 50 if "not slow" in config.option.markexpr else 100
+    hypothesis.settings.register_profile("local_gcp", deadline=None, max_examples=examples)
+    hypothesis.settings.load_profile("local_gcp")
 
 
 @pytest.hookimpl(wrapper=True)

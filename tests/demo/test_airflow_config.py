@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from testbed.local_run import ROOT
 
 # A process with the modules of the DAG processor parses the DAG file; prints what that imported.
@@ -17,8 +19,8 @@ print(len(found.dags) > 0, *sorted(n for n in set(sys.modules) - before if n[:7]
 """
 
 
+@pytest.mark.slow
 def test_a_parsing_of_the_dags_imports_nothing_of_trellis():
-    """Takes some seconds, as Google's operators are imported in a process of their own."""
     config = ROOT / "demo/airflow_config"
     code = f"import sys; sys.path.insert(0, {str(config)!r})\n{PARSE}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -18,6 +18,8 @@ from trellis_contracts import documents
 
 __all__ = ["digits_arrays", "few_digits"]
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("trainer", "contracts", "testbed")
 UNITS, PIXELS, CLASSES = 8, 64, 10
 ROWS = 400

@@ -14,6 +14,8 @@ from tests.wording import says
 from trellis.workflow.assembly import chain
 from trellis.workflow.stages import costs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
