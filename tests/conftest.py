@@ -23,8 +23,8 @@ os.environ["LOCAL_GCP_IMAGES"] = str(ROOT / "demo/images.yaml")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets hypothesis: no deadline, as how long an example took says nothing about the code on a busy
-    machine; half of its 100 examples a test where the slow tests are left out.
+    """Sets hypothesis: no deadline, as on a busy machine how long an example took says nothing
+    about the code; half of its 100 examples a test where the slow tests are left out.
     """
     with suppress(ModuleNotFoundError):  # the environment of tests/infra has no hypothesis
         import hypothesis
