@@ -6,6 +6,7 @@ from typing import TextIO
 from trellis.doctor.diagnoses import (
     airflow,
     apis,
+    dataset,
     endings,
     images,
     key,
@@ -16,7 +17,7 @@ from trellis.doctor.diagnoses import (
     policies,
     prices,
     quotas,
-    tables,
+    sources,
 )
 from trellis.doctor.findings import Diagnosis, Finding, NoAccess, Notice, Passed, Result
 from trellis.doctor.report import text
@@ -32,8 +33,8 @@ DIAGNOSES: Sequence[Diagnosis] = (
     Diagnosis("Permissions: bucket", permissions.bucket, "roles/storage.legacyBucketReader"),
     Diagnosis("Service accounts", permissions.accounts, "roles/iam.serviceAccountViewer"),
     Diagnosis("Bucket", places.bucket, "roles/storage.legacyBucketReader"),
-    Diagnosis("Dataset", tables.dataset, "roles/bigquery.metadataViewer"),
-    Diagnosis("Source tables", tables.sources, "roles/bigquery.metadataViewer"),
+    Diagnosis("Dataset", dataset.diagnose, "roles/bigquery.metadataViewer"),
+    Diagnosis("Sources", sources.diagnose, "roles/bigquery.metadataViewer"),
     Diagnosis("Vertex AI", places.vertex, "roles/aiplatform.viewer"),
     Diagnosis("Network", network.diagnose, "roles/compute.networkViewer"),
     Diagnosis("Encryption key", key.diagnose, "roles/cloudkms.viewer"),

@@ -12,7 +12,7 @@ import pytest
 from tests.airflow_side import ROOT
 from trellis.doctor.target import Target, read
 from trellis.workflow.pricing.machines import table
-from trellis.workflow.spec.source import TableSource
+from trellis.workflow.spec.source import ImageSource, TableSource
 
 PROJECT, NUMBER, REGION = "local-gcp", "100000000001", "us-central1"
 KEY = f"projects/{PROJECT}/locations/{REGION}/keyRings/lab/cryptoKeys/lab"
@@ -71,11 +71,12 @@ Plant = Callable[..., None]
 
 @pytest.fixture(scope="session")
 def made(google: Any) -> None:
-    """Bucket, dataset and tables of the group; and a bucket and a dataset elsewhere."""
+    """Bucket, dataset, tables and manifests of the group; and a bucket and a dataset elsewhere."""
     from google.cloud import bigquery, storage
 
+    buckets = storage.Client()
     for name, location in (("doctor", REGION), ("doctor-eu", "europe-west1")):
-        storage.Client().create_bucket(name, location=location)
+        buckets.create_bucket(name, location=location)
     client = bigquery.Client()
     for name, location in (("doctor", "US"), ("doctor_eu", "EU"), ("research", "US")):
         dataset = bigquery.Dataset(f"{PROJECT}.{name}")
@@ -84,9 +85,14 @@ def made(google: Any) -> None:
     sources = [experiment.source for experiment in read(ROOT / "dags")[1].values()]
     for source in sources:
         if isinstance(source, TableSource):
-            column = bigquery.SchemaField("any", "STRING")
-            wanted = bigquery.Table(f"{PROJECT}.{source.bigquery}", [column])
+            # Columns that the experiments' queries name.
+            names = ("sample_id", "malignant", "measured_on", "patient", "days", "recurred")
+            columns = [bigquery.SchemaField(name, "STRING") for name in names]
+            wanted = bigquery.Table(f"{PROJECT}.{source.bigquery}", columns)
             client.create_table(wanted, exists_ok=True)
+        if isinstance(source, ImageSource):
+            for name in ("doctor", "doctor-eu"):
+                buckets.bucket(name).blob(source.images).upload_from_string("")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ https://docs.cloud.google.com/access-context-manager/docs/reference/rest/v1/acce
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trellis.doctor.diagnoses.tables import tables
+from trellis.doctor.diagnoses.sources import tables
 from trellis.doctor.findings import Finding, NoAccess, Notice, Passed
 from trellis.doctor.target import Target
 from trellis.google_api import RefusedError
