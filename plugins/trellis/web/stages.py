@@ -21,6 +21,7 @@ that they are of about the same data.
 
 _WAITING = (None, "scheduled")
 _DONE = ("success", "skipped")
+_ASKS = "awaiting_input"
 _FAILED = ("failed", "upstream_failed")
 
 
@@ -36,8 +37,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of a run. state: waiting, running, done, skipped or failed. seconds: that it has
-    taken, so far or in all; None before. usual: median seconds of earlier runs; None: unknown.
+    """A stage of a run. state: waiting, running, waits for a person, done, skipped or failed.
+    seconds: that it has taken, so far or in all; None before. usual: median seconds of earlier
+    runs; None: unknown.
     """
 
     name: str
@@ -147,13 +149,15 @@ def _made(name: str, spans: Sequence[Span], earlier: Sequence[Times], now: datet
         state = "done"
     elif all(state in _WAITING for state in states):
         state = "waiting"
+    elif any(state == _ASKS for state in states):
+        state = "waits for a person"  # how long, earlier answers do not tell
     else:
         state = "running"
     starts = [span.start for span in spans if span.start]
     ends = [span.end for span in spans if span.end]
     seconds = None
-    if starts and state in ("running", "done", "failed"):
-        end = now if state == "running" or not ends else max(ends)
+    if starts and state not in ("waiting", "skipped"):
+        end = max(ends) if ends and state in ("done", "failed") else now
         seconds = (end - min(starts)).total_seconds()
     took = [times[name][1] - times[name][0] for times in earlier if name in times]
     return Stage(name, state, seconds, median(took) if took else None)

@@ -54,6 +54,15 @@ def test_of_a_stage_that_takes_longer_than_usually_only_what_comes_after_it_is_k
     assert (found.left, found.at_least) == (10 + 100 + 50 + 30 - 10, True)
 
 
+def test_how_long_a_person_takes_is_not_told():
+    own = [span("plan", 0, 10), span("approve", 10, state="awaiting_input")]
+    earlier = [span("plan", 0, 10), span("approve", 10, 4000)]
+    found = stages(own, [earlier], BEGAN + timedelta(seconds=70))
+    asks = found.stages[1]
+    assert (asks.state, asks.seconds, asks.left) == ("waits for a person", 60, None)
+    assert found.left is None
+
+
 def test_a_stage_beside_it_may_decide_what_is_left():
     """bqml takes longer than usually, but tune's end is later."""
     own = [span("tune", 50, state="running"), span("bqml.fit", 0, state="running")]
