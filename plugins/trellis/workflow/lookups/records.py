@@ -100,6 +100,15 @@ def add_champion(platform: Platform, address: str, record: ChampionRecord) -> No
     _add(platform, address, record)
 
 
+def champions(platform: Platform, experiment: str) -> list[ChampionRecord]:
+    """The readable records of versions that a person has put into service."""
+    found = []
+    for blob in storage.each_blob(platform, f"{layout.index(platform.bucket)}{experiment}/re"):
+        with contextlib.suppress(ValidationError):
+            found.append(ChampionRecord.model_validate_json(text_of(blob)))
+    return found
+
+
 def add_prediction(
     platform: Platform, plan: PredictionPlan, predicted: int | None, warnings: Iterable[str]
 ) -> None:

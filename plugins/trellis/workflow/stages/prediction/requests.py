@@ -6,7 +6,7 @@ rule and files as a batch prediction's are used: changes.json below predictions/
 the index, which the digest reads. It warns, and refuses nothing: what was asked has been answered.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -45,7 +45,7 @@ ADVICE = (
 class Model:
     """The model that is served. version: its resource name. run, dataset: folders of the run that
     trained it, and of its dataset. answer: as in Rows of a prediction's plan. deployed: IDs by
-    which the endpoint has it. since: when it was deployed, ISO 8601.
+    which the endpoint has it. since: when its deployment was done, ISO 8601.
     """
 
     version: str
@@ -129,8 +129,27 @@ def served(experiment: Experiment, platform: Platform, run_id: str) -> Model | s
     if version is None or file is None:
         return f"What {now.name} learned from is not known: the plan of its run is gone."
     answer = labels.of(experiment.task).answer
-    since = _text(now.since or version.created)
+    since = _text(max([now.since or version.created, *_champion(experiment, platform, version)]))
     return Model(now.name, version.run, file.dataset.uri, answer, now.deployed, since)
+
+
+def _champion(experiment: Experiment, platform: Platform, version: Any) -> Iterator[datetime]:
+    """When the version became the champion, each time. What it was asked before were its smoke
+    tests, mostly: rows that no caller sent.
+    """
+    from trellis.workflow.lookups import documents, records
+    from trellis_contracts.deployment import Deployment
+
+    number = f"@{version.number}"
+    file = documents.find_file(platform, Deployment, f"{version.run}deployment.json")
+    times = [file.time_of("champion")] if file and file.model.endswith(number) else []
+    times += [
+        record.at
+        for record in records.champions(platform, experiment.name)
+        if record.version.endswith(number)
+    ]
+    # They are of whole seconds, in which the last smoke test may have ended.
+    yield from (datetime.fromisoformat(at) + timedelta(seconds=1) for at in times if at)
 
 
 def _begin(where: Prediction, model: Model) -> PredictionRecord:

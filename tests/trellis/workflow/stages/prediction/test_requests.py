@@ -16,8 +16,10 @@ from tests.trellis.workflow.stages.prediction.conftest import BUCKET, LEARNED, O
 from tests.wording import says
 from trellis.results.index import load_index
 from trellis.vertex.endpoints import EndpointOperator
+from trellis.workflow.contracts.champion_record import ChampionRecord
 from trellis.workflow.contracts.errors import SourceError
 from trellis.workflow.contracts.prediction_layout import requests_table
+from trellis.workflow.lookups import documents, records
 from trellis.workflow.lookups import requests_table as table_of
 from trellis.workflow.pricing import queries
 from trellis.workflow.spec.platform import PlatformError
@@ -25,6 +27,7 @@ from trellis.workflow.spec.problems import FileError
 from trellis.workflow.stages.deploy import messages
 from trellis.workflow.stages.prediction import answers, requests
 from trellis.workflow.validation.file import with_changes
+from trellis_contracts.deployment import Deployment
 
 NAME = "sampled"
 KEEP = {("deploy", "requests"): {"share": 1.0, "keep": "7 days"}}
@@ -213,6 +216,39 @@ def test_a_comparison_begins_at_the_deployment_and_then_where_the_last_one_ended
     assert asked[1]["since"] == asked[0]["until"]
     # Both may have ended in one second, which leaves their order open.
     assert sorted(str(one.until) for one in recorded()) == [one["until"] for one in asked]
+
+
+def test_smoke_tests_of_a_deployment_do_not_count(made, ask, run, capsys):
+    version = f"{deploying.PARENT}/models/{NAME}@1"
+    for record in (made.folder / "_index" / NAME / "predictions").glob("*"):
+        record.unlink()
+    ask(31)
+    done = {"step": "champion", "at": records.now()}
+    where = f"gs://{BUCKET}/{NAME}/runs/r/"
+    deployment = Deployment(where, "training/1", made.endpoint, version, None, steps=(done,))
+    documents.write_file(made.platform, f"{where}deployment.json", deployment)
+    time.sleep(1.1)
+    ask(35)
+    run(50)
+    assert "35 instances of requests" in capsys.readouterr().out
+
+    # Served anew by another image.
+    ask(32)
+    again = ChampionRecord(
+        experiment=NAME,
+        run_id="reserve",
+        at=records.now(),
+        user=None,
+        asked="champion",
+        version=version,
+        before=version,
+    )
+    where = f"gs://{BUCKET}/_index/{NAME}/reserves/r.json"
+    records.add_champion(made.platform, where, again)
+    time.sleep(1.1)
+    ask(33)
+    run(51)
+    assert "33 instances of requests" in capsys.readouterr().out
 
 
 def test_the_table_forgets_after_the_time_that_the_file_says(made):
