@@ -112,7 +112,7 @@ class ReserveRun(Run):
     @property
     def record(self) -> str:
         """Address of the record in the index of all runs."""
-        return f"gs://{self.bucket}/{INDEX}{self.experiment}/reserves/{self.folder}.json"
+        return f"{reserve_records(self.bucket, self.experiment)}{self.folder}.json"
 
     @property
     def _trained(self) -> Run:
@@ -137,6 +137,11 @@ def run_records(bucket: str, experiment: str) -> str:
 def prediction_records(bucket: str, experiment: str) -> str:
     """Folder of the records of an experiment's batch predictions."""
     return f"gs://{bucket}/{INDEX}{experiment}/predictions/"
+
+
+def reserve_records(bucket: str, experiment: str) -> str:
+    """Folder of the index's records of runs of the DAG EXPERIMENT-reserve."""
+    return f"gs://{bucket}/{INDEX}{experiment}/reserves/"
 
 
 def rollback_record(bucket: str, experiment: str, run_id: str) -> str:

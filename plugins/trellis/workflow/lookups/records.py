@@ -100,10 +100,10 @@ def add_champion(platform: Platform, address: str, record: ChampionRecord) -> No
     _add(platform, address, record)
 
 
-def champions(platform: Platform, experiment: str) -> list[ChampionRecord]:
-    """The readable records of versions that a person has put into service."""
+def reserves(platform: Platform, experiment: str) -> list[ChampionRecord]:
+    """The readable records of champions that were served anew."""
     found = []
-    for blob in storage.each_blob(platform, f"{layout.index(platform.bucket)}{experiment}/re"):
+    for blob in storage.each_blob(platform, layout.reserve_records(platform.bucket, experiment)):
         with contextlib.suppress(ValidationError):
             found.append(ChampionRecord.model_validate_json(text_of(blob)))
     return found

@@ -134,8 +134,8 @@ def served(experiment: Experiment, platform: Platform, run_id: str) -> Model | s
 
 
 def _champion(experiment: Experiment, platform: Platform, version: Any) -> Iterator[datetime]:
-    """When the version became the champion, each time. What it was asked before were its smoke
-    tests, mostly: rows that no caller sent.
+    """When a run, or the DAG EXPERIMENT-reserve, had made it the champion: what it was asked before
+    were mostly smoke tests, rows that no caller sent.
     """
     from trellis.workflow.lookups import documents, records
     from trellis_contracts.deployment import Deployment
@@ -145,7 +145,7 @@ def _champion(experiment: Experiment, platform: Platform, version: Any) -> Itera
     times = [file.time_of("champion")] if file and file.model.endswith(number) else []
     times += [
         record.at
-        for record in records.champions(platform, experiment.name)
+        for record in records.reserves(platform, experiment.name)
         if record.version.endswith(number)
     ]
     # They are of whole seconds, in which the last smoke test may have ended.
