@@ -8,7 +8,7 @@ from tests.docker import builder
 
 
 @pytest.fixture(scope="session")
-def built() -> Callable[[str], str]:
+def built() -> Iterator[Callable[[str], str]]:
     """built("serve"): the name of that image, built if need be."""
     if why_not := builder.install_tools():
         pytest.skip(why_not)
@@ -19,7 +19,8 @@ def built() -> Callable[[str], str]:
             names[target] = builder.build(target)
         return names[target]
 
-    return build
+    yield build
+    builder.release()
 
 
 @pytest.fixture(scope="session")
@@ -35,4 +36,3 @@ def container(built) -> Iterator[Callable[[str], str]]:
     yield start
     for name in containers.values():
         builder.remove(name)
-    builder.release()

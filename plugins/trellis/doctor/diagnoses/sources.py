@@ -24,11 +24,14 @@ _WHY = "An experiment reads it."
 
 def diagnose(target: Target) -> Iterator[Finding | Passed]:
     """What the experiments' files name, each once."""
-    named = _named_tables(target)
-    for name in named:
+    yield from dict.fromkeys(_each(target))
+
+
+def _each(target: Target) -> Iterator[Finding | Passed]:
+    for name in _named_tables(target):
         yield from _table(target, name)
     for where, query in _queries(target):
-        yield from _query(target, where, query, named)
+        yield from _query(target, where, query)
     for uri in _files(target):
         yield from _file(target, uri)
 
@@ -108,8 +111,8 @@ def _table(target: Target, name: str) -> Iterator[Finding | Passed]:
         yield Passed(name)
 
 
-def _query(target: Target, where: str, query: str, named: list[str]) -> Iterator[Finding | Passed]:
-    """BigQuery accepts it; the tables behind it are told unless they are `named`."""
+def _query(target: Target, where: str, query: str) -> Iterator[Finding | Passed]:
+    """BigQuery accepts it."""
     try:
         job = _dry_run(target, query)
     except RefusedError as error:
@@ -118,10 +121,7 @@ def _query(target: Target, where: str, query: str, named: list[str]) -> Iterator
         may = f", or: {target.grant('roles/bigquery.dataViewer')}" if error.status != 400 else ""
         yield Finding(f"{where}: {error.message}", _WHY, f"Correct the query{may}")
         return
-    for name in _read(job):
-        if name not in named:
-            named.append(name)
-            yield Passed(name)
+    yield from map(Passed, _read(job))
 
 
 def _dry_run(target: Target, query: str) -> dict[str, Any]:
