@@ -1,5 +1,6 @@
 """The argument that all commands of `trellis` share."""
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,18 @@ def add_folder(command: Any, why: str, flag: str = "folder") -> None:
     optional: dict[str, Any] = {} if flag.startswith("-") else {"nargs": "?"}
     command.add_argument(
         flag,
-        type=Path,
-        default=Path("dags"),
+        type=_folder,
+        default="dags",  # a text, which argparse checks, too, where the argument is left out
         metavar="FOLDER",
         help=f"folder of platform.yaml, {why} (default: dags)",
         **optional,
     )
+
+
+def _folder(name: str) -> Path:
+    if not Path(name).is_dir():
+        raise argparse.ArgumentTypeError(
+            f"{name} is no folder here: run the command beside the group's folder of DAG files, or "
+            "name that"
+        )
+    return Path(name)

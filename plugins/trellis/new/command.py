@@ -97,18 +97,13 @@ def add(commands: Any) -> None:
             metavar="NAME",
             help="of TFRecords, a feature to read; repeatable (default: all that any record has)",
         )
-        command_line.add_folder(command, "beside experiments/", "--folder")
+        command_line.add_folder(command, "beside experiments/", "--platform")
         command.set_defaults(handler=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run either of them; returns the exit code."""
-    if not options.folder.is_dir():
-        raise DataError(
-            f"{options.folder} is no folder here: run the command beside the group's folder of "
-            "DAG files, or name that with --folder"
-        )
-    group = platform.load(options.folder)
+    group = platform.load(options.platform)
     if options.command == "upload":
         uploading.run(group, options, _reading(options))
     else:
@@ -125,14 +120,14 @@ def _experiment(group: Platform, options: argparse.Namespace) -> None:
             f"'{name}' is no name of an experiment: expected a lower-case letter, then up to 39 "
             "lower-case letters, digits and dashes; give one with --name"
         )
-    target = options.folder / "experiments" / f"{name}.yaml"
+    target = options.platform / "experiments" / f"{name}.yaml"
     if target.exists():
         raise DataError(f"{target} exists and stays as it is; choose another name with --name")
     found = _found(group, options, paths, name)
     content = _within_budget(name, found.write, group)
     if found.upload and options.upload:
         print(found.upload())
-    _write(target, content, options.folder)
+    _write(target, content, options.platform)
     experiment = load(target)
     check_on(group, target, experiment, chain.at_most)
     _tell(target, experiment, group)

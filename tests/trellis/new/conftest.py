@@ -24,7 +24,7 @@ def dags(tmp_path):
 def trellis(dags, monkeypatch):
     """Runs the command in an author's folder."""
     monkeypatch.chdir(dags.parent)
-    return lambda *words: main([*words, "--folder", "dags"])
+    return lambda *words: main([*words, "--platform", "dags"])
 
 
 @pytest.fixture

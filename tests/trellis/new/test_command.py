@@ -87,14 +87,6 @@ def test_without_upload_the_command_says_how(trellis, dags, capsys):
     assert "trellis upload flowers.csv data.mine" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [("new", "experiment"), ("upload", "x.csv")])
-def test_without_the_folder_of_dag_files_the_option_is_named(tmp_path, monkeypatch, capsys, words):
-    monkeypatch.chdir(tmp_path)
-    assert main([*words, "data.x"]) == 1
-    assert "dags is no folder here" in (said := capsys.readouterr().err)
-    assert "--folder" in said
-
-
 def test_nothing_is_overwritten(trellis, dags, google, capsys):
     flowers(dags.parent / "flowers.csv")
     (dags / "experiments").mkdir()

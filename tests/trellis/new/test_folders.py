@@ -285,7 +285,7 @@ def test_classes_of_few_images_and_names_of_no_label_are_said(make, tmp_path, ca
     dags = tmp_path / "dags"
     dags.mkdir()
     shutil.copy(ROOT / "dags/platform.yaml", dags)
-    assert main(["new", "experiment", str(folder), "--folder", str(dags), "--name", "x"]) == 0
+    assert main(["new", "experiment", str(folder), "--platform", str(dags), "--name", "x"]) == 0
     said = capsys.readouterr().out
     (few,) = [line for line in said.splitlines() if line.startswith("few images: ")]
     assert "well (1)" in few
