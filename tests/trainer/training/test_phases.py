@@ -100,11 +100,14 @@ import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 from tests.trainer.training.test_phases import network
+from trainer.estimators import run
 from trainer.models import backbone
-from trainer.task import main
+from trainer.training.data_checks import checked_dataset
+from trainer.training.flags import parse_flags
 backbone.network = network
 for argv in json.loads(sys.argv[1]):
-    assert main(argv) == 0
+    settings = parse_flags(argv, "")
+    assert run.train(settings, checked_dataset(settings)) == 0
 """
 
 
