@@ -20,7 +20,7 @@ from trellis.__main__ import main
 def test_where_there_is_no_such_folder_the_argument_is_named(tmp_path, monkeypatch, capsys, words):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        main([*words])
+        main(words)
     assert ended.value.code == 2
     option = "--platform" if words[0] in ("new", "upload", "runs", "export") else "folder"
     folder = words[1] if words[0] == "clean" else "dags"

@@ -39,6 +39,13 @@ class Target:
             f"--member={self.member} --role={role}"
         )
 
+    def grant_on_bucket(self, bucket: str, role: str) -> str:
+        """The command that grants the caller a role on a bucket."""
+        return (
+            f"gcloud storage buckets add-iam-policy-binding gs://{bucket} "
+            f"--member={self.member} --role={role}"
+        )
+
 
 def read(folder: Path) -> tuple[Platform, dict[Path, Experiment]]:
     """The platform and all experiments of a folder of DAG files. Raises FileError."""

@@ -1,5 +1,6 @@
 """A project in which all is well, and faults to plant in it: HOME/project.json of local_gcp."""
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.airflow_side import ROOT
+from trellis.doctor.runner import DIAGNOSES, diagnose
 from trellis.doctor.target import Target, read
 from trellis.workflow.pricing.machines import table
 from trellis.workflow.spec.source import ImageSource, TableSource
@@ -67,6 +69,12 @@ RESOURCES: dict[str, Any] = {
 }
 
 Plant = Callable[..., None]
+
+
+def found(target: Any, title: str) -> list[str]:
+    """Problems and fixes of one diagnosis."""
+    chosen = [each for each in DIAGNOSES if each.title == title]
+    return [f"{f.problem} {f.fix}" for f in diagnose(target, io.StringIO(), chosen)]
 
 
 @pytest.fixture(scope="session")

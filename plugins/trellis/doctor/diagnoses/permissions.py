@@ -71,8 +71,7 @@ def bucket(target: Target) -> Iterator[Finding | Passed]:
         yield Finding(
             f"{target.caller} lacks {', '.join(lacked)} on gs://{name}.",
             f"With it Airflow {', '.join(_ON_BUCKET[each] for each in lacked)}.",
-            f"gcloud storage buckets add-iam-policy-binding gs://{name} "
-            f"--member={target.member} --role=roles/storage.objectUser",
+            target.grant_on_bucket(name, "roles/storage.objectUser"),
         )
     else:
         yield Passed(f"{len(_ON_BUCKET)} held")

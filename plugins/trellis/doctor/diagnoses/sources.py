@@ -137,8 +137,9 @@ def _dry_run(target: Target, query: str) -> dict[str, Any]:
 
 
 def _read(job: dict[str, Any]) -> list[str]:
-    tables = job["statistics"].get("query", {}).get("referencedTables", ())
-    return [f"{one['projectId']}.{one['datasetId']}.{one['tableId']}" for one in tables]
+    """The tables behind a query."""
+    found = job["statistics"].get("query", {}).get("referencedTables", ())
+    return [f"{one['projectId']}.{one['datasetId']}.{one['tableId']}" for one in found]
 
 
 def _file(target: Target, uri: str) -> Iterator[Finding | Passed]:
@@ -153,12 +154,8 @@ def _file(target: Target, uri: str) -> Iterator[Finding | Passed]:
     except RefusedError as error:
         if error.status not in (403, 404):
             raise
-        yield Finding(
-            f"{uri}: {error.message}",
-            _WHY,
-            f"gcloud storage buckets add-iam-policy-binding gs://{bucket} "
-            f"--member={target.member} --role=roles/storage.objectViewer",
-        )
+        grant = target.grant_on_bucket(bucket, "roles/storage.objectViewer")
+        yield Finding(f"{uri}: {error.message}", _WHY, grant)
         return
     if found is None:
         yield Finding(f"There is no {uri}.", _WHY, f"gcloud storage ls {uri}")

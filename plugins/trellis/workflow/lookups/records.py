@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from google.cloud.exceptions import NotFound, PreconditionFailed
 from pydantic import ValidationError
@@ -22,6 +23,8 @@ from trellis_contracts.deployment import Deployment
 from trellis_contracts.leaderboard import Leaderboard
 from trellis_contracts.performance import Performance
 from trellis_contracts.plan import PlanFile
+
+Kind = TypeVar("Kind", RunRecord, ChampionRecord, PredictionRecord)
 
 
 def begin(platform: Platform, run: layout.Run, record: RunRecord) -> None:
@@ -71,28 +74,28 @@ def trained_on(platform: Platform, experiment: str, without: str = "") -> frozen
     folder = layout.run_records(platform.bucket, experiment)
     return frozenset(
         record.dataset
-        for record in _each(platform, folder)
+        for record in _each(RunRecord, platform, folder)
         if record.result is not None and record.folder != without
     )
 
 
 def of_experiment(platform: Platform, experiment: str) -> list[RunRecord]:
     """The runs of an experiment."""
-    return list(_each(platform, layout.run_records(platform.bucket, experiment)))
+    return list(_each(RunRecord, platform, layout.run_records(platform.bucket, experiment)))
 
 
 def of_month(platform: Platform, month: str, without: layout.Run) -> list[RunRecord]:
     """The group's runs of a month as in "2026-05", but one."""
-    records = _each(platform, layout.index(platform.bucket))
+    records = _each(RunRecord, platform, layout.index(platform.bucket), "/runs/")
     return [r for r in records if r.month == month and r.uri != without.uri]
 
 
-def _each(platform: Platform, folder: str) -> Iterator[RunRecord]:
-    """The readable records of runs below a folder."""
+def _each(kind: type[Kind], platform: Platform, folder: str, part: str = "") -> Iterator[Kind]:
+    """The readable records of a kind below a folder. part: of the names of those to be read."""
     for blob in storage.each_blob(platform, folder):
-        if "/runs/" in blob.name:
+        if part in blob.name:
             with contextlib.suppress(ValidationError):
-                yield RunRecord.model_validate_json(text_of(blob))
+                yield kind.model_validate_json(text_of(blob))
 
 
 def add_champion(platform: Platform, address: str, record: ChampionRecord) -> None:
@@ -102,11 +105,8 @@ def add_champion(platform: Platform, address: str, record: ChampionRecord) -> No
 
 def reserves(platform: Platform, experiment: str) -> list[ChampionRecord]:
     """The readable records of champions that were served anew."""
-    found = []
-    for blob in storage.each_blob(platform, layout.reserve_records(platform.bucket, experiment)):
-        with contextlib.suppress(ValidationError):
-            found.append(ChampionRecord.model_validate_json(text_of(blob)))
-    return found
+    folder = layout.reserve_records(platform.bucket, experiment)
+    return list(_each(ChampionRecord, platform, folder))
 
 
 def add_prediction(
@@ -147,10 +147,8 @@ def predictions(platform: Platform, experiment: str) -> list[PredictionRecord]:
     """The readable records of an experiment's batch predictions, and of the comparisons of its
     endpoint's requests, newest first.
     """
-    found = []
-    for blob in storage.each_blob(platform, layout.prediction_records(platform.bucket, experiment)):
-        with contextlib.suppress(ValidationError):
-            found.append(PredictionRecord.model_validate_json(text_of(blob)))
+    folder = layout.prediction_records(platform.bucket, experiment)
+    found = _each(PredictionRecord, platform, folder)
     return sorted(found, key=lambda record: record.at, reverse=True)
 
 
