@@ -65,6 +65,7 @@ class RequestLog:
     def __init__(self, warehouse: Any):
         self.warehouse = warehouse
         self._lock = threading.Lock()
+        self._flushing = threading.Lock()
         self._rows: dict[TableRef, list[dict[str, Any]]] = {}
         self._stopping = threading.Event()
         self._writer = threading.Thread(target=self._write, name="request_log", daemon=True)
@@ -110,12 +111,14 @@ class RequestLog:
             self._flush()
 
     def _flush(self) -> None:
-        with self._lock:
-            rows, self._rows = self._rows, {}
-        for ref, found in rows.items():
-            table = pa.Table.from_pylist(found, arrow_schema(_FIELDS))
-            # As with Google, a table that is gone or of another form costs no caller an answer.
-            with contextlib.suppress(BigQueryError):
-                self.warehouse.write(ref, table, _FIELDS, "WRITE_APPEND")
-                continue
-            print(f"{len(found)} requests are not kept: {ref}", file=sys.stderr)
+        """All requests that were kept until now are in their tables when this returns."""
+        with self._flushing:
+            with self._lock:
+                rows, self._rows = self._rows, {}
+            for ref, found in rows.items():
+                table = pa.Table.from_pylist(found, arrow_schema(_FIELDS))
+                # As with Google, a table that is gone or of another form costs no caller an answer.
+                with contextlib.suppress(BigQueryError):
+                    self.warehouse.write(ref, table, _FIELDS, "WRITE_APPEND")
+                    continue
+                print(f"{len(found)} requests are not kept: {ref}", file=sys.stderr)
