@@ -92,15 +92,14 @@ def explain_raw(client, endpoint, instance, parameters):
 
 
 def explanation(prediction):
+    """It, with the prediction's label and number, and the sum of its attributions, each."""
     found = prediction["explanation"]
-    attributions = found["attributions"]
-    if "b64" in attributions:
-        png = base64.b64decode(attributions["b64"])
+    for one in found.get("pixels", {}).values():
+        png = base64.b64decode(one["attributions"]["b64"])
         pixels = np.array(Image.open(io.BytesIO(png)), float)
-        total = ((pixels - 32768) / 32767 * attributions["scale"]).sum()
-        found["shape"] = pixels.shape
-    else:
-        total = sum(attributions.values())
+        one["sum"] = ((pixels - 32768) / 32767 * one["attributions"]["scale"]).sum()
+        one["shape"] = pixels.shape
+    total = sum(found["attributions"].values())
     number = numbers(prediction)[found.get("class", "value")]
     return {**found, "sum": total, "number": number, "label": prediction.get("label")}
 

@@ -5,7 +5,6 @@
 Runs in the trainer's environment; leaves runs/1/leaderboard/challenger.json below that folder.
 """
 
-import json
 import sys
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 from testbed.tables import mixed_rows
 from testbed.trainings import arguments, write_dataset
+from tests.trainer.comparison.plans import plan_of
 from tests.trainer.raw_tables import write_with_source
 from trainer import storage
 from trainer.comparison import challenger
@@ -63,18 +63,8 @@ def main(name, uri):
     make, task = DATASETS[name]
     dataset, run_uri = f"{uri}/datasets/1/", f"{uri}/runs/1/"
     make(storage.local_path(dataset))
-    plan = {
-        "schema": 1,
-        "experiment": name,
-        "run_id": "1",
-        "created": "2026-01-01T00:00:00+00:00",
-        "data_interval": {"start": None, "end": None},
-        "configuration": {"tune": {"search": {}}, "train": {"epochs": 5}},
-        "dataset": {"uri": dataset, "fingerprint": "1", "previous": None},
-        "baselines": [],
-        "rates": {"training": 0.0},
-    }
-    storage.write_text(f"{run_uri}plan.json", json.dumps(plan))
+    where = f"{run_uri}plan.json"
+    storage.write_text(where, plan_of(dataset).to_json(where))
     argv = arguments(dataset, output=f"{run_uri}training/1/", task=task, epochs=5)
     settings = parse_flags(argv, "")
     assert run.train(settings, checked_dataset(settings)) == 0
