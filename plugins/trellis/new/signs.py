@@ -39,10 +39,13 @@ _TIME = re.compile(
     r"(_?(time|days?|weeks?|months?|years?))?|(days|weeks|months|years)_(to|until)_.*|time_to_.*"
 )
 _EVENT = re.compile(
-    r"(.*_)?(event|status|censor(ed|ing)?|death|dead|died|deceased|fustat|relapsed?|recurrence"
+    r"(.*_)?(event|censor(ed|ing)?|death|dead|died|deceased|fustat|relapsed?|recurrence"
     r"|progression)(_?(event|status|indicator|flag|observed|occurred|censored))?"
 )
-_FATES = frozenset(("alive", "living", "dead", "deceased", "died", "censored", "event", "lost"))
+_STATUS = re.compile(r"((vital|survival|follow_?up|os|pfs|dfs|rfs|efs|dss)_?)?status")
+_EVENTS = {"dead", "deceased", "died", "event", "progressed", "progression"}
+_EVENTS |= {"recurred", "recurrence", "relapsed", "relapse"}
+_FATES = _EVENTS | {"alive", "living", "censored", "lost"}
 
 _SPLITS = {
     "train": ("train", "training", "trn", "tr"),
@@ -146,6 +149,22 @@ def time_and_event(columns: Sequence[Column]) -> tuple[Column, Column] | None:
 
 def is_event(column: Column) -> bool:
     """Return whether the column says whether an event happened, by its name or its values."""
-    fates = {value.lower() for value in column.values}
-    named = bool(_EVENT.fullmatch(words(column)))
-    return 2 <= column.distinct <= 3 and (named or (bool(fates) and fates <= _FATES))
+    told = set().union(*map(_texts, column.values))
+    # A loan has a status, too.
+    status = _STATUS.fullmatch(words(column)) and (not told or told & _FATES)
+    named = bool(status or _EVENT.fullmatch(words(column)))
+    return 2 <= column.distinct <= 3 and (named or (bool(told) and told <= _FATES))
+
+
+def event_of(column: Column) -> str:
+    """The value that is likely to be the event, as SQL writes it."""
+    if column.type != "STRING":
+        return "1"
+    named = (value for value in column.values if _texts(value) & (_EVENTS | {"yes", "y", "true"}))
+    value = next(named, column.values[0] if column.values else "dead")
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _texts(value: str) -> set[str]:
+    """The words of a value in lower case: dead, of `1:DEAD`."""
+    return set(re.findall(r"[^\W\d_]+", value.lower()))

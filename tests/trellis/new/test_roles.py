@@ -220,19 +220,36 @@ def test_a_time_and_an_event_are_a_label_of_two_columns(time, event):
 
 
 @pytest.mark.parametrize(
-    ("time", "event"),
+    ("time", "event", "query"),
     [
-        (Column("OS_MONTHS", "FLOAT64", distinct=300), Column("OS_STATUS", "STRING", distinct=2)),
+        ("OS_MONTHS", Column("OS_STATUS", "STRING", distinct=2), "OS_STATUS = 'dead' AS died"),
         (
-            Column("followup", "FLOAT64", distinct=300),
-            Column("vital", "STRING", distinct=2, values=("alive", "dead")),
+            "OS_MONTHS",
+            Column("OS_STATUS", "STRING", distinct=2, values=("0:LIVING", "1:DECEASED")),
+            "OS_STATUS = '1:DECEASED' AS died",
         ),
-        (Column("time", "INT64", distinct=300), Column("status", "INT64", distinct=3)),
+        (
+            "followup",
+            Column("vital", "STRING", distinct=2, values=("alive", "dead")),
+            "vital = 'dead' AS died",
+        ),
+        ("time", Column("death", "STRING", distinct=2, values=("no", "yes")), "death = 'yes'"),
+        ("time", Column("status", "INT64", distinct=3), "status = 1 AS died"),
     ],
 )
-def test_an_event_that_is_none_is_refused_with_the_query_that_makes_it_one(time, event):
-    with pytest.raises(DataError, match=rf"{event.name}.*{time.name}.*in a query"):
-        propose(rows(AGE, time, event))
+def test_an_event_that_is_none_is_refused_with_the_query_that_makes_it_one(time, event, query):
+    said = rf"{event.name}.*{time}.*in a query.*{query}.*--label"
+    with pytest.raises(DataError, match=said):
+        propose(rows(AGE, Column(time, "FLOAT64", distinct=300), event))
+
+
+def test_the_status_of_a_loan_is_no_event():
+    status = Column("Status", "STRING", distinct=2, values=("bad", "good"))
+    found = propose(rows(status, AGE, Column("Time", "INT64", distinct=30)))
+    assert (found.task, found.label.name) != ("time_to_event", "Time")
+    married = Column("marital_status", "INT64", distinct=2)
+    found = propose(rows(married, Column("time", "INT64", distinct=30), AGE))
+    assert found.task != "time_to_event"
 
 
 def test_a_time_to_an_event_without_an_event_is_refused():

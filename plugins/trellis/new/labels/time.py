@@ -65,7 +65,8 @@ def _time_and_event(rows: Rows, label: str | None) -> tuple[Column, Column]:
         raise DataError(
             f"{rows.address}: {event.name} says how the time {time.name} ended, and is "
             f"{event.type} with {event.distinct} values; an event is BOOL, or 0 and 1: make it so "
-            f"in a query, as in SELECT *, {event.name} = 'dead' AS died"
+            f"in a query, as in SELECT *, {event.name} = {signs.event_of(event)} AS died. If they "
+            f"are none, name what to predict: --label COLUMN"
         )
     return time, event
 
