@@ -38,7 +38,7 @@ class Roles:
     is the group. images: features whose values are addresses of images. guessed: the label was not
     named. remark: why it has this task. event: of a time to an event, whose time is the label.
     splits: the column that names each row's split, and by split its values. warnings: what the
-    author must know of the columns.
+    author must know of the columns. occurred: the event's value, as `labels.form.Found` has it.
     """
 
     label: Column
@@ -58,6 +58,7 @@ class Roles:
     splits: tuple[str, Mapping[str, list[str]]] | None = None
     warnings: tuple[str, ...] = field(default=())
     event: Column | None = None
+    occurred: str | None = None
 
     @property
     def classification(self) -> bool:
@@ -137,6 +138,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         splits,
         tuple(warnings),
         event,
+        recognised.occurred,
     )
 
 

@@ -156,13 +156,18 @@ def is_event(column: Column) -> bool:
     return 2 <= column.distinct <= 3 and (named or (bool(told) and told <= _FATES))
 
 
-def event_of(column: Column) -> str:
-    """The value that is likely to be the event, as SQL writes it."""
-    if column.type != "STRING":
-        return "1"
-    named = (value for value in column.values if _texts(value) & (_EVENTS | {"yes", "y", "true"}))
-    value = next(named, column.values[0] if column.values else "dead")
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def event_of(column: Column) -> str | None:
+    """Which of two values is the event, as SQL writes it; None if it is not clear. Of 1 and 2 it is
+    2, as R's `survival::Surv` takes them.
+    """
+    if column.distinct != 2 or "censor" in words(column):
+        return None
+    if column.type == "INT64":
+        return "2" if column.values == ("1", "2") else None
+    named = [value for value in column.values if _texts(value) & (_EVENTS | {"yes", "y", "true"})]
+    if column.type != "STRING" or len(named) != 1:
+        return None
+    return "'" + named[0].replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _texts(value: str) -> set[str]:

@@ -45,6 +45,7 @@ def _check_files(rows: Rows, roles: Roles) -> None:
         *(["no column identifies a row"] if roles.key is None else []),
         *([f"{label.nulls:,} rows have no {label.name}, the label"] if label.nulls else []),
         *([f"the classes in {label.name} are written with decimals"] if roles.cast else []),
+        *([f"{roles.event.name} is not 0 or 1"] if roles.event and roles.occurred else []),
         *(f"{c.nulls:,} rows have no image in {c.name}" for c in pictures),
     ]
     if problems:
@@ -69,6 +70,10 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     elif roles.label.nulls:
         usable = [f"{label} IS NOT NULL"]
         yield f"  # {roles.label.nulls:,} rows without a label are left out."
+    if roles.event is not None and roles.occurred is not None:
+        event = identifier(roles.event.name)
+        columns = f"* REPLACE ({event} = {roles.occurred} AS {event})"
+        yield f"  # The event is {line(roles.event.name)} = {roles.occurred}, and true then."
     if roles.event is not None and roles.event.nulls:
         usable.append(f"{identifier(roles.event.name)} IS NOT NULL")
         yield f"  # {roles.event.nulls:,} rows of which {line(roles.event.name)} is not known, too."

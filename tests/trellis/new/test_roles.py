@@ -220,27 +220,38 @@ def test_a_time_and_an_event_are_a_label_of_two_columns(time, event):
 
 
 @pytest.mark.parametrize(
-    ("time", "event", "query"),
+    ("name", "type_", "values", "query"),
     [
-        ("OS_MONTHS", Column("OS_STATUS", "STRING", distinct=2), "OS_STATUS = 'dead' AS died"),
-        (
-            "OS_MONTHS",
-            Column("OS_STATUS", "STRING", distinct=2, values=("0:LIVING", "1:DECEASED")),
-            "OS_STATUS = '1:DECEASED' AS died",
-        ),
-        (
-            "followup",
-            Column("vital", "STRING", distinct=2, values=("alive", "dead")),
-            "vital = 'dead' AS died",
-        ),
-        ("time", Column("death", "STRING", distinct=2, values=("no", "yes")), "death = 'yes'"),
-        ("time", Column("status", "INT64", distinct=3), "status = 1 AS died"),
+        ("OS_STATUS", "STRING", (), "OS_STATUS = 'dead' AS died"),
+        ("death", "STRING", ("event", "no event"), "death = 'dead' AS died"),
+        ("censored", "STRING", ("no", "yes"), "censored = 'dead' AS died"),
+        ("status", "INT64", ("0", "1", "2"), "status = 1 AS died"),
+        ("status", "INT64", ("0", "2"), "status = 1 AS died"),
     ],
 )
-def test_an_event_that_is_none_is_refused_with_the_query_that_makes_it_one(time, event, query):
-    said = rf"{event.name}.*{time}.*in a query.*{query}.*--label"
+def test_an_event_that_is_not_clear_is_refused_with_a_query(name, type_, values, query):
+    event = Column(name, type_, distinct=len(values) or 2, values=values)
+    said = rf"{name}.*OS_MONTHS.*{', '.join(values)}.*in a query.*{query}.*--label"
     with pytest.raises(DataError, match=said):
-        propose(rows(AGE, Column(time, "FLOAT64", distinct=300), event))
+        propose(rows(AGE, Column("OS_MONTHS", "FLOAT64", distinct=300), event))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "occurred"),
+    [
+        ("OS_STATUS", ("0:LIVING", "1:DECEASED"), "'1:DECEASED'"),
+        ("vital", ("alive", "dead"), "'dead'"),
+        ("death", ("no", "yes"), "'yes'"),
+        ("status", ("1", "2"), "2"),
+        ("status", ("0", "1"), None),
+    ],
+)
+def test_which_of_two_values_is_the_event(name, values, occurred):
+    type_ = "INT64" if values[1].isdigit() else "STRING"
+    event = Column(name, type_, distinct=2, values=values)
+    found = propose(rows(AGE, Column("followup", "FLOAT64", distinct=300), event))
+    assert (found.task, found.event, found.occurred) == ("time_to_event", event, occurred)
+    assert len(found.warnings) == (0 if occurred is None else 1)
 
 
 def test_the_status_of_a_loan_is_no_event():

@@ -10,14 +10,16 @@ from trellis.workflow.spec.problems import did_you_mean
 @dataclass(frozen=True)
 class Found:
     """A label that was recognised. task: that learns it; None: none does. event: of a time to an
-    event. remark: why, for the file. warnings: what the author must know. left_out: columns that
-    are no features then, with the reason.
+    event. occurred: the value of its column that means the event, in SQL; None: true or 1. remark:
+    why, for the file. warnings: what the author must know. left_out: columns that are no features
+    then, with the reason.
     """
 
     label: Column
     task: str | None
     remark: str
     event: Column | None = None
+    occurred: str | None = None
     warnings: Sequence[str] = field(default=())
     left_out: Sequence[tuple[str, str]] = field(default=())
 

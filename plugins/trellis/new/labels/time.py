@@ -20,7 +20,8 @@ class Form(form.LabelForm):
             return None
         time, event = _time_and_event(rows, label)
         remark = f"{time.name} is a time, and {event.name} how it ended"
-        return Found(time, SURVIVAL, remark, event, _warnings(event))
+        occurred = _occurred(rows, time, event)
+        return Found(time, SURVIVAL, remark, event, occurred, _warnings(event, occurred))
 
     def doubted(self, found, rows):
         """A label that is one half of a time and an event: the other half, which is known as late
@@ -61,18 +62,32 @@ def _time_and_event(rows: Rows, label: str | None) -> tuple[Column, Column]:
             f"{rows.address} has no column that is called as {what} is: rename it in a query, as "
             f"in SELECT *, status = 'dead' AS died, or write the file by hand ({GUIDE})"
         )
-    if event.type not in TYPES or event.distinct != 2:
-        raise DataError(
-            f"{rows.address}: {event.name} says how the time {time.name} ended, and is "
-            f"{event.type} with {event.distinct} values; an event is BOOL, or 0 and 1: make it so "
-            f"in a query, as in SELECT *, {event.name} = {signs.event_of(event)} AS died. If they "
-            f"are none, name what to predict: --label COLUMN"
-        )
     return time, event
 
 
-def _warnings(event: Column) -> list[str]:
-    """A warning of an event whose name says the opposite."""
+def _occurred(rows: Rows, time: Column, event: Column) -> str | None:
+    """The value that means the event, in SQL; None: true or 1. Raises DataError if none is clear."""
+    plain = event.type in TYPES and event.distinct == 2
+    if plain and (event.type == "BOOL" or event.values in ((), ("0", "1"))):
+        return None
+    occurred = signs.event_of(event)
+    if occurred is None:
+        values = f" ({', '.join(event.values)})" if event.values else ""
+        example = "'dead'" if event.type == "STRING" else "1"
+        raise DataError(
+            f"{rows.address}: {event.name} says how the time {time.name} ended, and is "
+            f"{event.type} with {event.distinct} values{values}; an event is BOOL, or 0 and 1: "
+            f"make it so in a query, as in SELECT *, {event.name} = {example} AS died. If they are "
+            "no time and event, name what to predict: --label COLUMN"
+        )
+    return occurred
+
+
+def _warnings(event: Column, occurred: str | None) -> list[str]:
+    """What was taken for the event, or a name that says the opposite."""
+    if occurred is not None:
+        values = " or ".join(event.values)
+        return [f"{event.name} is {values}: {occurred} is taken for the event; see the query"]
     if "censor" not in signs.words(event):
         return []
     warning = (
