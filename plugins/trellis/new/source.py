@@ -59,21 +59,15 @@ def _check_files(rows: Rows, roles: Roles) -> None:
 def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     if rows.of_files:
         _check_files(rows, roles)
+    replaced = _replaced(roles)
     columns, usable = "*", []
-    label = identifier(roles.label.name)
-    if roles.cast:
-        columns = f"* REPLACE (CAST({label} AS INT64) AS {label})"
-        yield f"  # {roles.label.name} is stored as numbers with decimals; a class is a whole one."
-    if roles.label.nulls and roles.task == MULTILABEL:
-        columns = f"* REPLACE (IFNULL({label}, '') AS {label})"
-        yield f"  # {roles.label.nulls:,} rows without a label count as rows of no class."
-    elif roles.label.nulls:
-        usable = [f"{label} IS NOT NULL"]
+    if replaced is not None:
+        name, value, why = replaced
+        columns = f"* REPLACE ({value} AS {name})"
+        yield f"  # {why}"
+    if roles.label.nulls and roles.task != MULTILABEL:
+        usable = [f"{identifier(roles.label.name)} IS NOT NULL"]
         yield f"  # {roles.label.nulls:,} rows without a label are left out."
-    if roles.event is not None and roles.occurred is not None:
-        event = identifier(roles.event.name)
-        columns = f"* REPLACE ({event} = {roles.occurred} AS {event})"
-        yield f"  # The event is {line(roles.event.name)} = {roles.occurred}, and true then."
     if roles.event is not None and roles.event.nulls:
         usable.append(f"{identifier(roles.event.name)} IS NOT NULL")
         yield f"  # {roles.event.nulls:,} rows of which {line(roles.event.name)} is not known, too."
@@ -101,6 +95,22 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
             "Whole numbers with few values; name those that are codes, not amounts, in "
             f"`categorical: [...]`: {', '.join(roles.codes)}"
         )
+
+
+def _replaced(roles: Roles) -> tuple[str, str, str] | None:
+    """A column that needs other values than its own: its name, these in SQL, and why."""
+    label = identifier(roles.label.name)
+    if roles.cast:
+        why = f"{roles.label.name} is stored as numbers with decimals; a class is a whole one."
+        return label, f"CAST({label} AS INT64)", why
+    if roles.label.nulls and roles.task == MULTILABEL:
+        why = f"{roles.label.nulls:,} rows without a label count as rows of no class."
+        return label, f"IFNULL({label}, '')", why
+    if roles.event is not None and roles.occurred is not None:
+        event = identifier(roles.event.name)
+        why = f"The event is {line(roles.event.name)} = {roles.occurred}, and true then."
+        return event, f"{event} = {roles.occurred}", why
+    return None
 
 
 def _label(roles: Roles) -> str:

@@ -66,7 +66,9 @@ def _time_and_event(rows: Rows, label: str | None) -> tuple[Column, Column]:
 
 
 def _occurred(rows: Rows, time: Column, event: Column) -> str | None:
-    """The value that means the event, in SQL; None: true or 1. Raises DataError if none is clear."""
+    """The value that means the event, in SQL; None: true or 1. Raises DataError where it is not
+    clear.
+    """
     plain = event.type in TYPES and event.distinct == 2
     if plain and (event.type == "BOOL" or event.values in ((), ("0", "1"))):
         return None
