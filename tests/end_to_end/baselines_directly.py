@@ -1,4 +1,4 @@
-"""The baselines of a breast-cancer run, once more by scikit-learn and XGBoost alone, on the same split.
+"""The baselines of a breast-cancer run, by scikit-learn and XGBoost alone, on the same split.
 
     python baselines_directly.py DATASET_FOLDER RUN_FOLDER
 

@@ -17,7 +17,10 @@ KEY = "row_key"
 """The column that identifies rows which no column of their own identifies."""
 
 SMALL = 2000
-"""Examples below which validation and test get larger shares."""
+"""Examples, or groups of them, below which validation and test get larger shares."""
+
+SHARES = "train: 60, validation: 20, test: 20"
+"""These."""
 
 WIDTH = 96
 
@@ -161,19 +164,23 @@ def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str
         parts = ", ".join(f"{k}: [{', '.join(map(scalar, v))}]" for k, v in values.items())
         yield f"  split: {{column: {scalar(name)}, names: {{{parts}}}}}"
         return
-    if roles.group:
+    if roles.group and (column := rows.column(roles.group)):
         yield f"  # Rows of one {roles.group} stay in one split: they are no independent evidence."
-        yield f"  split: {{by: {scalar(roles.group)}}}"
+        by = f"by: {scalar(roles.group)}"
+        if column.distinct < SMALL:
+            yield from because(f"  split: {{{by}, {SHARES}}}", f"of {column.distinct:,} alone")
+        else:
+            yield f"  split: {{{by}}}"
     elif roles.event is not None and rows.rows < 10 * SMALL:
         event = scalar(roles.event.name)
-        shares = f"  split: {{stratify: {event}, train: 60, validation: 20, test: 20}}"
+        shares = f"  split: {{stratify: {event}, {SHARES}}}"
         yield from because(shares, "so that each has as many events")
     elif classes and rows.rows < SMALL and roles.task != MULTILABEL:
         label = scalar(roles.label.name)
-        shares = f"  split: {{stratify: {label}, train: 60, validation: 20, test: 20}}"
+        shares = f"  split: {{stratify: {label}, {SHARES}}}"
         yield from because(shares, "few rows, so every class is divided exactly")
     elif rows.rows < SMALL:
-        yield from because("  split: {train: 60, validation: 20, test: 20}", "few rows")
+        yield from because(f"  split: {{{SHARES}}}", "few rows")
     if roles.repeating:
         found = listed([f"{c.name} ({c.distinct:,} values)" for c in roles.repeating])
         yield from _wrapped(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from trellis.new import source as section
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
-from trellis.new.source import SMALL, WIDTH, because, line, scalar, values_and_pages
+from trellis.new.source import SHARES, SMALL, WIDTH, because, line, scalar, values_and_pages
 from trellis_contracts import catalog
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.tasks import (
@@ -73,10 +73,13 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
         what = f"with any number of {len(images.classes)} classes each"
     if images.masks:
         what = f"with masks of {len(images.masks)} classes"
-    split = ["  split: {by: group}   # the third field of every line"] if images.grouped else []
-    if not split and not images.frozen and images.count < SMALL:
+    split = []
+    if images.grouped:
+        shares = f", {SHARES}" if images.count < SMALL else ""
+        split = because(f"  split: {{by: group{shares}}}", "the third field of every line")
+    elif not images.frozen and images.count < SMALL:
         rule = "stratify: label, " if task in ONE_CLASS else ""
-        split = because(f"  split: {{{rule}train: 60, validation: 20, test: 20}}", "few images")
+        split = because(f"  split: {{{rule}{SHARES}}}", "few images")
     heavy = _heavy(images.count, [images])
     return "\n".join(
         [

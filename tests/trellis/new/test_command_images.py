@@ -71,7 +71,8 @@ def test_a_manifest_with_groups(trellis, dags, google, planned):
     (google.buckets / "new-tests/scans/manifest.csv").write_text("".join(lines))
     assert trellis("new", "experiment", "gs://new-tests/scans/manifest.csv") == 0
     plan = planned("scans")
-    assert plan.experiment.source.split.by == "group"
+    split = plan.experiment.source.split
+    assert (split.by, split.shares) == ("group", (60, 20, 20))
     assert plan.experiment.source.resize == "letterbox"
     assert plan.experiment.task == "multiclass_classification"
 
