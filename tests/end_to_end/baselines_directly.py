@@ -53,7 +53,9 @@ def boosted(x, y) -> np.ndarray:
         tree_method="exact",
     ).fit(x["train"], y["train"])
     losses = [
-        log_loss(y["validation"], model.predict_proba(x["validation"], iteration_range=(0, n))[:, 1])
+        log_loss(
+            y["validation"], model.predict_proba(x["validation"], iteration_range=(0, n))[:, 1]
+        )
         for n in range(1, 21)
     ]
     trees = next((n for n in range(1, 20) if losses[n] > losses[n - 1] * (1 - 0.01)), 19)

@@ -152,8 +152,9 @@ def test_each_change_of_the_data_is_one_run(airflow, local_gcp):
         """A look, and the state of its task."""
         airflow.api.trigger("watch", name, {})
         assert ended(airflow, "watch", name) == "success"
-        (task,) = airflow.api.task_instances("watch", name)
-        return task["state"]
+        tasks = airflow.api.task_instances("watch", name)
+        (state,) = [task["state"] for task in tasks if task["task_id"] == "waiting.source"]
+        return state
 
     assert look("first") == "success"
     (first,) = airflow.wait("a run", lambda: airflow.api.runs("waiting"))
