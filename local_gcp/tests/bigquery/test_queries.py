@@ -2,6 +2,8 @@
 
 import datetime
 
+import json
+
 import pytest
 from google.api_core import exceptions
 from google.cloud.bigquery import (
@@ -302,3 +304,29 @@ def test_a_parameter_may_come_as_a_number_of_json(client, value, kind):
     parameter = ScalarQueryParameter("x", kind, value)
     config = QueryJobConfig(query_parameters=[parameter])
     assert [tuple(r) for r in client.query("SELECT @x", job_config=config).result()] == [(value,)]
+
+
+def test_a_row_has_many_columns(client, dataset, run):
+    """511 are too many for DuckDB's operators, and are measured in two parts."""
+    columns = ", ".join(f"{n} AS c{n}" for n in range(511))
+    run(f"CREATE TABLE {dataset}.wide AS SELECT {columns} UNION ALL SELECT {columns}")
+    assert client.get_table(f"{dataset}.wide").num_bytes == 2 * 8 * 511
+    text = "TO_JSON_STRING(t)"
+    ((differing, row),) = run(
+        f"SELECT COUNT(DISTINCT {text}), ANY_VALUE({text}) FROM {dataset}.wide AS t"
+    )
+    assert (differing, json.loads(row)) == (1, {f"c{n}": n for n in range(511)})
+
+
+def test_a_query_has_1_mebibyte_at_most(client):
+    """The message is one that others have recorded: https://github.com/metabase/metabase/issues/79019"""
+    with pytest.raises(exceptions.BadRequest) as caught:
+        client.query("SELECT 1 --".ljust(1_120_668)).result()
+    assert caught.value.errors[0]["reason"] == "invalid"
+    assert caught.value.errors[0]["message"] == (
+        "The query is too large (1094.40K characters, 72092 characters over the limit). The maximum "
+        "standard SQL query length is 1024.00K characters, including comments and white space "
+        "characters."
+    )
+    ((one,),) = client.query("SELECT 1 --".ljust(1_048_576)).result()
+    assert one == 1

@@ -24,6 +24,8 @@ from .statements import Statements
 from .translation import Translation
 
 _BATCH_ROWS = 10_000
+LONGEST = 1 << 20
+"""Characters of a query. https://cloud.google.com/bigquery/quotas#query_jobs"""
 
 Query = dict[str, Any]
 
@@ -176,8 +178,16 @@ def is_script(text: str) -> bool:
 
 def check(configuration: Query) -> None:
     """Raise BigQueryError for a JobConfigurationQuery that cannot run."""
-    if not (configuration.get("query") or "").strip():
+    text = configuration.get("query") or ""
+    if not text.strip():
         raise BigQueryError("invalid", "Required parameter is missing: query")
+    if (over := len(text) - LONGEST) > 0:
+        raise BigQueryError(
+            "invalid",
+            f"The query is too large ({len(text) / 1024:.2f}K characters, {over} characters over "
+            f"the limit). The maximum standard SQL query length is {LONGEST / 1024:.2f}K "
+            "characters, including comments and white space characters.",
+        )
     if configuration.get("useLegacySql", True):
         raise not_emulated("legacy SQL (useLegacySql is true unless it is set to false)")
     Disposition.of(configuration, write="WRITE_EMPTY")

@@ -69,7 +69,7 @@ def row(ctx: Context, relation: Relation, node: exp.Expression | None) -> Value:
     values = [use(ctx, column, node) for column in relation.columns]
     fields = [(c.name, v.sql) for c, v in zip(relation.columns, values, strict=True)]
     kind = Type("STRUCT", fields=tuple((c.name, c.type) for c in relation.columns))
-    return Value(pack(fields), kind)
+    return Value(pack(fields), kind, items=tuple(values))
 
 
 def _fields(ctx: Context, base: Value, names: list[exp.Expression]) -> Value:

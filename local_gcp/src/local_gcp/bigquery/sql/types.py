@@ -75,7 +75,7 @@ class Value:
     """A translated expression.
 
     `literal`: a literal or query parameter, which coerces more freely. `null`: a bare NULL.
-    `items`: of an ARRAY or STRUCT literal, which coerce one by one.
+    `items`: of an ARRAY or STRUCT literal, which coerce one by one, or of a whole row.
     `text`: the Python value of a literal, for functions that need it (a format, a date part).
     """
 

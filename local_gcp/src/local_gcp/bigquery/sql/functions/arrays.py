@@ -6,6 +6,7 @@ https://cloud.google.com/bigquery/docs/reference/standard-sql/array_functions
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -70,8 +71,7 @@ def to_json_string(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Va
     """TO_JSON_STRING of any value."""
     if len(values) != 1:
         raise ctx.not_emulated("TO_JSON_STRING with pretty print", node)
-    value = values[0]
-    return Value(f"coalesce({json_text(ctx, value.sql, value.type, node)}, 'null')", STRING)
+    return Value(_json_or_null(values[0]), STRING)
 
 
 def to_json(ctx: Context, node: exp.Anonymous, values: list[Value]) -> Value:
@@ -88,24 +88,30 @@ _QUOTED = {
 }
 
 
-def json_text(ctx: Context, sql: str, kind: Type, node: exp.Expression) -> str:
+def _json_or_null(value: Value) -> str:
+    return f"coalesce({_json_text(value)}, 'null')"
+
+
+def _json_text(value: Value) -> str:
     """A value as JSON text; NULL for NULL.
 
     https://cloud.google.com/bigquery/docs/reference/standard-sql/json_functions#json_encodings
     """
+    sql, kind = value.sql, value.type
     if kind.element:
-        inner = f"coalesce({json_text(ctx, 'e', kind.element, node)}, 'null')"
+        inner = _json_or_null(Value("e", kind.element))
         listed = f"array_to_string(list_transform({sql}, lambda e: {inner}), ',')"
         return f"('[' || {listed} || ']')"
     if kind.name == "STRUCT":
-        parts = []
-        for index, (name, field) in enumerate(kind.fields):
-            path = f"struct_extract({sql}, {literal(struct_name(name, index))})"
-            text = f"coalesce({json_text(ctx, path, field, node)}, 'null')"
-            key = literal(json.dumps(name, ensure_ascii=False) + ":")
-            parts.append(f"{key} || {text}")
-        body = " || ',' || ".join(parts)
-        return f"CASE WHEN {sql} IS NULL THEN NULL ELSE '{{' || {body} || '}}' END"
+        if value.items is not None:
+            return _json_object(kind, value.items)
+        # Named once: a row of 2,000 columns is a long expression.
+        fields = [
+            Value(f"struct_extract(s, {literal(struct_name(name, index))})", field)
+            for index, (name, field) in enumerate(kind.fields)
+        ]
+        text = f"CASE WHEN s IS NULL THEN NULL ELSE {_json_object(kind, fields)} END"
+        return f"list_transform([{sql}], lambda s: {text})[1]"
     if kind.name in _QUOTED:
         return f"""('"' || {_QUOTED[kind.name].format(sql)} || '"')"""
     if kind == FLOAT64:
@@ -118,3 +124,12 @@ def json_text(ctx: Context, sql: str, kind: Type, node: exp.Expression) -> str:
     if kind == JSON:
         return f"CAST({sql} AS VARCHAR)"
     return f"CAST(to_json({sql}) AS VARCHAR)"
+
+
+def _json_object(kind: Type, fields: Sequence[Value]) -> str:
+    """concat: DuckDB nests operators, of 1,000 at most."""
+    parts = []
+    for index, ((name, _), value) in enumerate(zip(kind.fields, fields, strict=True)):
+        key = ("," if index else "{") + json.dumps(name, ensure_ascii=False) + ":"
+        parts += [literal(key), _json_or_null(value)]
+    return f"concat({', '.join([*parts, literal('}')])})" if parts else "'{}'"
