@@ -1,7 +1,6 @@
 """Query jobs: results, destinations, DML, DDL, what they say of themselves."""
 
 import datetime
-
 import json
 
 import pytest
@@ -324,9 +323,9 @@ def test_a_query_has_1_mebibyte_at_most(client):
         client.query("SELECT 1 --".ljust(1_120_668)).result()
     assert caught.value.errors[0]["reason"] == "invalid"
     assert caught.value.errors[0]["message"] == (
-        "The query is too large (1094.40K characters, 72092 characters over the limit). The maximum "
-        "standard SQL query length is 1024.00K characters, including comments and white space "
-        "characters."
+        "The query is too large (1094.40K characters, 72092 characters over the limit). The "
+        "maximum standard SQL query length is 1024.00K characters, including comments and white "
+        "space characters."
     )
     ((one,),) = client.query("SELECT 1 --".ljust(1_048_576)).result()
     assert one == 1
