@@ -1,4 +1,4 @@
-{% from "data_checks.sql" import features_alone, numbers_together %}
+{% from "data_checks.sql" import features_alone, listed, numbers_together %}
 {# Of a manifest, lines that are no examples are left out. #}
 {% set rows = "(SELECT * FROM " ~ (snapshot | identifier) ~ " WHERE rejected IS NULL)" if rejected else snapshot | identifier %}
 -- What would make a training pointless or wrong, found on the snapshot in one row.
@@ -136,16 +136,40 @@ SELECT
   COUNTIF(REGEXP_CONTAINS({{ automl_image | identifier }}, {{ automl_unread | literal }})) AS unread_by_automl,
   MIN(IF(REGEXP_CONTAINS({{ automl_image | identifier }}, {{ automl_unread | literal }}), {{ automl_image | identifier }}, NULL)) AS an_image_unread_by_automl,
 {% endif %}
-  [
-{% for feature in features %}
-    STRUCT(
-      {{ feature.name | literal }} AS name,
-      COUNTIF({{ feature.missing }}) AS missing,
-      COUNTIF(split = 'train' AND NOT ({{ feature.empty }})) AS train,
-      MAX(IF(split = 'train', {{ feature.length }}, NULL)) AS longest,
-      COUNTIF({{ feature.not_a_number }}) AS not_a_number,
-      COUNTIF({{ feature.infinite }}) AS infinite
-    ){{ "," if not loop.last }}
+{% set floats = features | selectattr("floats") | list %}
+{% set others = features | rejectattr("floats") | list %}
+  ARRAY_CONCAT(
+{% if others %}
+    [
+{% for feature in others %}
+      STRUCT(
+        {{ feature.name | literal }} AS name,
+        COUNTIF({{ feature.missing }}) AS missing,
+        COUNTIF(split = 'train' AND NOT ({{ feature.empty }})) AS train,
+        MAX(IF(split = 'train', {{ feature.length }}, NULL)) AS longest,
+        COUNTIF({{ feature.not_a_number }}) AS not_a_number,
+        COUNTIF({{ feature.infinite }}) AS infinite
+      ){{ "," if not loop.last }}
 {% endfor %}
-  ] AS features
+    ]{{ "," if floats }}
+{% endif %}
+{% if floats %}
+    ARRAY(
+      SELECT AS STRUCT
+        [
+{% for feature in floats %}
+          {{ feature.name | literal }}{{ "," if not loop.last }}
+{% endfor %}
+        ][OFFSET(place)] AS name,
+        COUNTIF(number IS NULL OR IS_NAN(number)) AS missing,
+        COUNTIF(split = 'train' AND number IS NOT NULL AND NOT IS_NAN(number)) AS train,
+        CAST(NULL AS INT64) AS longest,
+        COUNTIF(IS_NAN(number)) AS not_a_number,
+        COUNTIF({{ infinite | replace("{}", "number") }}) AS infinite
+      FROM {{ rows }}, UNNEST({{ listed(floats) }}) AS number WITH OFFSET AS place
+      GROUP BY place
+      ORDER BY place
+    )
+{% endif %}
+  ) AS features
 FROM {{ rows }}

@@ -11,25 +11,36 @@ CAST(UNIX_SECONDS({{ column }}) AS FLOAT64)
 CAST({{ column }} AS FLOAT64)
 {%- endif %}
 {% endmacro %}
+{# Columns of one type as an array: a query has 1 MiB at most, so of thousands of features little is written each. #}
+{% macro listed(features) -%}
+[{% for feature in features %}{{ feature.column | identifier }}{{ ", " if not loop.last }}{% endfor %}]
+{%- endmacro %}
 {# How well each feature alone predicts the label, and how it is spread: CTEs, the last `features_alone`. #}
 {% macro features_alone(snapshot, features, regression, bad_label, cells) %}
+{% set others = features | rejectattr("floats") | list %}
+{% set floats = features | selectattr("floats") | list %}
+{% set of_row = "split, CAST(label AS STRING) AS label, " ~ ("label" if regression else "CAST(NULL AS FLOAT64)") ~ " AS target" %}
 cells AS (
-  SELECT split, CAST(label AS STRING) AS label, {{ "label" if regression else "CAST(NULL AS FLOAT64)" }} AS target, cell.*
+{% if others %}
+  SELECT {{ of_row }}, cell.*
   FROM {{ snapshot | identifier }},
     UNNEST([
-{% for feature in features %}
-{% set column = feature.clean %}
+{% for feature in others %}
       STRUCT(
         {{ loop.index0 }} AS feature,
-        CAST({{ column }} AS STRING) AS value,
+        CAST({{ feature.clean }} AS STRING) AS value,
         {{ as_number(feature) }} AS number
       ){{ "," if not loop.last }}
 {% endfor %}
     ]) AS cell
-  WHERE cell.value IS NOT NULL AND split IS NOT NULL AND NOT ({{ bad_label }})
-    -- Of a large table a sample, the same one always: about {{ "{:,}".format(cells) }} values.
-    AND ABS(MOD(FARM_FINGERPRINT(key), 1000000)) * {{ features | length }}
-      < {{ cells }} * 1000000 / GREATEST((SELECT COUNT(*) FROM {{ snapshot | identifier }}), 1)
+  WHERE cell.value IS NOT NULL AND {{ sampled(snapshot, features, bad_label, cells) | trim }}
+{{ "  UNION ALL" if floats }}
+{% endif %}
+{% if floats %}
+  SELECT {{ of_row }}, {{ others | length }} + place AS feature, CAST(number AS STRING) AS value, number
+  FROM {{ snapshot | identifier }}, UNNEST({{ listed(floats) }}) AS number WITH OFFSET AS place
+  WHERE number IS NOT NULL AND NOT IS_NAN(number) AND {{ sampled(snapshot, features, bad_label, cells) | trim }}
+{% endif %}
 ),
 -- A table of one feature: a value's most frequent label in the train split, looked up for the other rows.
 by_label AS (
@@ -122,8 +133,13 @@ by_order AS (
 ),
 features_alone AS (
   SELECT
-    looked_up.*, classes, auc, train_mean, test_mean, train_stddev, correlation, whole,
-    neighbours, neighbours_equal, neighbours_correlation
+    [
+{% for feature in others + floats %}
+      {{ features.index(feature) }}{{ "," if not loop.last }}
+{% endfor %}
+    ][OFFSET(feature)] AS feature,
+    distinct_values, examples, most, held_out, known, recognized, classes, auc, train_mean, test_mean, train_stddev,
+    correlation, whole, neighbours, neighbours_equal, neighbours_correlation
   FROM looked_up
   LEFT JOIN separated USING (feature)
   LEFT JOIN moved USING (feature)
@@ -134,12 +150,19 @@ copies AS (
   SELECT COUNTIF(split = 'train') AS learned, COUNTIF(split != 'train') AS held_out
   FROM {{ snapshot | identifier }}
   GROUP BY FARM_FINGERPRINT(TO_JSON_STRING(STRUCT(
-{% for feature in features %}
-    {{ feature.column | identifier }}{{ "," if not loop.last }}
+{% for feature in others %}
+    {{ feature.column | identifier }},
 {% endfor %}
+    {{ listed(floats) if floats else "NULL" }} AS numbers
   )))
 )
 {%- endmacro %}
+{# Of a large table a sample, the same one always: about so many values. #}
+{% macro sampled(snapshot, features, bad_label, cells) %}
+split IS NOT NULL AND NOT ({{ bad_label }})
+    AND ABS(MOD(FARM_FINGERPRINT(key), 1000000)) * {{ features | length }}
+      < {{ cells }} * 1000000 / GREATEST((SELECT COUNT(*) FROM {{ snapshot | identifier }}), 1)
+{% endmacro %}
 {# How numbers go together, in the train split: CTEs, the last `together`, one row. #}
 {% macro numbers_together(snapshot, numbers, bad_label, cells) %}
 numbers AS (
