@@ -166,7 +166,7 @@ SELECT
         CAST(NULL AS INT64) AS longest,
         COUNTIF(IS_NAN(number)) AS not_a_number,
         COUNTIF({{ infinite | replace("{}", "number") }}) AS infinite
-      FROM {{ rows }}, UNNEST({{ listed(floats) }}) AS number WITH OFFSET AS place
+      FROM (SELECT split, {{ listed(floats) }} AS numbers FROM {{ rows }}), UNNEST(numbers) AS number WITH OFFSET AS place
       GROUP BY place
       ORDER BY place
     )

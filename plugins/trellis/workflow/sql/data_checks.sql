@@ -23,22 +23,26 @@ CAST({{ column }} AS FLOAT64)
 cells AS (
 {% if others %}
   SELECT {{ of_row }}, cell.*
-  FROM {{ snapshot | identifier }},
-    UNNEST([
+  FROM (
+    SELECT
+      *,
+      [
 {% for feature in others %}
-      STRUCT(
-        {{ loop.index0 }} AS feature,
-        CAST({{ feature.clean }} AS STRING) AS value,
-        {{ as_number(feature) }} AS number
-      ){{ "," if not loop.last }}
+        STRUCT(
+          {{ loop.index0 }} AS feature,
+          CAST({{ feature.clean }} AS STRING) AS value,
+          {{ as_number(feature) }} AS number
+        ){{ "," if not loop.last }}
 {% endfor %}
-    ]) AS cell
+      ] AS cells
+    FROM {{ snapshot | identifier }}
+  ), UNNEST(cells) AS cell
   WHERE cell.value IS NOT NULL AND {{ sampled(snapshot, features, bad_label, cells) | trim }}
 {{ "  UNION ALL" if floats }}
 {% endif %}
 {% if floats %}
   SELECT {{ of_row }}, {{ others | length }} + place AS feature, CAST(number AS STRING) AS value, number
-  FROM {{ snapshot | identifier }}, UNNEST({{ listed(floats) }}) AS number WITH OFFSET AS place
+  FROM (SELECT *, {{ listed(floats) }} AS numbers FROM {{ snapshot | identifier }}), UNNEST(numbers) AS number WITH OFFSET AS place
   WHERE number IS NOT NULL AND NOT IS_NAN(number) AND {{ sampled(snapshot, features, bad_label, cells) | trim }}
 {% endif %}
 ),
@@ -54,8 +58,11 @@ by_value AS (
     value,
     SUM(learned) AS learned,
     SUM(held_out) AS held_out,
-    ARRAY_AGG(held_out ORDER BY learned DESC, label LIMIT 1)[OFFSET(0)] AS recognized
-  FROM by_label
+    SUM(IF(place = 1, held_out, 0)) AS recognized
+  FROM (
+    SELECT *, ROW_NUMBER() OVER (PARTITION BY feature, value ORDER BY learned DESC, label) AS place
+    FROM by_label
+  )
   GROUP BY feature, value
 ),
 looked_up AS (
