@@ -103,7 +103,7 @@ def lines(notes: Sequence[Note]) -> Iterator[str]:
     for note in notes:
         kinds.setdefault(note.what, []).append(note.of)
     for what, of in kinds.items():
-        yield f"{what}: {'; '.join(of)}" if any(of) else what
+        yield f"{what}: {listed(of)}" if any(of) else what
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,11 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
     names = {name for name, _ in left_out}
     features = [c for c in rest if c.name not in names]
     repeating = () if group or splits else tuple(c for c in features if signs.may_group(c, rows))
+    if len(features) > table.MOST_FEATURES:
+        warnings.append(
+            f"{len(features):,} columns would be features, and a run takes {table.MOST_FEATURES:,}"
+            " at most: name those that matter in `features`"
+        )
     if not features:
         reasons = listed([f"{name}: {why}" for name, why in left_out]) or "there is no other one"
         raise DataError(f"{rows.address} has no column that could be a feature ({reasons})")

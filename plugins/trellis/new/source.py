@@ -89,14 +89,14 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
     if roles.texts:
         yield from _wrapped(
             "If its words are informative, name such a column in `features` and in `text: [...]`: "
-            f"{', '.join(roles.texts)}"
+            f"{listed(roles.texts)}"
         )
     if roles.features is not None:
         yield from _list("  features:", roles.features)
     if roles.codes:
         yield from _wrapped(
             "Whole numbers with few values; name those that are codes, not amounts, in "
-            f"`categorical: [...]`: {', '.join(roles.codes)}"
+            f"`categorical: [...]`: {listed(roles.codes)}"
         )
 
 

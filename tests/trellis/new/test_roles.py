@@ -372,3 +372,10 @@ def test_a_message_does_not_list_thousands_of_columns():
         propose(rows(Column("y", "INT64", distinct=2), *many), "y")
     assert "and 4,960 more" in str(raised.value)
     assert len(str(raised.value)) < 4000
+
+
+def test_more_features_than_a_run_takes_are_warned_of():
+    many = [Column(f"c{n}", "FLOAT64", distinct=900) for n in range(1001)]
+    label = Column("y", "INT64", distinct=2)
+    assert any("1,001 columns would be" in said for said in propose(rows(label, *many)).warnings)
+    assert not any("columns would be" in said for said in propose(rows(label, *many[1:])).warnings)
