@@ -38,6 +38,7 @@ def describe(client: Any, address: str) -> Rows:
         parts.append(f"COUNT(DISTINCT {name}) AS d{number}, COUNTIF({name} IS NULL) AS e{number}")
         if column.type == "STRING":
             parts.append(f"COUNTIF(NOT REGEXP_CONTAINS({name}, r'{IMAGE_ADDRESS}')) AS g{number}")
+            parts.append(f"AVG(ARRAY_LENGTH(SPLIT({name}, ' '))) AS w{number}")
         if column.type in _WHOLE:
             fractions = f"COUNTIF({name} != TRUNC({name}))" if column.type == "FLOAT64" else "0"
             parts.append(f"{fractions} AS f{number}")
@@ -61,6 +62,7 @@ def describe(client: Any, address: str) -> Rows:
             values=values[n] if n in few else (),
             addresses=values[n] if n in of_images else (),
             infinite=row[f"i{n}"] if column.type in _WHOLE else 0,
+            words=(row[f"w{n}"] or 0.0) if column.type == "STRING" else 0.0,
         )
         for n, column in enumerate(counted)
     }

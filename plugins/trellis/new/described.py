@@ -139,7 +139,8 @@ class Column:
     counting: whole numbers that number the rows, from `first` on without a gap. own_name: the
     file's spelling. values: the texts, if they are few. addresses: some of the values, if each is
     the address of an image (`IMAGE_ADDRESS`). nines: of numbers, one that may stand for a missing
-    value, and its rows: -999 or 9999, far from all others. infinite: rows, as float32.
+    value, and its rows: -999 or 9999, far from all others. infinite: rows, as float32. words: of
+    texts, how many one has on average.
     """
 
     name: str
@@ -153,6 +154,7 @@ class Column:
     addresses: tuple[str, ...] = ()
     nines: tuple[str, int] | None = None
     infinite: int = 0
+    words: float = 0.0
 
 
 @dataclass(frozen=True)

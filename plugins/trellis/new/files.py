@@ -199,7 +199,14 @@ def _described(name: str, values_: Any, own_name: str | None) -> Column:
         _addresses(values_) if type_ == "STRING" else (),
         nines,
         infinite,
+        _words(values_) if type_ == "STRING" and distinct else 0.0,
     )
+
+
+def _words(texts: Any) -> float:
+    from pyarrow import compute
+
+    return 1.0 + compute.mean(compute.count_substring(texts, " ")).as_py()
 
 
 def _nines(numbers: Any, ends: dict[str, Any]) -> tuple[str, int] | None:

@@ -24,6 +24,8 @@ _LEAST_GROUPS = 30
 """With fewer, a split by groups leaves validation and test too few of them."""
 
 _TEXT = "text that hardly repeats"
+_LEAST_WORDS = 3
+"""With fewer on average, a text is a name."""
 _FEATURE_TYPES = tuple(table.KINDS)
 
 
@@ -33,12 +35,13 @@ class Roles:
 
     key: None where no column identifies a row. features: None for all that are left. left_out:
     columns that are no features, with the reason. texts: those of them whose words may tell
-    something. codes: whole numbers that may be codes of categories. moments: features that could
-    split by time. repeating: features whose rows of one value may belong together, where no column
-    is the group. images: features whose values are addresses of images. guessed: the label was not
-    named. remark: why it has this task. event: of a time to an event, whose time is the label.
-    splits: the column that names each row's split, and by split its values. warnings: what the
-    author must know of the columns. occurred: the event's value, as `labels.form.Found` has it.
+    something. free_texts: features whose words do, as there are no others. codes: whole numbers
+    that may be codes of categories. moments: features that could split by time. repeating: features
+    whose rows of one value may belong together, where no column is the group. images: features
+    whose values are addresses of images. guessed: the label was not named. remark: why it has this
+    task. event: of a time to an event, whose time is the label. splits: the column that names each
+    row's split, and by split its values. warnings: what the author must know of the columns.
+    occurred: the event's value, as `labels.form.Found` has it.
     """
 
     label: Column
@@ -59,6 +62,7 @@ class Roles:
     warnings: tuple[str, ...] = field(default=())
     event: Column | None = None
     occurred: str | None = None
+    free_texts: tuple[str, ...] = ()
 
     @property
     def classification(self) -> bool:
@@ -122,6 +126,9 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
             f"{len(features):,} columns would be features, and a run takes {table.MOST_FEATURES:,}"
             " at most: name those that matter in `features`"
         )
+    free = [] if features else [c for c in rest if c.name in names and _tells(c, dict(left_out))]
+    features += free
+    left_out = [(name, why) for name, why in left_out if name not in [c.name for c in free]]
     if not features:
         reasons = listed([f"{name}: {why}" for name, why in left_out]) or "there is no other one"
         raise DataError(f"{rows.address} has no column that could be a feature ({reasons})")
@@ -144,6 +151,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(warnings),
         event,
         recognised.occurred,
+        tuple(c.name for c in free),
     )
 
 
@@ -214,6 +222,11 @@ def key_of(others: Sequence[Column], rows: Rows) -> str | None:
     numbers = [c for c in others if signs.is_row_number(c, rows) and c.type == "INT64"]
     unique = [c for c in numbers if c.distinct == rows.rows and not c.nulls]
     return next((c.name for c in [*found, *unique]), None)
+
+
+def _tells(column: Column, left_out: Mapping[str, str]) -> bool:
+    """Return whether a column that is left out is free text, such as a review."""
+    return left_out[column.name] == _TEXT and column.words >= _LEAST_WORDS
 
 
 def _is_group(column: Column, rows: Rows) -> bool:

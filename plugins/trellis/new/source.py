@@ -93,6 +93,8 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
         )
     if roles.features is not None:
         yield from _list("  features:", roles.features)
+    if roles.free_texts:
+        yield from _list("  text:", roles.free_texts)
     if roles.codes:
         yield from _wrapped(
             "Whole numbers with few values; name those that are codes, not amounts, in "

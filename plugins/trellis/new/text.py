@@ -241,6 +241,8 @@ def _row_baselines(roles: Roles, alone: bool) -> list[str]:
         why = unfit["baselines.bqml"].replace(": leave it out", "")
         text = f"No baselines of services: {why}."
         return textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    if roles.free_texts:
+        return ["# No baselines: BigQuery ML and AutoML read no free text."]
     if alone:
         return ["# No baselines: BigQuery ML reads no images. AutoML does: automl: {node_hours: 8}"]
     if roles.sequences:

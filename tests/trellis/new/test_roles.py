@@ -379,3 +379,15 @@ def test_more_features_than_a_run_takes_are_warned_of():
     label = Column("y", "INT64", distinct=2)
     assert any("1,001 columns would be" in said for said in propose(rows(label, *many)).warnings)
     assert not any("columns would be" in said for said in propose(rows(label, *many[1:])).warnings)
+
+
+def test_where_there_is_nothing_else_free_text_is_the_feature():
+    review = Column("review", "STRING", distinct=990, words=40.0)
+    score = Column("score", "STRING", distinct=2, values=("great", "other"))
+    found = propose(rows(review, score), "score")
+    assert (found.features, found.free_texts, found.texts) == (None, ("review",), ())
+    beside = propose(rows(review, RADIUS, score), "score")
+    assert (beside.features, beside.free_texts, beside.texts) == (("radius",), (), ("review",))
+    names = Column("country", "STRING", distinct=990, words=1.2)
+    with pytest.raises(DataError, match="no column that could be a feature"):
+        propose(rows(names, score), "score")
