@@ -79,7 +79,8 @@ def test_a_failure_is_told_with_its_reason(states, events, ended):
     assert set(ended["bqml.boosted_tree_classifier"]["types"]) == {"FAIL"}
     name = f"{NAME}.bqml.boosted_tree_classifier"
     (end,) = (e for e in events if e["eventType"] == "FAIL" and e["job"]["name"] == name)
-    assert "no model" in end["run"]["facets"]["errorMessage"]["message"]
+    # BigQuery's own message may quote rows.
+    assert "BigQuery says (invalidQuery)" in end["run"]["facets"]["errorMessage"]["message"]
 
 
 def test_a_skipped_task_has_read_the_plan_at_most(states, ended):

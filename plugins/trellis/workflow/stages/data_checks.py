@@ -13,8 +13,9 @@ from trellis.workflow.contracts.table import Feature, Table
 from trellis.workflow.stages import linear_checks
 from trellis_contracts.finding import Finding
 
-MOST_CELLS = 20_000_000
-"""Values that the checks look at: of more, a sample of the rows."""
+MOST_CELLS = 5_000_000
+"""Values that the checks look at: of more, a sample of the rows. Of 1,000 features it has 5,000 rows,
+of which an area under the ROC curve is known within 0.02."""
 
 _SUFFICIENT = 0.99
 """Share of the asked rows whose label a lookup of one value tells: more is too good to be true."""
