@@ -14,8 +14,8 @@ from trellis.workflow.stages import linear_checks
 from trellis_contracts.finding import Finding
 
 MOST_CELLS = 5_000_000
-"""Values that the checks look at: of more, a sample of the rows. Of 1,000 features it has 5,000 rows,
-of which an area under the ROC curve is known within 0.02."""
+"""Values that the checks look at: of more, a sample of the rows. Of 1,000 features that is 5,000
+rows, which tell an area under the ROC curve within 0.02."""
 
 _SUFFICIENT = 0.99
 """Share of the asked rows whose label a lookup of one value tells: more is too good to be true."""
