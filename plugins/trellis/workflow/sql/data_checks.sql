@@ -20,12 +20,15 @@ CAST({{ column }} AS FLOAT64)
 {% set others = features | rejectattr("floats") | list %}
 {% set floats = features | selectattr("floats") | list %}
 {% set of_row = "split, CAST(label AS STRING) AS label, " ~ ("label" if regression else "CAST(NULL AS FLOAT64)") ~ " AS target" %}
+-- The arrays are made before they are unnested, and of few columns: others may be called as they are.
 cells AS (
 {% if others %}
   SELECT {{ of_row }}, cell.*
   FROM (
     SELECT
-      *,
+      key,
+      split,
+      label,
       [
 {% for feature in others %}
         STRUCT(
@@ -42,7 +45,7 @@ cells AS (
 {% endif %}
 {% if floats %}
   SELECT {{ of_row }}, {{ others | length }} + place AS feature, CAST(number AS STRING) AS value, number
-  FROM (SELECT *, {{ listed(floats) }} AS numbers FROM {{ snapshot | identifier }}), UNNEST(numbers) AS number WITH OFFSET AS place
+  FROM (SELECT key, split, label, {{ listed(floats) }} AS numbers FROM {{ snapshot | identifier }}), UNNEST(numbers) AS number WITH OFFSET AS place
   WHERE number IS NOT NULL AND NOT IS_NAN(number) AND {{ sampled(snapshot, features, bad_label, cells) | trim }}
 {% endif %}
 ),

@@ -13,8 +13,8 @@ sampled AS (
 cells AS (
 {% if plain %}
   SELECT cell.*
-  FROM sampled,
-    UNNEST([
+  FROM (
+    SELECT [
 {% for place, feature in plain %}
 {% set column = feature.column | identifier %}
       STRUCT(
@@ -37,7 +37,9 @@ cells AS (
 {% endif %}
       ){{ "," if not loop.last }}
 {% endfor %}
-    ]) AS cell
+    ] AS cells
+    FROM sampled
+  ), UNNEST(cells) AS cell
 {% endif %}
 {% for place, feature in sequences %}
 {% if plain or not loop.first %}

@@ -97,6 +97,17 @@ def test_good_rows_pass_and_nan_is_reported(checked):
     assert says(warning, "'x'", "NaN in 3 rows")
 
 
+def test_columns_may_be_called_as_the_query_calls_its_own(frozen_row):
+    names = ("cell", "cells", "feature", "number", "numbers", "place", "value")
+    columns = dict.fromkeys(names, "CAST(n AS FLOAT64)") | {"town": "CAST(MOD(n, 3) AS STRING)"}
+    planned, row = frozen_row(select(**columns))
+    features = [feature.name for feature in planned.table.of_baselines()]
+    assert {*features} >= {*columns}
+    found = {features[one["feature"]]: one["distinct_values"] for one in row["features_alone"]}
+    assert found == {name: 3 if name == "town" else 300 for name in features}
+    assert {one["name"]: one["missing"] for one in row["features"]} == dict.fromkeys(features, 0)
+
+
 @pytest.mark.parametrize(
     ("weight", "problem"),
     [
