@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import duckdb
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -27,6 +25,7 @@ from local_gcp.storage.call import Call, decoded
 
 from .errors import BigQueryError
 from .failures import as_bigquery_error
+from .memory import patiently
 
 _PROJECTS = "/projects"
 _PROJECT = f"{_PROJECTS}/{{project}}"
@@ -40,8 +39,6 @@ _JOBS = f"{_PROJECT}/jobs"
 _JOB = f"{_JOBS}/{{job}}"
 _QUERIES = f"{_PROJECT}/queries"
 _LOCATION = re.compile(r" was not found in location \S+$")
-MEMORY_WAITS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds between the attempts of a request that finds no memory."""
 _ALL = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 _STATUS = {
@@ -159,25 +156,13 @@ async def answer(function: Handler, call: Call) -> Response:
 
 
 def _guarded(function: Handler, call: Call) -> Mapping[str, Any] | None:
-    """Call `function`; while the queries of others take all memory, again after their ends.
-
-    A request that fails has changed nothing: its transaction is rolled back.
-    """
-    for seconds in (*MEMORY_WAITS, None):
-        try:
-            return function(call)
-        except (ApiError, BigQueryError):
-            raise
-        except duckdb.OutOfMemoryException as error:
-            if seconds is None:
-                raise BigQueryError(
-                    "backendError",
-                    f"Other queries take all of local_gcp's memory for BigQuery; retry: {error}",
-                ) from error
-            time.sleep(seconds)
-        except Exception as error:
-            raise as_bigquery_error(error) from error
-    raise AssertionError("unreachable")
+    """Call `function`; its unexpected errors become BigQuery's."""
+    try:
+        return patiently(lambda: function(call))
+    except (ApiError, BigQueryError):
+        raise
+    except Exception as error:
+        raise as_bigquery_error(error) from error
 
 
 async def wait_for(done: Any, seconds: float) -> bool:

@@ -21,6 +21,7 @@ from local_gcp.storage.resumable import ContentRange
 
 from .errors import BigQueryError, invalid
 from .job_api import JobApi
+from .memory import patiently
 
 _RESUME_INCOMPLETE = 308
 
@@ -101,7 +102,7 @@ class UploadApi:
         body = {**body, "jobReference": reference}
         self._jobs.resource(project, body)  # validate the id before it becomes a file name
         kept = self._uploads / reference["jobId"]
-        self._jobs.refuse_used(project, reference["jobId"])
+        patiently(lambda: self._jobs.refuse_used(project, reference["jobId"]))
         path.rename(kept)
-        resource, _ = self._jobs.begin(project, body)
+        resource, _ = patiently(lambda: self._jobs.begin(project, body))
         return JSONResponse(resource)
