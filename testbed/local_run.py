@@ -18,6 +18,7 @@ from testbed.redeployment import Operator
 
 ROOT = Path(__file__).resolve().parents[1]
 PLATFORM = yaml.safe_load((ROOT / "dags" / "platform.yaml").read_text())
+PLATFORM["images"] = str(ROOT / "demo/images.yaml")  # a copy elsewhere finds it, too
 # A run of digits that takes little more than a minute, and passes the gate of its file.
 SMALL = {"trials": 2, "parallel": 2, "top": 1, "tune_epochs": 1, "train_epochs": 4}
 
