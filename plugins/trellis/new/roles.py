@@ -126,9 +126,11 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
             f"{len(features):,} columns would be features, and a run takes {table.MOST_FEATURES:,}"
             " at most: name those that matter in `features`"
         )
-    free = [] if features else [c for c in rest if c.name in names and _tells(c, dict(left_out))]
-    features += free
-    left_out = [(name, why) for name, why in left_out if name not in [c.name for c in free]]
+    # A text is a feature where nothing else is.
+    texts = set() if features else {name for name, why in left_out if why == _TEXT}
+    free = tuple(c.name for c in rest if c.name in texts and c.words >= _LEAST_WORDS)
+    features += [c for c in rest if c.name in free]
+    left_out = [(name, why) for name, why in left_out if name not in free]
     if not features:
         reasons = listed([f"{name}: {why}" for name, why in left_out]) or "there is no other one"
         raise DataError(f"{rows.address} has no column that could be a feature ({reasons})")
@@ -151,7 +153,7 @@ def propose(rows: Rows, label: str | None = None, task: str | None = None) -> Ro
         tuple(warnings),
         event,
         recognised.occurred,
-        tuple(c.name for c in free),
+        free,
     )
 
 
@@ -222,11 +224,6 @@ def key_of(others: Sequence[Column], rows: Rows) -> str | None:
     numbers = [c for c in others if signs.is_row_number(c, rows) and c.type == "INT64"]
     unique = [c for c in numbers if c.distinct == rows.rows and not c.nulls]
     return next((c.name for c in [*found, *unique]), None)
-
-
-def _tells(column: Column, left_out: Mapping[str, str]) -> bool:
-    """Return whether a column that is left out is free text, such as a review."""
-    return left_out[column.name] == _TEXT and column.words >= _LEAST_WORDS
 
 
 def _is_group(column: Column, rows: Rows) -> bool:

@@ -21,7 +21,7 @@ FIXED_BYTES = {"INT64": 8, "FLOAT64": 8, "NUMERIC": 16, "BOOL": 1}
 FIXED_BYTES |= {"DATE": 8, "TIME": 8, "DATETIME": 8, "TIMESTAMP": 8}
 _REMEMBERED = 1000
 _TOGETHER = 500
-"""Columns that are measured at once: 6,000 groups' sums would fill DuckDB's memory."""
+"""Columns that are measured at once: the sums of 6,000 would fill DuckDB's memory."""
 
 MEGABYTE = 1 << 20
 LEAST_BILLED = 10 * MEGABYTE
