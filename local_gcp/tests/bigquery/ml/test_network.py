@@ -1,6 +1,7 @@
 """DNN_*: learns, with BigQuery's default shape, and its options have their effect."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from .conftest import train
@@ -31,6 +32,18 @@ def test_a_regressor_predicts_in_the_labels_unit(diabetes):
     found = model.first("EVALUATE")
     assert found["r2_score"] > 0.5
     assert found["mean_squared_error"] == pytest.approx(model.trained.iterations[-1].loss)
+
+
+@pytest.mark.parametrize(
+    "kind, labels", [("CLASSIFIER", list("aabbbbbb")), ("REGRESSOR", [1.0, 3.0] * 4)]
+)
+def test_of_a_feature_without_any_value_the_labels_alone_are_learned(kind, labels):
+    """Such a feature has no categories, and so the matrix has no column."""
+    rows = pa.table({"c": pa.array([None] * 8, pa.list_(pa.int64())), "label": labels})
+    options = {"learn_rate": 0.1, "max_iterations": 50, "early_stop": False, **NO_SPLIT}
+    model = train(rows, f"DNN_{kind}", **options)
+    (found,) = set(model.ask("PREDICT", rows.drop("label"))["predicted_label"].to_pylist())
+    assert found == "b" if kind == "CLASSIFIER" else found == pytest.approx(2, abs=0.2)
 
 
 def test_the_default_layer_is_bigquerys(iris):

@@ -51,6 +51,12 @@ class Problem:
         }
 
 
+def with_a_column(x: np.ndarray) -> np.ndarray:
+    """`x`, or a column of zeros if no feature has a value: libraries want one, and learn nothing
+    from it."""
+    return x if x.shape[1] else np.zeros((len(x), 1))
+
+
 class Predictor(Protocol):
     """A fitted model."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-from .learning import SEED, Problem, Progress
+from .learning import SEED, Problem, Progress, with_a_column
 from .options import Options
 
 _ACTIVATION = {"RELU": "relu", "SIGMOID": "logistic", "TANH": "tanh"}
@@ -32,6 +32,7 @@ class Network:
     def scores(self, x: np.ndarray) -> np.ndarray:
         if not len(x):
             return np.zeros((0, self.classes)) if self.classes else np.zeros(0)
+        x = with_a_column(x)
         if self.classes:
             return self.estimator.predict_proba(x)
         return self.estimator.predict(x) * self.scale + self.mean
@@ -52,7 +53,7 @@ def fit(problem: Problem, options: Options, progress: Progress) -> Network:
         nesterovs_momentum=False,
         random_state=SEED,
     )
-    labels = problem.labels
+    x, labels = with_a_column(problem.x), problem.labels
     model = Network(estimator, problem.classes)
     if not problem.classes:
         model.mean, model.scale = float(labels.mean()), float(labels.std()) or 1.0
@@ -60,7 +61,7 @@ def fit(problem: Problem, options: Options, progress: Progress) -> Network:
     first = {"classes": np.arange(problem.classes)} if problem.classes else {}
     more = True
     while more:
-        estimator.partial_fit(problem.x, labels, sample_weight=problem.weights, **first)
+        estimator.partial_fit(x, labels, sample_weight=problem.weights, **first)
         first = {}
         losses = problem.losses(model.scores(problem.x), model.scores(problem.eval_x))
         more = progress.add(**losses, learn_rate=options["learn_rate"])

@@ -16,7 +16,7 @@ import numpy as np
 
 from local_gcp.bigquery.errors import not_emulated
 
-from .learning import SEED, Problem, Progress
+from .learning import SEED, Problem, Progress, with_a_column
 from .options import Options
 
 if TYPE_CHECKING:
@@ -124,10 +124,9 @@ _SHARES = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_byno
 def _matrix(x: np.ndarray, labels: Any = None, weights: Any = None) -> xgboost.DMatrix:
     import xgboost
 
-    if not x.shape[1]:  # No feature has a value: XGBoost wants a column, and constants never split.
-        x = np.zeros((len(x), 1))
     # XGBoost's numbers have 32 bits. Splits see the order of values, which the bounds keep.
-    return xgboost.DMatrix(np.clip(x, -_LARGEST, _LARGEST), labels, weight=weights, nthread=1)
+    x = np.clip(with_a_column(x), -_LARGEST, _LARGEST)
+    return xgboost.DMatrix(x, labels, weight=weights, nthread=1)
 
 
 def _losses(line: str, classes: int) -> dict[str, float]:
