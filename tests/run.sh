@@ -66,8 +66,8 @@ case "$*" in
 *"not slow"*)
     # Two lines of parts beside each other: what the first leaves of two cores, as it waits for servers
     # and jobs, the second computes with.
-    parts="whole_runs composer airflow"
-    second="trainer local_gcp"
+    parts="whole_runs airflow"
+    second="trainer composer local_gcp"
     ;;
 *) parts="local_gcp trainer whole_runs airflow composer" ;;
 esac
