@@ -35,7 +35,7 @@ def test_a_regressor_predicts_in_the_labels_unit(diabetes):
 
 
 @pytest.mark.parametrize(
-    "kind, labels", [("CLASSIFIER", list("aabbbbbb")), ("REGRESSOR", [1.0, 3.0] * 4)]
+    ("kind", "labels"), [("CLASSIFIER", list("aabbbbbb")), ("REGRESSOR", [1.0, 3.0] * 4)]
 )
 def test_of_a_feature_without_any_value_the_labels_alone_are_learned(kind, labels):
     """Such a feature has no categories, and so the matrix has no column."""

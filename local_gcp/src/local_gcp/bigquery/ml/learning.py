@@ -52,8 +52,7 @@ class Problem:
 
 
 def with_a_column(x: np.ndarray) -> np.ndarray:
-    """`x`, or a column of zeros if no feature has a value: libraries want one, and learn nothing
-    from it."""
+    """`x`; where no feature has a value, and so no column: one of zeros, as libraries want one."""
     return x if x.shape[1] else np.zeros((len(x), 1))
 
 
