@@ -28,6 +28,11 @@ NAME, BUCKET, TABLE = "cells", "lineage", "research.cells"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that count what the first run of an experiment made come before others that run it."""
+    items.sort(key=lambda item: "first_run" not in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
 def demo() -> Iterator[Demo]:
     # Not pytest's tmp_path: Airflow's log paths are long, and a failed run's logs shall be found.
