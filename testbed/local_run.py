@@ -113,13 +113,15 @@ class Demo:
         return next((v["version"] for v in versions if "champion" in v["aliases"]), None)
 
     def serving_processes(self) -> list[int]:
-        """The processes of model servers that local_gcp, whichever, has left running."""
-        home = str(self.local / "gcp")
+        """The processes of model servers that local_gcp, whichever, has left running: they write
+        their logs in its folder.
+        """
+        home = self.local / "gcp"
         return [
             process.pid
             for process in psutil.process_iter(["cmdline"])
             if "trainer.serve" in (process.info["cmdline"] or ())
-            and process.environ().get("LOCAL_GCP_HOME") == home
+            and home in Path(f"/proc/{process.pid}/fd/1").resolve().parents
         ]
 
     @contextlib.contextmanager
