@@ -268,6 +268,16 @@ def test_who_waits_for_a_missing_experiment_or_itself_is_reported(parse, folder)
     assert says(report, "patients.yaml", "schedule: ", "its own dataset")
 
 
+@pytest.mark.one_airflow
+def test_who_waits_for_the_champion_of_what_is_never_deployed_is_reported(parse, folder):
+    shutil.copy(ROOT / "dags/experiments/diabetes.yaml", folder / "experiments")
+    file = folder / "experiments/patients.yaml"
+    waiting = "schedule: new champion of diabetes"
+    file.write_text(file.read_text().replace("schedule: manual", waiting))
+    (report,) = parse("trellis_errors.py")[1].values()
+    assert says(report, "patients.yaml", "schedule: ", "'diabetes' has no section deploy")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("file", sorted((ROOT / "dags").glob("trellis_*.py")), ids=lambda f: f.stem)
 def test_the_dag_processor_imports_googles_libraries_once(file):

@@ -166,7 +166,7 @@ def check_on(
     at_most: what a run may cost, without the size of a table or query, which only BigQuery knows.
     """
     with about_file(path):
-        if problems := [*_on(platform, experiment, at_most), *_others(path, experiment)]:
+        if problems := [*_on(platform, experiment, at_most), *_others(path, experiment, profile)]:
             raise _read(path, profile).error(problems)
 
 
@@ -189,17 +189,31 @@ def _on(
         yield Problem(("budget",), str(error))
 
 
-def _others(path: Path, experiment: Experiment) -> Iterator[Problem]:
+def _others(path: Path, experiment: Experiment, profile: Profile | None) -> Iterator[Problem]:
     """List the problems of the experiment that this one waits for."""
     waits = after(experiment.schedule)
     if waits is None:
         return
-    known = {file.stem for file in files(path.parent)[0]}
-    if waits.experiment == experiment.name:
+    known = {file.stem: file for file in files(path.parent)[0]}
+    name = waits.experiment
+    if name == experiment.name:
         yield Problem(("schedule",), f"waits for its own {waits.what}, and would run for ever")
-    elif waits.experiment not in known:
-        hint = did_you_mean(waits.experiment, known - {experiment.name})
-        yield Problem(("schedule",), f"there is no experiment '{waits.experiment}' here; {hint}")
+    elif name not in known:
+        hint = did_you_mean(name, known.keys() - {experiment.name})
+        yield Problem(("schedule",), f"there is no experiment '{name}' here; {hint}")
+    elif waits.what == "champion" and not _deploys(known[name], profile):
+        problem = f"'{name}' has no section deploy, so no model of it becomes the champion"
+        yield Problem(("schedule",), problem)
+
+
+def _deploys(path: Path, profile: Profile | None) -> bool:
+    """Return whether the file has a section deploy. One that cannot be read has problems of its
+    own, which are told where it is checked.
+    """
+    try:
+        return _read(path, profile).values.get("deploy") is not None
+    except FileError:
+        return True
 
 
 def _read(path: Path, profile: Profile | None) -> Document:
