@@ -38,10 +38,15 @@ def of_rows(
     alone = columns == len(pictures)
     if pictures:
         model = "unet" if masks else _picture_model(alone)
-    what = f"{roles.label.name} from {columns} columns of {rows.address}"
+    which = f"{columns} column{'s' if columns > 1 else ''} of {rows.address}"
     return "\n".join(
         [
-            *_head(f"{what}, {rows.rows:,} rows.", _counts(classes), owner, budget),
+            *_head(
+                f"{roles.label.name} from {which}, {rows.rows:,} rows.",
+                _counts(classes),
+                owner,
+                budget,
+            ),
             *section.of_rows(rows, roles, classes, pictures),
             *_masks(masks),
             "",
@@ -171,6 +176,8 @@ def _head(what: str, counts: str, owner: str, budget: str) -> Iterator[str]:
         subsequent_indent="# ",
         break_on_hyphens=False,
     )
+    # The comment until here describes the experiment in Airflow, its report and its model card.
+    yield ""
     yield "# Written by `trellis new experiment`: read every choice once. An editor shows what a"
     yield "# key means; `trellis reference` prints them all; `trellis check FILE` checks the file."
     yield f"owner: {scalar(owner)}"

@@ -226,7 +226,11 @@ def two_classes(path, names, quoted=""):
 def test_the_file_names_the_positive_class_that_a_run_would_take(trellis, dags, names, positive):
     two_classes(dags.parent / "two.csv", names, quoted=None)
     assert trellis("new", "experiment", "two.csv", "--label", "y", "--owner", "ann") == 0
-    assert load(dags / "experiments/two.yaml").positive == positive
+    experiment = load(dags / "experiments/two.yaml")
+    assert experiment.positive == positive
+    # What Airflow's page and the model card say: nothing of the tool.
+    assert experiment.about.startswith("y from 1 column of data.two, 60 rows.")
+    assert "trellis" not in experiment.about
 
 
 def test_an_empty_text_is_no_class(trellis, dags, capsys):

@@ -410,6 +410,24 @@ def test_a_table_of_latex_has_its_special_characters_escaped(loaded, gather, tmp
     assert r"\toprule" in text
 
 
+def test_the_leaderboard_of_a_paper_has_scores_with_intervals_by_contender(
+    loaded, gather, tmp_path
+):
+    export.export(loaded, gather(), tmp_path / "paper")
+    text = (tmp_path / "paper/tables/leaderboard.tex").read_text()
+    header, *rows = (
+        [cell.strip() for cell in line.removesuffix(r"\\").split(" & ")]
+        for line in text.splitlines()
+        if " & " in line
+    )
+    board = loaded.leaderboard()
+    assert header[1:] == [name.replace("_", r"\_") for name in board.index]
+    assert [row[0] for row in rows[1:]] == [*loaded.metrics()["title"]]
+    (metric, about), row = next(iter(loaded.metrics().iterrows())), board.iloc[0]
+    value, low, high = (f"{row[metric + of]:.4f}" for of in ("", ".low", ".high"))
+    assert rows[1][:2] == [about["title"], f"{value} [{low}, {high}]"]
+
+
 def test_two_figures_never_share_a_file():
     names = ["loss/a", "loss-a", "Loss/A", "calibration/training/1", "ü", "é"]
     files = export.file_names(names)

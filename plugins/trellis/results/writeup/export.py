@@ -2,7 +2,8 @@
 
 FOLDER/figures/NAME.svg, .pdf, .png     each figure of the report
 FOLDER/tables/NAME.csv, .tex            leaderboard, metrics, splits, trials, and what the run has
-                                         of OPTIONAL
+                                         of OPTIONAL; leaderboard.tex has the scores alone, a row a
+                                         metric
 FOLDER/methods.md, model-card.md, tripod-ai.md, trellis.bib
 """
 
@@ -17,6 +18,7 @@ from trellis.results.run import LoadedRun
 from trellis.results.selection import NoRunError
 from trellis.results.writeup import card, citation, methods, tripod
 from trellis.results.writeup.facts import Facts
+from trellis.results.writeup.scoring import cell
 from trellis_contracts.dataset import SPLITS
 
 TEXTS = {
@@ -50,6 +52,8 @@ def export(run: LoadedRun, f: Facts, folder: Path) -> list[str]:
         raise NoRunError(f"{folder} has files already: name an empty folder, or a new one")
     require_drawing()
     made = {name: (frame.to_csv(), _latex(frame)) for name, frame in _tables(run, f)}
+    # The frame has a column for each bound and hyperparameter: more than a page is wide.
+    made["leaderboard"] = (made["leaderboard"][0], _latex(_scores(f)))
     texts = {name: f"{make(f)}\n" for name, make in TEXTS.items()}
     figures, tables = folder / "figures", folder / "tables"
     for each in (figures, tables):
@@ -107,6 +111,17 @@ def _tables(run: LoadedRun, f: Facts) -> Iterator[tuple[str, pd.DataFrame]]:
             yield name, getattr(run, name)()
         except NoRunError:
             continue
+
+
+def _scores(f: Facts) -> pd.DataFrame:
+    """The contenders' scores with their intervals: a row a metric, a column a contender."""
+    shown = f.board.metrics
+    columns = {
+        one.name: [cell(one.metrics.get(name), about.decimals) for name, about in shown.items()]
+        for one in f.ranked
+    }
+    titles = [about.title for about in shown.values()]
+    return pd.DataFrame(columns, index=pd.Index(titles, name="metric"))
 
 
 def _splits(f: Facts) -> pd.DataFrame:

@@ -2,10 +2,10 @@
 function takes its facts.
 """
 
-from trellis.results.scores import score
+from trellis.results.scores import Scored, score
 from trellis.results.writeup.facts import Facts
 from trellis.results.writeup.markdown import code, listed, table
-from trellis_contracts.leaderboard import Contender, Estimate
+from trellis_contracts.leaderboard import Contender
 
 _DECIMALS = 6
 """Decimals of the leaderboard's shares and costs."""
@@ -56,10 +56,7 @@ def results(f: Facts) -> str:
     rows = [
         (
             code(one.name) + _roles(f, one),
-            *(
-                score(one.metrics[name], about.decimals) if name in one.metrics else ""
-                for name, about in shown.items()
-            ),
+            *(cell(one.metrics.get(name), about.decimals) for name, about in shown.items()),
         )
         for one in f.ranked
     ]
@@ -104,15 +101,16 @@ def slice_table(f: Facts) -> str | None:
         (
             code(one.name),
             f"{one.examples:,}",
-            _score(one.metrics.get(found.of, {}).get(found.metric), about.decimals),
-            _score(one.gap, about.decimals),
+            cell(one.metrics.get(found.of, {}).get(found.metric), about.decimals),
+            cell(one.gap, about.decimals),
         )
         for one in found.slices
     ]
     return table(["part", "examples", about.title, "gap"], rows)
 
 
-def _score(found: Estimate | None, decimals: int) -> str:
+def cell(found: Scored | None, decimals: int) -> str:
+    """The value with its interval, of a metric of so many decimals; nothing where there is none."""
     return "" if found is None else score(found, decimals)
 
 
