@@ -18,7 +18,7 @@ from trellis.results.run import LoadedRun
 from trellis.results.selection import NoRunError
 from trellis.results.writeup import card, citation, methods, tripod
 from trellis.results.writeup.facts import Facts
-from trellis.results.writeup.scoring import cell
+from trellis.results.writeup.scoring import scores_of
 from trellis_contracts.dataset import SPLITS
 
 TEXTS = {
@@ -51,9 +51,11 @@ def export(run: LoadedRun, f: Facts, folder: Path) -> list[str]:
     if folder.exists() and any(folder.iterdir()):
         raise NoRunError(f"{folder} has files already: name an empty folder, or a new one")
     require_drawing()
-    made = {name: (frame.to_csv(), _latex(frame)) for name, frame in _tables(run, f)}
-    # The frame has a column for each bound and hyperparameter: more than a page is wide.
-    made["leaderboard"] = (made["leaderboard"][0], _latex(_scores(f)))
+    # The leaderboard has a column for each bound and hyperparameter: more than a page is wide.
+    made = {
+        name: (frame.to_csv(), _latex(_scores(f) if name == "leaderboard" else frame))
+        for name, frame in _tables(run, f)
+    }
     texts = {name: f"{make(f)}\n" for name, make in TEXTS.items()}
     figures, tables = folder / "figures", folder / "tables"
     for each in (figures, tables):
@@ -115,12 +117,8 @@ def _tables(run: LoadedRun, f: Facts) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _scores(f: Facts) -> pd.DataFrame:
     """The contenders' scores with their intervals: a row a metric, a column a contender."""
-    shown = f.board.metrics
-    columns = {
-        one.name: [cell(one.metrics.get(name), about.decimals) for name, about in shown.items()]
-        for one in f.ranked
-    }
-    titles = [about.title for about in shown.values()]
+    titles = [about.title for about in f.board.metrics.values()]
+    columns = {one.name: scores_of(f, one) for one in f.ranked}
     return pd.DataFrame(columns, index=pd.Index(titles, name="metric"))
 
 

@@ -52,15 +52,14 @@ def metrics(f: Facts) -> str:
 
 def results(f: Facts) -> str:
     """Table of the contenders' scores."""
-    shown = f.board.metrics
-    rows = [
-        (
-            code(one.name) + _roles(f, one),
-            *(cell(one.metrics.get(name), about.decimals) for name, about in shown.items()),
-        )
-        for one in f.ranked
-    ]
-    return table(["contender", *(about.title for about in shown.values())], rows)
+    rows = [(code(one.name) + _roles(f, one), *scores_of(f, one)) for one in f.ranked]
+    return table(["contender", *(about.title for about in f.board.metrics.values())], rows)
+
+
+def scores_of(f: Facts, one: Contender) -> list[str]:
+    """The contender's score of each metric with its interval; "" where it has none."""
+    shown = f.board.metrics.items()
+    return [_score(one.metrics.get(name), about.decimals) for name, about in shown]
 
 
 def _roles(f: Facts, one: Contender) -> str:
@@ -101,16 +100,15 @@ def slice_table(f: Facts) -> str | None:
         (
             code(one.name),
             f"{one.examples:,}",
-            cell(one.metrics.get(found.of, {}).get(found.metric), about.decimals),
-            cell(one.gap, about.decimals),
+            _score(one.metrics.get(found.of, {}).get(found.metric), about.decimals),
+            _score(one.gap, about.decimals),
         )
         for one in found.slices
     ]
     return table(["part", "examples", about.title, "gap"], rows)
 
 
-def cell(found: Scored | None, decimals: int) -> str:
-    """The value with its interval, of a metric of so many decimals; nothing where there is none."""
+def _score(found: Scored | None, decimals: int) -> str:
     return "" if found is None else score(found, decimals)
 
 
