@@ -96,7 +96,7 @@ def a_board(*contenders, promoted=True, fingerprint="3f2a"):
     }
 
 
-def _estimate(value, low, high):
+def an_estimate(value, low, high):
     return {"value": value, "interval": [low, high]}
 
 
@@ -111,10 +111,10 @@ SLICES = {
             "by": ["site"],
             "examples": 20,
             "judged": True,
-            "gap": _estimate(-0.45, -0.7, -0.2),
+            "gap": an_estimate(-0.45, -0.7, -0.2),
             "metrics": {
-                "training/1": {"accuracy": _estimate(0.5, 0.3, 0.7)},
-                "baselines/bqml": {"accuracy": _estimate(0.8, 0.7, 0.9)},
+                "training/1": {"accuracy": an_estimate(0.5, 0.3, 0.7)},
+                "baselines/bqml": {"accuracy": an_estimate(0.8, 0.7, 0.9)},
             },
         },
         {

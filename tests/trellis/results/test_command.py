@@ -1,4 +1,4 @@
-"""`trellis runs`, `trellis compare` and `trellis digest`."""
+"""`trellis runs`, `trellis compare`, `trellis digest`, `trellis methods` and `trellis export`."""
 
 from datetime import UTC, datetime
 
@@ -166,3 +166,20 @@ def test_the_digest_of_the_last_days(digits, add, trellis):
     assert "digits/old" not in out
     with pytest.raises(SystemExit):
         trellis("digest", "--days", "0")
+
+
+def test_a_run_is_written_up(run, digits, add, bucket, tmp_path, trellis):
+    add(a_run(digits, "r", a_board(), bucket=bucket))
+    code, out, _ = trellis("methods", "digits")
+    assert code == 0
+    for part in ("## Methods", "# Model card: digits", "# TRIPOD+AI checklist", "@software{"):
+        assert part in out
+    paper = tmp_path / "paper"
+    assert trellis("export", "digits/r", "--to", str(paper))[0] == 0
+    assert (paper / "figures/roc.pdf").exists()
+    code, _, err = trellis("export", "digits/r", "--to", str(paper))
+    assert code == 1
+    assert "has files already" in err
+    code, _, err = trellis("methods", "digts")
+    assert code == 1
+    assert "did you mean 'digits'?" in err
