@@ -35,9 +35,9 @@ FLAGS = {
     "task": "segmentation",
     "blocks": 1,
     "filters": 8,
-    "epochs": 8,
+    "epochs": 12,
     "batch_size": 4,
-    "learning_rate": 0.02,
+    "learning_rate": 0.005,
 }
 
 
