@@ -23,10 +23,11 @@ _PERSON = re.compile(
     rf"({_WHO})(_?(id|nr|no|num|number|name|code|key))?|mrn|pat_?id|pt_?id|u?subj_?id|pid|eid"
 )
 _GROUP = re.compile(
-    r".*_id|(device|sensor|station|site|slide|plate|batch|group)(_?(id|nr|number|name|code))?"
+    r"(.*_)?id(_?(nr|no|num|number))?"
+    r"|(device|sensor|station|site|slide|plate|batch|group)(_?(id|nr|number|name|code))?"
 )
 _PRIVATE = re.compile(
-    r"(first|last|given|sur|full|patient|maiden)_?name|surname|(.*_)?e_?mail(_address)?"
+    r"(.*_)?(first|last|given|sur|maiden)_?name|(full|patient)_?name|(.*_)?e_?mail(_address)?"
     r"|(.*_)?(phone|telephone|mobile|fax)(_?(nr|no|number))?|(.*_)?(street|address)"
     r"|ssn|social_security.*|nhs_number|mrn|passport.*|iban"
 )

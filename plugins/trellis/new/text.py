@@ -11,6 +11,7 @@ from trellis_contracts import catalog
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.tasks import (
     BINARY,
+    MULTICLASS,
     MULTILABEL,
     ONE_CLASS,
     TASKS,
@@ -56,7 +57,7 @@ def of_rows(
             *_batch(rows.rows),
             "",
             *_training(
-                _goal(roles.task),
+                _goal(roles.task, classes),
                 rows.rows,
                 _MASK_SEARCH if masks else _IMAGE_SEARCH if pictures else _ROW_SEARCH,
                 *_machine(heavy),
@@ -64,7 +65,7 @@ def of_rows(
             "",
             *_row_baselines(roles, alone),
             "",
-            *_deploy(roles.task),
+            *_deploy(roles.task, classes),
             "",
         ]
     )
@@ -115,13 +116,13 @@ def of_images(images: Images, task: str, source: str, owner: str, budget: str) -
             *_batch(images.count),
             "",
             *_training(
-                _goal(task),
+                _goal(task, images.classes),
                 images.count,
                 _MASK_SEARCH if images.masks else _IMAGE_SEARCH,
                 *_machine(heavy),
             ),
             "",
-            *_deploy(task),
+            *_deploy(task, images.classes),
             "",
         ]
     )
@@ -140,9 +141,21 @@ def _heavy(examples: int, of_each: Iterable[Images]) -> bool:
     return examples * sum(images.size**2 for images in of_each) > 20_000 * 96**2
 
 
-def _goal(task: str) -> str:
-    metric = TASKS[task].metric
-    return f"{METRICS[metric].goal}: {metric}"
+def _goal(task: str, classes: Mapping[str, int]) -> str:
+    metric = _metric(task, classes)
+    goal = f"{METRICS[metric].goal}: {metric}"
+    if metric == TASKS[task].metric:
+        return goal
+    most = max(classes, key=lambda name: classes[name])
+    share = classes[most] / sum(classes.values())
+    return f"{goal}   # the mean of the recalls: {share:.0%} of the examples are {line(most)}"
+
+
+def _metric(task: str, classes: Mapping[str, int]) -> str:
+    """What to tune for: not the accuracy, where always the same answer would have most of it."""
+    if task == MULTICLASS and max(classes.values(), default=0) * 2 > sum(classes.values()):
+        return "balanced_accuracy"
+    return TASKS[task].metric
 
 
 def _machine(heavy: bool) -> tuple[str, str | None]:
@@ -262,12 +275,11 @@ def _row_baselines(roles: Roles, alone: bool) -> list[str]:
     return ["baselines:", f"  bqml: {types}   # is the network worth it?"]
 
 
-def _deploy(task: str) -> Iterator[str]:
-    known = TASKS[task]
+def _deploy(task: str, classes: Mapping[str, int]) -> Iterator[str]:
     yield "# To serve the selected training, remove the # below and choose its conditions."
     yield "# A deployed model costs money every day; `trellis check` says how much."
     yield "# deploy:"
-    yield f"#   gate: {{require: {{{known.metric}: {known.bound}}}}}"
+    yield f"#   gate: {{require: {{{_metric(task, classes)}: {TASKS[task].bound}}}}}"
     yield "#   machines: {type: n1-standard-2}"
 
 

@@ -67,6 +67,20 @@ def test_a_csv_file_whose_rows_have_any_number_of_classes(trellis, dags, planned
     assert plan.baselines == ()
 
 
+@pytest.mark.parametrize(("most", "metric"), [(100, "accuracy"), (101, "balanced_accuracy")])
+def test_where_one_class_has_most_rows_a_search_is_not_for_accuracy(
+    trellis, dags, google, most, metric
+):
+    classes = ["negative"] * most + ["positive"] * 70 + ["invalid"] * 30
+    lines = [f"{n / 7:.3f},{name}" for n, name in enumerate(classes)]
+    (dags.parent / f"titres_{most}.csv").write_text("\n".join(["titre,result", *lines]) + "\n")
+    assert trellis("new", "experiment", f"titres_{most}.csv", "--upload") == 0
+    file = dags / f"experiments/titres-{most}.yaml"
+    assert load(file).metric == metric
+    assert f"gate: {{require: {{{metric}: 0.8}}}}" in file.read_text()
+    assert ("are negative" in file.read_text()) == (metric == "balanced_accuracy")
+
+
 def test_rows_of_few_values_are_not_taken_for_copies(trellis, dags, planned, capsys):
     """The rows are the passengers of the Titanic by class, age and sex: 1,316 rows, of which 14
     differ.

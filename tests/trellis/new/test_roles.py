@@ -69,6 +69,13 @@ def test_rows_of_one_patient_make_a_group_if_there_are_enough_of_them():
     assert propose(rows(few, RADIUS, label)).group is None
 
 
+@pytest.mark.parametrize("name", ["id", "ID", "idnum", "ID No.", "clinic_id"])
+def test_rows_of_one_number_make_a_group_where_another_column_is_the_key(name):
+    label, row = Column("label", "BOOL", distinct=2), Column("rownames", "INT64", distinct=1000)
+    found = propose(rows(row, Column(name, "INT64", distinct=500), RADIUS, label))
+    assert (found.key, found.group, found.features) == ("rownames", name, None)
+
+
 @pytest.mark.parametrize(
     ("column", "named"),
     [
@@ -286,10 +293,13 @@ RADIUS_TEXT = Column("note", "STRING", distinct=999)
 
 
 def test_columns_that_say_who_somebody_is_are_warned_of():
-    columns = (Column("email", "STRING", distinct=700), Column("last name", "STRING", distinct=90))
+    names = ["email", "last name", "Mother's surname", "fake_first_name"]
+    columns = [Column(name, "STRING", distinct=90) for name in names]
     found = propose(rows(*columns, RADIUS, LABEL))
-    assert "email, last name" in found.warnings[0]
-    assert set(why(found)) == {"email", "last name"}
+    assert ", ".join(names) in found.warnings[0]
+    assert set(why(found)) == {*names}
+    no_person = [Column(name, "STRING", distinct=9) for name in ("filename", "state_full_name")]
+    assert not propose(rows(*no_person, RADIUS, LABEL)).warnings
 
 
 def test_classes_stored_as_floats_are_classes():
