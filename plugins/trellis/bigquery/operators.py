@@ -48,7 +48,6 @@ class BigQueryJobOperator(BigQueryInsertJobOperator):
     custom_operator_name = BigQueryInsertJobOperator.__name__
     template_fields: Sequence[str] = (
         *BigQueryInsertJobOperator.template_fields,
-        "location",
         "key",
         "product",
         "unless",

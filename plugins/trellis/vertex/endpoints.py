@@ -172,17 +172,13 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
     :param deployed_model: the DeployedModel (templated), in protobuf's JSON form: machines,
         replicas, service account. `id` and `model` are filled in.
-    :param share: minimum percent of the traffic (templated).
+    :param share: minimum percent of the traffic.
     """
 
     doing = "deploy the model"
-    template_fields: Sequence[str] = (
-        *provider.DeployModelOperator.template_fields,
-        "model",
-        "share",
-    )
+    template_fields: Sequence[str] = (*provider.DeployModelOperator.template_fields, "model")
 
-    def __init__(self, *, model: str, share: int | str, **kwargs: Any):
+    def __init__(self, *, model: str, share: int, **kwargs: Any):
         super().__init__(**kwargs)
         self.model = model
         self.share = share
@@ -195,7 +191,7 @@ class DeployModelOperator(_ServingOperator, provider.DeployModelOperator):
         endpoint = get_endpoint(self._client, self.endpoint_id)
         deployed = find_deployed(endpoint, version)
         if deployed is not None:
-            raise_share(self._client, self.endpoint_id, version, int(self.share), self.log)
+            raise_share(self._client, self.endpoint_id, version, self.share, self.log)
             return {"deployed_model": deployed.id}
         if done:
             raise JobFailed(f"{version.name} is not listed yet: Airflow retries the task.")
@@ -261,17 +257,13 @@ class TrafficOperator(_ServingOperator, provider.UpdateEndpointOperator):
 
     :param endpoint_id: name of the endpoint (templated).
     :param model: name of the version (templated): projects/.../models/ID@VERSION.
-    :param share: minimum percent of the traffic (templated).
+    :param share: minimum percent of the traffic.
     """
 
     doing = "shift the traffic"
-    template_fields: Sequence[str] = (
-        *provider.UpdateEndpointOperator.template_fields,
-        "model",
-        "share",
-    )
+    template_fields: Sequence[str] = (*provider.UpdateEndpointOperator.template_fields, "model")
 
-    def __init__(self, *, model: str, share: int | str, **kwargs: Any):
+    def __init__(self, *, model: str, share: int, **kwargs: Any):
         # The split follows from the endpoint's state when the task runs.
         super().__init__(endpoint={}, update_mask={"paths": ["traffic_split"]}, **kwargs)
         self.model = model
@@ -280,7 +272,7 @@ class TrafficOperator(_ServingOperator, provider.UpdateEndpointOperator):
     def _advance(self, context: Any, done: str | None) -> dict[str, Any]:
         version = parse_version(self.model)
         ConsoleLink.remember(context, self.endpoint_id, version.name)
-        endpoint = raise_share(self._client, self.endpoint_id, version, int(self.share), self.log)
+        endpoint = raise_share(self._client, self.endpoint_id, version, self.share, self.log)
         return {"traffic": traffic_of(endpoint)}
 
 

@@ -56,19 +56,13 @@ class ModelVersionOperator(_RegistryOperator, UploadModelOperator):
     :param model_id: ID of the model: a letter, then up to 62 of a-z, 0-9, _ and -.
     :param model: the Model (templated), in protobuf's JSON form. It needs the label
         `trellis-experiment`: a model of this ID with another value of it, or without, is refused.
-    :param aliases: aliases (templated) that move to the new version; an existing version is left
-        unchanged.
+    :param aliases: aliases that move to the new version; an existing version is left unchanged.
 
     Raises JobFailed (retried) or JobFailedForGood (not).
     """
 
     doing = "upload the model"
     _written: tuple[str, ...] = ()
-    template_fields: Sequence[str] = (
-        *UploadModelOperator.template_fields,
-        "model_id",
-        "aliases",
-    )
 
     def __init__(self, *, model_id: str, aliases: Sequence[str] = (), **kwargs: Any):
         super().__init__(**kwargs)
@@ -174,13 +168,6 @@ class AliasOperator(_RegistryOperator, AddVersionAliasesOnModelOperator):
     """
 
     doing = "change the model's aliases"
-    template_fields: Sequence[str] = (
-        *AddVersionAliasesOnModelOperator.template_fields,
-        "region",
-        "alias",
-        "previous",
-        "drop",
-    )
 
     def __init__(
         self,
@@ -231,9 +218,8 @@ class DeleteOldVersionsOperator(_RegistryOperator, DeleteModelVersionOperator):
     """
 
     doing = "remove old versions"
-    template_fields: Sequence[str] = (*DeleteModelVersionOperator.template_fields, "region", "keep")
 
-    def __init__(self, *, keep: int | str | None, **kwargs: Any):
+    def __init__(self, *, keep: int | None, **kwargs: Any):
         super().__init__(**kwargs)
         self.keep = keep
 
@@ -243,7 +229,7 @@ class DeleteOldVersionsOperator(_RegistryOperator, DeleteModelVersionOperator):
             return {"deleted": []}
         removals = []
         versions = find_versions(self._client, self.model_id)
-        for model in versions[: max(len(versions) - int(self.keep), 0)]:
+        for model in versions[: max(len(versions) - self.keep, 0)]:
             version = version_of(model)
             if model.version_aliases or model.deployed_models:
                 continue

@@ -65,11 +65,7 @@ class RetreatOperator(_UndeployingOperator):
     """
 
     doing = "take the model back"
-    template_fields: Sequence[str] = (
-        *_UndeployingOperator.template_fields,
-        "model",
-        "champion",
-    )
+    template_fields: Sequence[str] = (*_UndeployingOperator.template_fields, "model")
 
     def __init__(self, *, model: str, champion: str = "champion", **kwargs: Any):
         super().__init__(**kwargs)

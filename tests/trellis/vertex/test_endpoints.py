@@ -80,7 +80,7 @@ def test_from_the_first_model_to_a_shift(champion, challenger, endpoint, shares)
     assert shift(endpoint, challenger, 50) == {champion: 50, challenger: 50}
     # Again, as after a kill: nothing that is right changes, and no share is lowered.
     assert deploy(endpoint, challenger, share=10) == deployed
-    assert shift(endpoint, challenger, "20") == {champion: 50, challenger: 50}
+    assert shift(endpoint, challenger, 20) == {champion: 50, challenger: 50}
     assert shift(endpoint, challenger, 100) == {champion: 0, challenger: 100}
 
 

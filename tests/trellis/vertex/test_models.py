@@ -91,7 +91,7 @@ def test_old_versions_go_but_for_those_that_are_in_use(serving, name, endpoint, 
         return run(retention)["deleted"]
 
     assert keep(None) == []
-    assert keep("6") == []
+    assert keep(6) == []
     # The second is deployed, the third the champion.
     assert keep(2) == ["1", "4"]
     assert keep(2) == []

@@ -5,7 +5,7 @@ read, and has three template fields, of which nothing here fills two.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.providers.standard.operators.python import PythonOperator
 
@@ -20,6 +20,7 @@ class FunctionOperator(PythonOperator):
 
     custom_operator_name = "@task"
     template_fields = ("op_args",)
+    template_fields_renderers: ClassVar[dict[str, str]] = {"op_args": "py"}
 
 
 def function_task(task_id: str, **arguments: Any) -> Callable[..., Callable[..., Any]]:
