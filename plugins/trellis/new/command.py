@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from trellis import command_line
 from trellis.new import bigquery, files, images, kinds, roles, text, uploading
 from trellis.new.described import DataError, Images, Pictures, Reading, Rows, listed
+from trellis.new.source import LEAST
 from trellis.results.index import client_of
 from trellis.workflow.assembly import chain
 from trellis.workflow.spec import editor_schema
@@ -30,7 +31,6 @@ DATASET = "data"
 """The dataset of BigQuery that a file goes to, unless another is named."""
 
 _LARGEST = "1000000 USD"
-_LEAST = 10
 
 
 def add(commands: Any) -> None:
@@ -305,11 +305,11 @@ def _owner(options: argparse.Namespace) -> str:
 
 def _say_few(examples: str, classes: Mapping[str, int]) -> None:
     """Names the classes that have too few examples, rows or images."""
-    few = [f"{value} ({n})" for value, n in classes.items() if n < _LEAST]
+    few = [f"{value} ({n})" for value, n in classes.items() if n < LEAST]
     if few:
         more = ", ..." if few[10:] else ""
         print(
-            f"few {examples}: {', '.join(few[:10])}{more}; a class needs about {_LEAST} to be "
+            f"few {examples}: {', '.join(few[:10])}{more}; a class needs about {LEAST} to be "
             "learned and judged"
         )
 

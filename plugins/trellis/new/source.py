@@ -11,7 +11,7 @@ import yaml
 from trellis.new.described import DataError, Images, Rows, listed
 from trellis.new.roles import Roles
 from trellis.workflow.sql import identifier
-from trellis_contracts.tasks import MULTILABEL
+from trellis_contracts.tasks import MULTICLASS, MULTILABEL
 
 KEY = "row_key"
 """The column that identifies rows which no column of their own identifies."""
@@ -21,6 +21,9 @@ SMALL = 2000
 
 SHARES = "train: 60, validation: 20, test: 20"
 """These."""
+
+LEAST = 10
+"""Examples of a class below which it is hardly learned and judged."""
 
 WIDTH = 96
 
@@ -33,7 +36,7 @@ def of_rows(
 ) -> Iterator[str]:
     """The lines of the section. classes, pictures: as `trellis.new.text.of_rows` has them."""
     yield "source:"
-    yield from _source(rows, roles)
+    yield from _source(rows, roles, classes)
     yield from _pictures(pictures)
     yield from _split(rows, roles, classes)
 
@@ -59,9 +62,22 @@ def _check_files(rows: Rows, roles: Roles) -> None:
         )
 
 
-def _source(rows: Rows, roles: Roles) -> Iterator[str]:
+def _source(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:
     if rows.of_files:
         _check_files(rows, roles)
+    selected = [*_selected(rows, roles)]
+    yield from selected
+    if roles.task == MULTICLASS and not rows.of_files:
+        yield from _few(rows, roles.label.name, classes, "\n".join(selected))
+    if rows.partition:
+        yield f"  partition: {scalar(rows.partition)}   # a run takes its interval's rows"
+    yield f"  key: {scalar(roles.key or KEY)}   # identifies a row"
+    yield _label(roles)
+    yield from _features(roles)
+
+
+def _selected(rows: Rows, roles: Roles) -> Iterator[str]:
+    """Which rows there are."""
     replaced = _replaced(roles)
     columns, usable = "*", []
     if replaced is not None:
@@ -80,10 +96,9 @@ def _source(rows: Rows, roles: Roles) -> Iterator[str]:
             yield f"  # {column.nulls:,} rows without an image in {line(name)} are left out."
     where = [f"WHERE {' AND '.join(usable)}"] if usable else []
     yield from _rows(rows, roles, columns, where)
-    if rows.partition:
-        yield f"  partition: {scalar(rows.partition)}   # a run takes its interval's rows"
-    yield f"  key: {scalar(roles.key or KEY)}   # identifies a row"
-    yield _label(roles)
+
+
+def _features(roles: Roles) -> Iterator[str]:
     for name, why in roles.left_out:
         yield f"  # no feature: {line(name)}, {why}"
     if roles.texts:
@@ -156,6 +171,25 @@ def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator
         yield from (f"    {line}" for line in lines)
     else:
         yield f"  bigquery: {scalar(rows.address)}"
+
+
+def _few(rows: Rows, label: str, classes: Mapping[str, int], selected: str) -> Iterator[str]:
+    """How to leave out the classes of few rows. selected: the text of `_selected`."""
+    few = sum(count < LEAST for count in classes.values())
+    if not few:
+        return
+    condition = f"COUNT(*) OVER (PARTITION BY {identifier(label)}) >= {LEAST}"
+    if "query: |" in selected:
+        where = "add as the query's last line"
+        told = f"{'AND' if '    QUALIFY' in selected else 'QUALIFY'} {condition}"
+    else:
+        where = "write in place of `bigquery`"
+        told = f'query: "SELECT * FROM {identifier(rows.address)} QUALIFY {condition}"'
+    yield from _wrapped(
+        f"{few:,} of {len(classes):,} classes have under {LEAST} rows, and a run whose train split "
+        f"lacks a class is refused. To leave these out, {where}"
+    )
+    yield f"  #   {told}"
 
 
 def _split(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:

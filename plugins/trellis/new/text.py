@@ -7,6 +7,7 @@ from trellis.new import source as section
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
 from trellis.new.source import SHARES, SMALL, WIDTH, because, line, scalar, values_and_pages
+from trellis.workflow.spec import bqml
 from trellis_contracts import catalog
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.tasks import (
@@ -63,7 +64,7 @@ def of_rows(
                 *_machine(heavy),
             ),
             "",
-            *_row_baselines(roles, alone),
+            *_row_baselines(roles, len(classes), alone),
             "",
             *_deploy(roles.task, classes),
             "",
@@ -255,7 +256,7 @@ def _picture_model(alone: bool) -> str:
     return "convolutional" if alone else "convolutional   # and the other columns"
 
 
-def _row_baselines(roles: Roles, alone: bool) -> list[str]:
+def _row_baselines(roles: Roles, classes: int, alone: bool) -> list[str]:
     unfit = TASKS[roles.task].unfit
     if {"baselines.bqml", "baselines.automl"} <= unfit.keys():
         why = unfit["baselines.bqml"].replace(": leave it out", "")
@@ -267,6 +268,9 @@ def _row_baselines(roles: Roles, alone: bool) -> list[str]:
         return ["# No baselines: BigQuery ML reads no images. AutoML does: automl: {node_hours: 8}"]
     if roles.sequences:
         return ["# No baselines: BigQuery ML and AutoML read no sequences."]
+    if classes > bqml.MOST_CLASSES:
+        most = f"BigQuery ML takes up to {bqml.MOST_CLASSES} classes. AutoML takes 500"
+        return [f"# No baselines: {most}: automl: {{node_hours: 8}}"]
     types = (
         "[logistic_reg, boosted_tree_classifier]"
         if roles.classification

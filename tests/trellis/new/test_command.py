@@ -81,6 +81,42 @@ def test_where_one_class_has_most_rows_a_search_is_not_for_accuracy(
     assert ("are negative" in file.read_text()) == (metric == "balanced_accuracy")
 
 
+def test_the_file_tells_how_to_leave_out_classes_of_few_rows(trellis, dags, planned):
+    """A table with a key, and one without, whose query each ends another way."""
+    for name, keyed in (("mice", True), ("voles", False)):
+        kinds = ["a"] * 40 + ["b"] * 40 + ["c"] * 9
+        lines = [f"{n}x,{n / 7:.3f},{kind}" for n, kind in enumerate(kinds)]
+        text = "\n".join(["sample_id,weight,strain", *lines])
+        text = text if keyed else re.sub(r"^[^,]*,", "", text, flags=re.M)
+        (dags.parent / f"{name}.csv").write_text(text + "\n")
+        assert trellis("new", "experiment", f"{name}.csv", "--label", "strain", "--upload") == 0
+        file = dags / f"experiments/{name}.yaml"
+        text = file.read_text()
+        assert "# 1 of 3 classes have under 10 rows" in text
+        (told,) = re.findall(r"^  #   (.* >= 10\"?)\n", text, re.M)
+        if keyed:
+            text = text.replace(f"  bigquery: data.{name}\n", f"  {told}\n")
+        else:
+            before = "    QUALIFY ROW_NUMBER() OVER (PARTITION BY TO_JSON_STRING(t)) = 1\n"
+            text = text.replace(before, f"{before}    {told}\n")
+        file.write_text(text)
+        query = f"SELECT DISTINCT strain FROM ({planned(name).experiment.source.query})"
+        assert {row.strain for row in bigquery.Client().query(query).result()} == {"a", "b"}
+
+
+def test_no_baseline_is_proposed_that_takes_fewer_classes(trellis, dags, google):
+    for count, proposed in (
+        (50, "  bqml: [logistic_reg"),
+        (51, "# No baselines: BigQuery ML takes"),
+    ):
+        lines = [f"{n / 7:.3f},k{n % count}" for n in range(20 * count)]
+        (dags.parent / f"kinds_{count}.csv").write_text("\n".join(["weight,kind", *lines]) + "\n")
+        assert (
+            trellis("new", "experiment", f"kinds_{count}.csv", "--label", "kind", "--upload") == 0
+        )
+        assert proposed in (dags / f"experiments/kinds-{count}.yaml").read_text()
+
+
 def test_rows_of_few_values_are_not_taken_for_copies(trellis, dags, planned, capsys):
     """The rows are the passengers of the Titanic by class, age and sex: 1,316 rows, of which 14
     differ.

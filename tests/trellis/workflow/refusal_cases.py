@@ -235,6 +235,12 @@ ROWS = {
         {("task",): "multiclass_classification", ("tune", "maximize"): "accuracy"},
         "BigQuery ML's models take up to 50 classes, and the label has 51",
     ),
+    "classes beyond AutoML": (
+        {"malignant": "CAST(MOD(n, 501) AS STRING)", "rows": 9000},
+        {("task",): "multiclass_classification", ("baselines",): {"automl": {"node_hours": 1}},
+         ("tune", "maximize"): "accuracy"},
+        "AutoML learns up to 500 classes from a table, and the label has 501",
+    ),
     "a class without train": (
         {"malignant": "IF(n = 289, 'rare', CAST(MOD(n, 2) AS STRING))"},
         {("task",): "multiclass_classification"}, "no example of 'rare' is in the train split",

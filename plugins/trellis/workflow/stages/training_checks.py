@@ -26,6 +26,10 @@ NAMES = ("train", "validation", "test")
 _RANKED = ("auc", "average_precision")
 """Metrics that compare examples of a class with others, and have no value without both."""
 
+MOST_CLASSES_OF_AUTOML = 500
+"""Of a table: "Data structure requirements" of
+https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/prepare-data"""
+
 # If shares differ by more than this fraction of their mean, workers divide examples, not files.
 _EVEN = 0.01
 
@@ -63,6 +67,12 @@ def too_many_classes(experiment: Experiment, classes: int) -> Iterator[str]:
         yield (
             f"baselines.bqml: BigQuery ML's models take up to {bqml.MOST_CLASSES} classes, and "
             f"the label has {classes}: leave `bqml` out"
+        )
+    of_rows = experiment.baselines.automl is not None and experiment.source.automl != "image"
+    if of_rows and classes > MOST_CLASSES_OF_AUTOML:
+        yield (
+            f"baselines.automl: AutoML learns up to {MOST_CLASSES_OF_AUTOML} classes from a table, "
+            f"and the label has {classes}: leave `automl` out"
         )
 
 
