@@ -52,7 +52,7 @@ Work on experiment files and their Google Cloud project.
   trellis clean dags                          data and models that nobody needs any more
   trellis erase --group patient_17            rows of one group, and the models trained on them
 
-docs/what-trellis-does-not-do.md: segmentation, detection, forecasting, ..., and what to do instead.
+docs/what-trellis-does-not-do.md: detection, forecasting, ..., and what to do instead.
 
 In 2026 Vertex AI became part of Google's Gemini Enterprise Agent Platform, and Cloud Composer
 became Managed Service for Apache Airflow. Messages keep the old names, as Google's APIs do.
@@ -104,7 +104,8 @@ def main(arguments: list[str] | None = None) -> int:
         # Flags of the trainer's command: --task, --dataset, hyperparameters.
         return try_model.run(options.file, more)
     if more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        # By the command, whose usage says what it takes.
+        commands.choices[options.command].error(f"unrecognized arguments: {' '.join(more)}")
     return _guarded(options)
 
 

@@ -268,6 +268,14 @@ def test_help_teaches(capsys):
     assert "usage: trellis" in done.stderr
 
 
+def test_what_a_command_does_not_take_is_refused_with_what_it_takes(capsys):
+    with pytest.raises(SystemExit):
+        main(["runs", "digits", "r"])
+    error = capsys.readouterr().err
+    assert "usage: trellis runs" in error
+    assert error.endswith("trellis runs: error: unrecognized arguments: r\n")
+
+
 def test_nothing_heavy_is_imported_at_the_top():
     """A parsing pays for every import, and so does the command: neither Google's libraries nor
     Airflow's core here.

@@ -26,8 +26,12 @@ COMMANDS = ("runs", "note", "compare", "methods", "export", "export-split", "dig
 def add(commands: Any) -> None:
     """The commands' arguments. commands: argparse's subparsers."""
     runs = commands.add_parser("runs", help="list the runs of all experiments, newest first")
+    runs.add_argument(
+        "experiment", nargs="?", default="", metavar="EXPERIMENT", help="only its runs"
+    )
     for name in FILTERS:
-        runs.add_argument(f"--{name}", default="", metavar=name.upper())
+        if name != "experiment":
+            runs.add_argument(f"--{name}", default="", metavar=name.upper(), help="only its runs")
     runs.add_argument(
         "--search",
         default="",

@@ -45,6 +45,8 @@ def test_a_list_of_runs(digits, breast_cancer, add, trellis):
     _, out, _ = trellis("runs", "--task", "multiclass_classification", "--last", "1")
     assert "breast-cancer" not in out
     assert out.splitlines()[-1] == "and 1 more"
+    _, out, _ = trellis("runs", "breast-cancer")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["breast-cancer/new"]
 
 
 def test_a_training_is_listed_with_its_own_score_where_a_baseline_wins(digits, add, trellis):
