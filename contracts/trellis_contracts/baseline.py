@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from trellis_contracts.files import File, Part
+from trellis_contracts.files import File, Part, optional
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Baseline(File):
     """name: of its folder. kind: bqml, automl or file. status: succeeded or failed. reason: why it
     failed. model: the service's name of the model. options: what the service was asked to train,
     in its own words. features_left_out: that the service cannot take. cost_usd: at most.
-    evaluation: the service's own metrics. None where unknown.
+    evaluation: the service's own metrics. None where unknown. warnings: why it may be worse than it
+    could be.
     """
 
     CONTRACT: ClassVar[str] = "baseline"
@@ -39,3 +40,4 @@ class Baseline(File):
     cost_usd: float | None = None
     feature_importance: tuple[FeatureWeight, ...] = ()
     evaluation: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = optional(())

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from tests.wording import says
-from trainer.comparison.notes import notes, of_data
+from trainer.comparison.notes import notes, of_data, of_learning
+from trainer.comparison.run_folder import Contender
 from trainer.comparison.scoreboard import Scoreboard
 from trainer.metrics.classification import CLASSIFICATION_METRICS
 from trainer.metrics.outcome import Outcome
+from trellis_contracts.baseline import Baseline
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
@@ -81,3 +83,11 @@ def test_trainings_that_do_not_compete_are_named_once():
 def test_failures_are_counted():
     (note,) = sentences({"a": outcome(2000, 100)}, failed=2)
     assert "2 of 3" in note
+
+
+def test_what_a_baseline_was_warned_of_is_told():
+    name = "baselines/bqml-linear_reg"
+    scores = Scoreboard({name: outcome(2000, 100)}, ACCURACY)
+    found = Baseline("bqml-linear_reg", "bqml", warnings=("ended after 20 iterations",))
+    contenders = {name: Contender(name, "bqml", "gs://b/r/", baseline=found)}
+    assert of_learning({}, contenders, scores, None) == [f"{name}: ended after 20 iterations."]

@@ -31,9 +31,11 @@ def _one_of(*names: str) -> Words:
     return {"type": "string", "enum": list(names)}
 
 
+MOST_ITERATIONS = 1000
+"""BigQuery has no bound; more trees or steps than that would take days."""
+
 _ALL: Mapping[str, Words] = {
-    # BigQuery has no bound; more trees or steps than that would take days.
-    "max_iterations": _whole(1, 1000),
+    "max_iterations": _whole(1, MOST_ITERATIONS),
     "early_stop": _TRUTH,
     "min_rel_progress": _NOT_NEGATIVE,
     "l1_reg": _NOT_NEGATIVE,

@@ -5,7 +5,7 @@ processes died in between, or tasks were cleared.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
@@ -22,6 +22,7 @@ from trellis.vertex.outcome import describe, verdict
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import storage
 from trellis.workflow.pricing import cost
+from trellis.workflow.spec import bqml_options
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl as automl_stage
 from trellis.workflow.stages import automl_tables
@@ -29,6 +30,9 @@ from trellis.workflow.stages import bqml as bqml_stage
 from trellis_contracts.baseline import FeatureWeight
 from trellis_contracts.layout import FILE_BASELINE
 from trellis_contracts.withheld import withheld
+
+_LEAST_PROGRESS = 0.01
+"""BigQuery ML's default of MIN_REL_PROGRESS."""
 
 
 class BaselineFailedError(Exception):
@@ -47,10 +51,11 @@ def bqml(
     runs = (
         _bigquery(platform).get_client(project_id=platform.project).get_model(model).training_runs
     )
+    run = runs[-1] if runs else {}
     evaluation = _exported(platform, f"{folder}service/evaluation-")
     return {
         "model": model,
-        "options": dict(runs[-1].get("trainingOptions", {})) if runs else {},
+        "options": dict(run.get("trainingOptions", {})),
         "seconds": (job.ended - job.started).total_seconds(),
         "cost_usd": round(
             cost.billed_baseline(
@@ -60,7 +65,42 @@ def bqml(
         ),
         "feature_importance": importance(_exported(platform, f"{folder}service/importance-"), plan),
         "evaluation": evaluation[0] if evaluation else {},
+        "warnings": unfinished(name, run),
     }
+
+
+def unfinished(name: str, run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Warn of a training that its number of iterations has ended, and that had not converged by the
+    rule with which BigQuery ML stops one itself.
+
+    name: the type of model. run: a TrainingRun,
+    https://cloud.google.com/bigquery/docs/reference/rest/v2/models#trainingrun.
+    """
+    options = run.get("trainingOptions", {})
+    most = int(options.get("maxIterations", 0))
+    iterations = sorted(run.get("results", []), key=lambda each: int(each.get("index", 0)))
+    if len(iterations) < max(2, most):
+        return ()
+    before, last = iterations[-2:]
+    # Google's early stopping goes by the first, too, where there is a validation split.
+    kind = "evalLoss" if "evalLoss" in last else "trainingLoss"
+    losses = float(before.get(kind, 0)), float(last.get(kind, 0))
+    fell = 1 - losses[1] / losses[0] if losses[0] > 0 else 0.0
+    if fell < float(options.get("minRelativeProgress", _LEAST_PROGRESS)):
+        return ()
+    rows = "validation" if kind == "evalLoss" else "train"
+    what, option = "with more it may be better", f"max_iterations: {_more(most)}"
+    if "optimize_strategy" in bqml_options.OPTIONS[name] and not options.get("l1Regularization"):
+        # Steps are what BigQuery ML takes where there are few rows for each category.
+        what, option = "an exact solution may be better", "optimize_strategy: NORMAL_EQUATION"
+    return (
+        f"ended after {most} iterations, of which the last still lowered its loss on the {rows} "
+        f"rows by {fell:.0%}: {what} (baselines: {{options: {{{name}: {{{option}}}}}}})",
+    )
+
+
+def _more(iterations: int) -> int:
+    return min(bqml_options.MOST_ITERATIONS, 10 * iterations)
 
 
 def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def task(experiment: Experiment, platform: Platform, ready: str) -> Any:
                 title = f"{name}, fold {part}" if part else name
                 statuses[title] = found.status
                 print(f"{title}: {found.status}{_because(found.reason)}")
+                for warning in found.warnings:
+                    print(f"{title}: {warning}")
         return statuses
 
     return baselines()
