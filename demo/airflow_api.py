@@ -28,8 +28,11 @@ class Airflow:
         return all(parts[p] and parts[p]["status"] == "healthy" for p in parts)
 
     def dag(self, dag_id: str) -> dict | None:
-        """The DAG, or None while the dag-processor has not parsed it."""
-        return self._get(f"/api/v2/dags/{dag_id}", accept=404)
+        """The DAG, or None while the dag-processor has not parsed it, or not again after its file
+        was away for a while.
+        """
+        found = self._get(f"/api/v2/dags/{dag_id}", accept=404)
+        return None if found is None or found["is_stale"] else found
 
     def import_errors(self, since: datetime.datetime) -> list[dict]:
         """List errors of files parsed since then: errors of an earlier start may have been
