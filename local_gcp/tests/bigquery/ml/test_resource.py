@@ -57,3 +57,12 @@ def test_a_confusion_matrix_of_many_classes(iris):
     assert [row["actualLabel"] for row in matrix["rows"]] == ["0", "1", "2"]
     counts = [int(e["itemCount"]) for row in matrix["rows"] for e in row["entries"]]
     assert sum(counts) == 150
+
+
+@pytest.mark.parametrize(
+    ("rows", "strategy"), [(150, "NORMAL_EQUATION"), (30, "BATCH_GRADIENT_DESCENT")]
+)
+def test_the_strategy_is_the_one_that_was_taken(iris, rows, strategy):
+    """For four features, 40 rows are enough for the normal equation."""
+    made = resource.of(train(iris.slice(0, rows), "LINEAR_REG").trained, "2024-01-03T00:00:00Z")
+    assert made["trainingRuns"][0]["trainingOptions"]["optimizationStrategy"] == strategy

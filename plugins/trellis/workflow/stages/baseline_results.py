@@ -31,6 +31,9 @@ from trellis_contracts.baseline import FeatureWeight
 from trellis_contracts.layout import FILE_BASELINE
 from trellis_contracts.withheld import withheld
 
+_BY_STEPS = {"optimize_strategy", "l1_reg"}
+"""Options of a linear regression, of which the second has no exact solution."""
+
 _LEAST_PROGRESS = 0.01
 """BigQuery ML's default of MIN_REL_PROGRESS."""
 
@@ -65,42 +68,42 @@ def bqml(
         ),
         "feature_importance": importance(_exported(platform, f"{folder}service/importance-"), plan),
         "evaluation": evaluation[0] if evaluation else {},
-        "warnings": unfinished(name, run),
+        "warnings": warnings(name, run, plan.experiment.baselines.options.get(name, {})),
     }
 
 
-def unfinished(name: str, run: Mapping[str, Any]) -> tuple[str, ...]:
-    """Warn of a training that its number of iterations has ended, and that had not converged by the
-    rule with which BigQuery ML stops one itself.
+def warnings(name: str, run: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why a BigQuery ML model may be worse than its type could be: it had not converged.
 
     name: the type of model. run: a TrainingRun,
-    https://cloud.google.com/bigquery/docs/reference/rest/v2/models#trainingrun.
+    https://cloud.google.com/bigquery/docs/reference/rest/v2/models#trainingrun. asked: the options
+    that the experiment's file has for the type.
     """
     options = run.get("trainingOptions", {})
-    most = int(options.get("maxIterations", 0))
-    iterations = sorted(run.get("results", []), key=lambda each: int(each.get("index", 0)))
-    if len(iterations) < max(2, most):
+    steps = sorted(run.get("results", []), key=lambda each: int(each.get("index", 0)))
+    if len(steps) < 2:
         return ()
-    before, last = iterations[-2:]
+    if name == "linear_reg" and not asked.keys() & _BY_STEPS:
+        return (
+            f"learned by {len(steps)} steps of gradient descent, as BigQuery ML does where "
+            "features have many values for the number of rows: an exact solution may be better "
+            f"(baselines: {{options: {{{name}: {{optimize_strategy: NORMAL_EQUATION}}}}}})",
+        )
+    most = int(options.get("maxIterations", 0))
     # Google's early stopping goes by the first, too, where there is a validation split.
-    kind = "evalLoss" if "evalLoss" in last else "trainingLoss"
-    losses = float(before.get(kind, 0)), float(last.get(kind, 0))
-    fell = 1 - losses[1] / losses[0] if losses[0] > 0 else 0.0
-    if fell < float(options.get("minRelativeProgress", _LEAST_PROGRESS)):
+    kind = "evalLoss" if "evalLoss" in steps[-1] else "trainingLoss"
+    before, last = (float(step.get(kind, 0)) for step in steps[-2:])
+    fell = 1 - last / before if before > 0 else 0.0
+    progress = float(options.get("minRelativeProgress", _LEAST_PROGRESS))
+    if len(steps) < most or fell < progress:
         return ()
     rows = "validation" if kind == "evalLoss" else "train"
-    what, option = "with more it may be better", f"max_iterations: {_more(most)}"
-    if "optimize_strategy" in bqml_options.OPTIONS[name] and not options.get("l1Regularization"):
-        # Steps are what BigQuery ML takes where there are few rows for each category.
-        what, option = "an exact solution may be better", "optimize_strategy: NORMAL_EQUATION"
+    more = min(bqml_options.MOST_ITERATIONS, 10 * most)
     return (
         f"ended after {most} iterations, of which the last still lowered its loss on the {rows} "
-        f"rows by {fell:.0%}: {what} (baselines: {{options: {{{name}: {{{option}}}}}}})",
+        f"rows by {fell:.0%}: with more it may be better (baselines: {{options: {{{name}: "
+        f"{{max_iterations: {more}}}}}}})",
     )
-
-
-def _more(iterations: int) -> int:
-    return min(bqml_options.MOST_ITERATIONS, 10 * iterations)
 
 
 def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:

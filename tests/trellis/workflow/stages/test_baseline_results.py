@@ -3,7 +3,7 @@
 import pytest
 
 from tests.wording import says
-from trellis.workflow.stages.baseline_results import unfinished
+from trellis.workflow.stages.baseline_results import warnings
 
 
 def training_run(losses, most=None, kind="evalLoss", **options):
@@ -14,30 +14,40 @@ def training_run(losses, most=None, kind="evalLoss", **options):
 
 
 def test_a_training_that_the_number_of_iterations_ended_is_warned_of():
-    (warning,) = unfinished("logistic_reg", training_run([9.0, 4.0, 3.0]))
+    (warning,) = warnings("logistic_reg", training_run([9.0, 4.0, 3.0]), {})
     assert says(warning, "3 iterations", "on the validation rows by 25%")
     assert "(baselines: {options: {logistic_reg: {max_iterations: 30}}})" in warning
-    (warning,) = unfinished("logistic_reg", training_run([9.0, 4.0], kind="trainingLoss"))
+    (warning,) = warnings("logistic_reg", training_run([9.0, 4.0], kind="trainingLoss"), {})
     assert "on the train rows" in warning
 
 
 def test_the_most_iterations_that_a_file_may_ask_for_are_proposed():
     halves = [0.5**n for n in range(200)]
-    (warning,) = unfinished("boosted_tree_regressor", training_run(halves))
+    (warning,) = warnings("boosted_tree_regressor", training_run(halves), {})
     assert "max_iterations: 1000" in warning
 
 
 def test_a_linear_regression_has_an_exact_solution():
-    (warning,) = unfinished("linear_reg", training_run([9.0, 4.0]))
-    assert "(baselines: {options: {linear_reg: {optimize_strategy: NORMAL_EQUATION}}})" in warning
-    # BigQuery ML refuses it with L1.
-    (warning,) = unfinished("linear_reg", training_run([9.0, 4.0], l1Regularization=0.1))
-    assert "{linear_reg: {max_iterations: 20}}" in warning
+    """Whatever ended its steps."""
+    for losses in ([9.0, 4.0], [9.0, 4.0, 4.0]):
+        run = training_run(losses, 20)
+        (warning,) = warnings("linear_reg", run, {"l2_reg": 1})
+        assert says(warning, f"{len(losses)} steps of gradient descent")
+        assert (
+            "(baselines: {options: {linear_reg: {optimize_strategy: NORMAL_EQUATION}}})" in warning
+        )
+    assert warnings("linear_reg", training_run([9.0], 20), {}) == ()
+
+
+def test_nobody_is_advised_to_do_what_they_have_chosen_not_to():
+    for chosen in ({"optimize_strategy": "BATCH_GRADIENT_DESCENT"}, {"l1_reg": 0.1}):
+        (warning,) = warnings("linear_reg", training_run([9.0, 4.0]), chosen)
+        assert "{linear_reg: {max_iterations: 20}}" in warning
 
 
 def test_the_order_of_the_iterations_is_that_of_their_index():
     run = training_run([9.0, 4.0, 3.0])
-    assert unfinished("linear_reg", run | {"results": run["results"][::-1]})
+    assert warnings("logistic_reg", run | {"results": run["results"][::-1]}, {})
 
 
 @pytest.mark.parametrize(
@@ -47,11 +57,10 @@ def test_the_order_of_the_iterations_is_that_of_their_index():
         pytest.param(training_run([9.0, 4.0, 4.5]), id="worse in the end"),
         pytest.param(training_run([9.0, 4.0, 3.0], 20), id="ended before"),
         pytest.param(training_run([9.0], 1), id="one iteration"),
-        pytest.param(training_run([9.0], 20), id="normal equation"),
         pytest.param(training_run([0.0, 0.0], 2), id="nothing to lower"),
         pytest.param(training_run([4.0, 3.0], minRelativeProgress=0.3), id="asked for more"),
         pytest.param({}, id="nothing known"),
     ],
 )
 def test_others_are_not(run):
-    assert unfinished("linear_reg", run) == ()
+    assert warnings("boosted_tree_regressor", run, {}) == ()
