@@ -5,7 +5,7 @@ processes died in between, or tasks were cleared.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
@@ -22,20 +22,13 @@ from trellis.vertex.outcome import describe, verdict
 from trellis.workflow.contracts.plan import Plan
 from trellis.workflow.lookups import storage
 from trellis.workflow.pricing import cost
-from trellis.workflow.spec import bqml_options
 from trellis.workflow.spec.platform import Platform
 from trellis.workflow.stages import automl as automl_stage
-from trellis.workflow.stages import automl_tables
+from trellis.workflow.stages import automl_tables, bqml_convergence
 from trellis.workflow.stages import bqml as bqml_stage
 from trellis_contracts.baseline import FeatureWeight
 from trellis_contracts.layout import FILE_BASELINE
 from trellis_contracts.withheld import withheld
-
-_BY_STEPS = {"optimize_strategy", "l1_reg"}
-"""Options of a linear regression, of which the second has no exact solution."""
-
-_LEAST_PROGRESS = 0.01
-"""BigQuery ML's default of MIN_REL_PROGRESS."""
 
 
 class BaselineFailedError(Exception):
@@ -55,6 +48,7 @@ def bqml(
         _bigquery(platform).get_client(project_id=platform.project).get_model(model).training_runs
     )
     run = runs[-1] if runs else {}
+    asked = plan.experiment.baselines.options.get(name, {})
     evaluation = _exported(platform, f"{folder}service/evaluation-")
     return {
         "model": model,
@@ -68,42 +62,8 @@ def bqml(
         ),
         "feature_importance": importance(_exported(platform, f"{folder}service/importance-"), plan),
         "evaluation": evaluation[0] if evaluation else {},
-        "warnings": warnings(name, run, plan.experiment.baselines.options.get(name, {})),
+        "warnings": bqml_convergence.warnings(name, run, asked),
     }
-
-
-def warnings(name: str, run: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why a BigQuery ML model may be worse than its type could be: it had not converged.
-
-    name: the type of model. run: a TrainingRun,
-    https://cloud.google.com/bigquery/docs/reference/rest/v2/models#trainingrun. asked: the options
-    that the experiment's file has for the type.
-    """
-    options = run.get("trainingOptions", {})
-    steps = sorted(run.get("results", []), key=lambda each: int(each.get("index", 0)))
-    if len(steps) < 2:
-        return ()
-    if name == "linear_reg" and not asked.keys() & _BY_STEPS:
-        return (
-            f"learned by {len(steps)} steps of gradient descent, as BigQuery ML does where "
-            "features have many values for the number of rows: an exact solution may be better "
-            f"(baselines: {{options: {{{name}: {{optimize_strategy: NORMAL_EQUATION}}}}}})",
-        )
-    most = int(options.get("maxIterations", 0))
-    # Google's early stopping goes by the first, too, where there is a validation split.
-    kind = "evalLoss" if "evalLoss" in steps[-1] else "trainingLoss"
-    before, last = (float(step.get(kind, 0)) for step in steps[-2:])
-    fell = 1 - last / before if before > 0 else 0.0
-    progress = float(options.get("minRelativeProgress", _LEAST_PROGRESS))
-    if len(steps) < most or fell < progress:
-        return ()
-    rows = "validation" if kind == "evalLoss" else "train"
-    more = min(bqml_options.MOST_ITERATIONS, 10 * most)
-    return (
-        f"ended after {most} iterations, of which the last still lowered its loss on the {rows} "
-        f"rows by {fell:.0%}: with more it may be better (baselines: {{options: {{{name}: "
-        f"{{max_iterations: {more}}}}}}})",
-    )
 
 
 def automl(plan: Plan, platform: Platform, ti: Any) -> dict[str, Any]:

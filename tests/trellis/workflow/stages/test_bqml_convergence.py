@@ -1,9 +1,9 @@
-"""What is read from the answers of the services that train baselines."""
+"""BigQuery ML models that had not converged, by what BigQuery says of their training."""
 
 import pytest
 
 from tests.wording import says
-from trellis.workflow.stages.baseline_results import warnings
+from trellis.workflow.stages.bqml_convergence import warnings
 
 
 def training_run(losses, most=None, kind="evalLoss", **options):
