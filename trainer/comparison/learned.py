@@ -33,6 +33,7 @@ from trellis_contracts.training import Training
 
 _SHARE = 0.99
 _SIGNIFICANT = 1.96
+_PROGRESS = 0.01
 # Fewer predictions may be equal by chance.
 _FEWEST = 10
 
@@ -113,6 +114,27 @@ def stalled(training: Training | None) -> str | None:
     return (
         f"its loss on the train split did not fall: {losses[0]:.4g} in epoch 1, at least "
         f"{min(losses[1:]):.4g} in the {len(losses) - 1} after it"
+    )
+
+
+def unfinished(training: Training | None) -> str | None:
+    """Say, in a clause, that a training ended while it still became better.
+
+    training: its metrics.json. Its last epoch was its best, so that no early stopping ended it, and
+    lowered the loss on the validation split as much as BigQuery ML asks of an iteration to go on. A
+    learning rate that falls ends a training as planned.
+    """
+    if training is None or training.best_epoch != len(training.history):
+        return None
+    losses = [row["val_loss"] for row in training.history if "val_loss" in row]
+    if len(losses) < 2 or training.hyperparameters.get("schedule", "constant") != "constant":
+        return None
+    before, last, count = min(losses[:-1]), losses[-1], len(losses)
+    if last <= 0 or (fell := 1 - last / before) < _PROGRESS:
+        return None
+    return (
+        f"still became better in the last of its {count} epochs, by {fell:.0%} in the loss on the "
+        f"validation split: more may be better (train: {{epochs: {2 * count}}})"
     )
 
 

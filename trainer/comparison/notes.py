@@ -77,6 +77,8 @@ def of_learning(
             found.append(f"{name} may have learned nothing: {why}.")
         for warning in contender.training.warnings if contender.training else ():
             found.append(f"{name}, in its first epoch: {warning.rstrip('.')}.")
+        if name not in scores.not_selected and (why := learned.unfinished(contender.training)):
+            found.append(f"{name} {why}.")
         for warning in contender.baseline.warnings if contender.baseline else ():
             found.append(f"{name}: {warning.rstrip('.')}.")
     first = scores.standings[0].name

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.trainer.comparison.trainings import a_training
 from trainer import label_sets
-from trainer.comparison.learned import nothing, stalled
+from trainer.comparison.learned import nothing, stalled, unfinished
 from trainer.comparison.scoreboard import Scoreboard, metrics_for
 from trainer.metrics.outcome import Outcome
 from trainer.metrics.regression import ValueOutcome
@@ -138,3 +138,32 @@ def test_too_few_predictions_may_be_equal_by_chance():
 def test_a_loss_that_never_falls_below_the_first_epochs_is_reported(losses, fell):
     training = a_training(history=[{"epoch": i, "loss": loss} for i, loss in enumerate(losses, 1)])
     assert (stalled(training) is None) == fell
+
+
+def of_epochs(*losses, **changes):
+    history = [{"epoch": i, "val_loss": loss} for i, loss in enumerate(losses, 1)]
+    return a_training(history=history, **{"best_epoch": len(losses), **changes})
+
+
+def test_a_training_that_ended_while_it_became_better_is_reported():
+    assert unfinished(of_epochs(0.9, 0.6, 0.45)) == (
+        "still became better in the last of its 3 epochs, by 25% in the loss on the validation "
+        "split: more may be better (train: {epochs: 6})"
+    )
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        pytest.param(None, id="a baseline"),
+        pytest.param(of_epochs(0.9), id="one epoch"),
+        pytest.param(of_epochs(0.9, 0.6, 0.599), id="hardly better"),
+        pytest.param(of_epochs(0.9, 0.3, 0.6, 0.45), id="no better than before"),
+        pytest.param(of_epochs(0.9, 0.6, 0.45, best_epoch=2), id="best by its metric before"),
+        pytest.param(of_epochs(0.9, 0.6, hyperparameters={"schedule": "cosine"}), id="planned"),
+        pytest.param(of_epochs(0.9, 0.0), id="nothing left to lower"),
+        pytest.param(a_training(best_epoch=3), id="without a history"),
+    ],
+)
+def test_other_trainings_are_not(training):
+    assert unfinished(training) is None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.trainer.comparison.trainings import a_training
 from tests.wording import says
 from trainer.comparison.notes import notes, of_data, of_learning
 from trainer.comparison.run_folder import Contender
@@ -91,3 +92,14 @@ def test_what_a_baseline_was_warned_of_is_told():
     found = Baseline("bqml-linear_reg", "bqml", warnings=("ended after 20 iterations",))
     contenders = {name: Contender(name, "bqml", "gs://b/r/", baseline=found)}
     assert of_learning({}, contenders, scores, None) == [f"{name}: ended after 20 iterations."]
+
+
+def test_a_training_that_competes_and_had_not_ended_is_told():
+    history = [{"epoch": 1, "val_loss": 0.9}, {"epoch": 2, "val_loss": 0.6}]
+    training = a_training(history=history, best_epoch=2)
+    names = ("training/1", "training/2")
+    contenders = {n: Contender(n, "training", "gs://b/r/", training=training) for n in names}
+    outcomes = {"training/1": outcome(2000, 300), "training/2": outcome(2000, 100)}
+    scores = Scoreboard(outcomes, ACCURACY, {"training/2"})
+    (note,) = of_learning({}, contenders, scores, "training/1")
+    assert says(note, "training/1 still became better", "its 2 epochs")
