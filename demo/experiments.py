@@ -108,7 +108,7 @@ class FinishedRun:
         """
         if challenger := self._read("leaderboard", "challenger.json"):
             region, endpoint = platform()["region"], served["endpoint"]
-            serving.show_how_to_ask(self.name, region, endpoint, challenger["examples"])
+            serving.show_how_to_ask(self.name, region, endpoint, challenger)
 
     def _read(self, *path: str) -> dict | None:
         """A document of the run; None if the run did not write it."""

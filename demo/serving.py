@@ -5,7 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from demo import services
@@ -84,12 +84,13 @@ def show_endpoint(served: dict) -> None:
         say("              serves nothing")
 
 
-def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[dict]) -> None:
-    """A `curl` line and a Python snippet that send real test examples to the endpoint, and, unless
-    it answers with masks, a `curl` line that asks for an explanation.
+def show_how_to_ask(name: str, region: str, endpoint: str, challenger: dict) -> None:
+    """A `curl` line and a Python snippet that send real test examples to the endpoint, and, where
+    its model explains its answers, a `curl` line that asks for an explanation.
 
-    All can be pasted into a shell unchanged.
+    All can be pasted into a shell unchanged. challenger: challenger.json of a run.
     """
+    examples = challenger["examples"]
     # Examples are sorted by key, which often puts images of one class side by side.
     spread = examples[:: max(1, len(examples) // _EXAMPLES)][:_EXAMPLES]
     instances = [example["instance"] for example in spread]
@@ -101,8 +102,8 @@ def show_how_to_ask(name: str, region: str, endpoint: str, examples: Sequence[di
     say(f". {shlex.quote(_near(ENVIRONMENT_FILE, dot=True))}")
     say(_CURL.format_map(values))
     say(_PYTHON.format_map(values))
-    if any("mask" in example["prediction"] for example in examples):
-        return  # a mask is not explained
+    if "service" in challenger or any("mask" in example["prediction"] for example in examples):
+        return  # neither a model of a service's nor a mask is explained
     explain = {"instances": instances[:1], "parameters": {"explain": {}}}
     say()
     say("Ask why the first one is predicted as it is (docs/how-to/serve.md, Get explanations):")

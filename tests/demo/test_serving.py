@@ -69,7 +69,7 @@ def test_an_endpoint_is_told_model_by_model(said):
 def test_the_request_has_examples_from_all_over_the_split(said, tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "LOCAL", tmp_path)
     examples = [{"instance": {"x": n}, "prediction": {"label": "a"}} for n in range(20)]
-    lines = said(serving.show_how_to_ask, "digits", "us-central1", ENDPOINT, examples)
+    lines = said(serving.show_how_to_ask, "digits", "us-central1", ENDPOINT, {"examples": examples})
     request = tmp_path / "requests" / "digits.json"
     assert json.loads(request.read_text()) == {"instances": [{"x": 0}, {"x": 6}, {"x": 12}]}
     assert sum(line.startswith("curl ") and line.endswith(f"@{request}") for line in lines) == 1
@@ -79,3 +79,11 @@ def test_the_request_has_examples_from_all_over_the_split(said, tmp_path, monkey
     assert lines[-1].endswith(f"{ENDPOINT}:predict -H 'Content-Type: application/json' -d @{why}")
     asked = {"instances": [{"x": 0}], "parameters": {"explain": {}}}
     assert json.loads(why.read_text()) == asked
+
+
+def test_a_model_of_a_service_is_not_asked_to_explain(said, tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "LOCAL", tmp_path)
+    challenger = {"service": "bqml", "examples": [{"instance": {"x": 1}, "prediction": {}}]}
+    lines = said(serving.show_how_to_ask, "digits", "us-central1", ENDPOINT, challenger)
+    assert sum(line.startswith("curl ") for line in lines) == 1
+    assert not any("why" in line for line in lines)
