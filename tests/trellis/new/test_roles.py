@@ -238,7 +238,8 @@ def test_a_time_and_an_event_are_a_label_of_two_columns(time, event):
 )
 def test_an_event_that_is_not_clear_is_refused_with_a_query(name, type_, values, query):
     event = Column(name, type_, distinct=len(values) or 2, values=values)
-    said = rf"{name}.*OS_MONTHS.*{', '.join(values)}.*in a query.*{query}.*--label"
+    view = rf"in a view.*EXCEPT \({name}\), {query} FROM"
+    said = rf"{name}.*OS_MONTHS.*{', '.join(values)}.*{view}.*--label"
     with pytest.raises(DataError, match=said):
         propose(rows(AGE, Column("OS_MONTHS", "FLOAT64", distinct=300), event))
 

@@ -59,8 +59,9 @@ def _time_and_event(rows: Rows, label: str | None) -> tuple[Column, Column]:
     if time is None or event is None:
         what = "a time" if time is None else "an event"
         raise DataError(
-            f"{rows.address} has no column that is called as {what} is: rename it in a query, as "
-            f"in SELECT *, status = 'dead' AS died, or write the file by hand ({GUIDE})"
+            f"{rows.address} has no column that is called as {what} is: rename it in a view, and "
+            "name that, as in SELECT * EXCEPT (fate), fate = 'dead' AS died, or write the file by "
+            f"hand ({GUIDE})"
         )
     return time, event
 
@@ -79,8 +80,9 @@ def _occurred(rows: Rows, time: Column, event: Column) -> str | None:
         raise DataError(
             f"{rows.address}: {event.name} says how the time {time.name} ended, and is "
             f"{event.type} with {event.distinct} values{values}; an event is BOOL, or 0 and 1: "
-            f"make it so in a query, as in SELECT *, {event.name} = {example} AS died. If they are "
-            "no time and event, name what to predict: --label COLUMN"
+            f"make it so in a view, and name that, as in CREATE VIEW {rows.address}_died AS SELECT "
+            f"* EXCEPT ({event.name}), {event.name} = {example} AS died FROM {rows.address}. If "
+            "they are no time and event, name what to predict: --label COLUMN"
         )
     return occurred
 
