@@ -40,7 +40,7 @@ def warnings(name: str, run: Mapping[str, Any], asked: Mapping[str, Any]) -> tup
     before, last = (float(step.get(kind, 0)) for step in steps[-2:])
     fell = 1 - last / before if before > 0 else 0.0
     progress = float(options.get("minRelativeProgress", _LEAST_PROGRESS))
-    if len(steps) < most or fell < progress:
+    if not 0 < most <= len(steps) or fell < progress:
         return ()
     rows = "validation" if kind == "evalLoss" else "train"
     more = min(bqml_options.MOST_ITERATIONS, 10 * most)

@@ -60,6 +60,7 @@ def test_the_order_of_the_iterations_is_that_of_their_index():
         pytest.param(training_run([0.0, 0.0], 2), id="nothing to lower"),
         pytest.param(training_run([4.0, 3.0], minRelativeProgress=0.3), id="asked for more"),
         pytest.param({}, id="nothing known"),
+        pytest.param(training_run([9.0, 4.0]) | {"trainingOptions": {}}, id="no number known"),
     ],
 )
 def test_others_are_not(run):
