@@ -130,7 +130,8 @@ def unfinished(training: Training | None) -> str | None:
     if len(losses) < 2 or training.hyperparameters.get("schedule", "constant") != "constant":
         return None
     before, last, count = min(losses[:-1]), losses[-1], len(losses)
-    if last <= 0 or (fell := 1 - last / before) < _PROGRESS:
+    # Of a loss that may be negative, shares say nothing.
+    if min(before, last) <= 0 or (fell := 1 - last / before) < _PROGRESS:
         return None
     return (
         f"still became better in the last of its {count} epochs, by {fell:.0%} in the loss on the "

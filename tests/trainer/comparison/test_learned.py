@@ -162,6 +162,8 @@ def test_a_training_that_ended_while_it_became_better_is_reported():
         pytest.param(of_epochs(0.9, 0.6, 0.45, best_epoch=2), id="best by its metric before"),
         pytest.param(of_epochs(0.9, 0.6, hyperparameters={"schedule": "cosine"}), id="planned"),
         pytest.param(of_epochs(0.9, 0.0), id="nothing left to lower"),
+        pytest.param(of_epochs(0.0, 0.2), id="nothing was left to lower"),
+        pytest.param(of_epochs(-0.5, 0.2), id="worse, of a loss that may be negative"),
         pytest.param(a_training(best_epoch=3), id="without a history"),
     ],
 )
