@@ -65,10 +65,7 @@ def _check_files(rows: Rows, roles: Roles) -> None:
 def _source(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:
     if rows.of_files:
         _check_files(rows, roles)
-    selected = [*_selected(rows, roles)]
-    yield from selected
-    if roles.task == MULTICLASS and not rows.of_files:
-        yield from _few(rows, roles.label.name, classes, "\n".join(selected))
+    yield from _selected(rows, roles, classes)
     if rows.partition:
         yield f"  partition: {scalar(rows.partition)}   # a run takes its interval's rows"
     yield f"  key: {scalar(roles.key or KEY)}   # identifies a row"
@@ -76,7 +73,7 @@ def _source(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[st
     yield from _features(roles)
 
 
-def _selected(rows: Rows, roles: Roles) -> Iterator[str]:
+def _selected(rows: Rows, roles: Roles, classes: Mapping[str, int]) -> Iterator[str]:
     """Which rows there are."""
     replaced = _replaced(roles)
     columns, usable = "*", []
@@ -95,7 +92,7 @@ def _selected(rows: Rows, roles: Roles) -> Iterator[str]:
             usable.append(f"{identifier(name)} IS NOT NULL")
             yield f"  # {column.nulls:,} rows without an image in {line(name)} are left out."
     where = [f"WHERE {' AND '.join(usable)}"] if usable else []
-    yield from _rows(rows, roles, columns, where)
+    yield from _rows(rows, roles, classes, columns, where)
 
 
 def _features(roles: Roles) -> Iterator[str]:
@@ -140,7 +137,9 @@ def _label(roles: Roles) -> str:
     return f"  label: {{{pair}}}   # horizons: [...] are those that matter to you"
 
 
-def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator[str]:
+def _rows(
+    rows: Rows, roles: Roles, classes: Mapping[str, int], columns: str, usable: list[str]
+) -> Iterator[str]:
     """The table, or a query where it lacks a key. columns: what to select. usable: a WHERE."""
     table = identifier(rows.address)
     if roles.key is None:
@@ -166,25 +165,33 @@ def _rows(rows: Rows, roles: Roles, columns: str, usable: list[str]) -> Iterator
         lines = [f"SELECT {columns} FROM {table}", *usable]
     if rows.of_files:
         yield f"  files: {scalar(rows.address)}   # a run loads them into BigQuery, which is free"
-    elif len(lines) > 1 or columns != "*":
+        return
+    queried = len(lines) > 1 or columns != "*"
+    if queried:
         yield "  query: |"
         yield from (f"    {line}" for line in lines)
     else:
         yield f"  bigquery: {scalar(rows.address)}"
+    if roles.task == MULTICLASS:
+        yield from _few(roles.label.name, classes, lines, queried)
 
 
-def _few(rows: Rows, label: str, classes: Mapping[str, int], selected: str) -> Iterator[str]:
-    """How to leave out the classes of few rows. selected: the text of `_selected`."""
+def _few(
+    label: str, classes: Mapping[str, int], lines: Sequence[str], queried: bool
+) -> Iterator[str]:
+    """How to leave out the classes of few rows. lines: of the query that selects the rows. queried:
+    whether the file has it, and not the table's name.
+    """
     few = sum(count < LEAST for count in classes.values())
     if not few:
         return
     condition = f"COUNT(*) OVER (PARTITION BY {identifier(label)}) >= {LEAST}"
-    if "query: |" in selected:
+    if queried:
         where = "add as the query's last line"
-        told = f"{'AND' if '    QUALIFY' in selected else 'QUALIFY'} {condition}"
+        told = f"{'AND' if lines[-1].startswith('QUALIFY') else 'QUALIFY'} {condition}"
     else:
         where = "write in place of `bigquery`"
-        told = f'query: "SELECT * FROM {identifier(rows.address)} QUALIFY {condition}"'
+        told = f'query: "{lines[-1]} QUALIFY {condition}"'
     yield from _wrapped(
         f"{few:,} of {len(classes):,} classes have under {LEAST} rows, and a run whose train split "
         f"lacks a class is refused. To leave these out, {where}"

@@ -7,7 +7,7 @@ from trellis.new import source as section
 from trellis.new.described import Images, Rows
 from trellis.new.roles import Roles
 from trellis.new.source import SHARES, SMALL, WIDTH, because, line, scalar, values_and_pages
-from trellis.workflow.spec import bqml
+from trellis.workflow.spec import baselines, bqml
 from trellis_contracts import catalog
 from trellis_contracts.metrics import METRICS
 from trellis_contracts.tasks import (
@@ -269,8 +269,9 @@ def _row_baselines(roles: Roles, classes: int, alone: bool) -> list[str]:
     if roles.sequences:
         return ["# No baselines: BigQuery ML and AutoML read no sequences."]
     if classes > bqml.MOST_CLASSES:
-        most = f"BigQuery ML takes up to {bqml.MOST_CLASSES} classes. AutoML takes 500"
-        return [f"# No baselines: {most}: automl: {{node_hours: 8}}"]
+        most = f"BigQuery ML takes up to {bqml.MOST_CLASSES} classes"
+        more = f"AutoML takes {baselines.MOST_CLASSES_OF_ROWS}: automl: {{node_hours: 8}}"
+        return [f"# No baselines: {most}. {more}"]
     types = (
         "[logistic_reg, boosted_tree_classifier]"
         if roles.classification

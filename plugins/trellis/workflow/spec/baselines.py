@@ -6,6 +6,10 @@ from trellis.workflow.spec import bqml_options
 from trellis.workflow.spec.quantities import Form, Object, Scalar
 from trellis.workflow.spec.sections import Section, key
 
+MOST_CLASSES_OF_ROWS = 500
+"""Classes that AutoML learns from a table: "Data structure requirements" of
+https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/prepare-data"""
+
 
 class AutoML(Section):
     """A model that Vertex AI AutoML searches for."""

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from trellis.workflow.spec import bqml
+from trellis.workflow.spec import baselines, bqml
 from trellis.workflow.spec.decision import KEYS
 from trellis.workflow.spec.experiment import Experiment
 from trellis.workflow.spec.machines import Machine, TrainingMachines
@@ -25,10 +25,6 @@ NAMES = ("train", "validation", "test")
 
 _RANKED = ("auc", "average_precision")
 """Metrics that compare examples of a class with others, and have no value without both."""
-
-MOST_CLASSES_OF_AUTOML = 500
-"""Of a table: "Data structure requirements" of
-https://cloud.google.com/vertex-ai/docs/tabular-data/classification-regression/prepare-data"""
 
 # If shares differ by more than this fraction of their mean, workers divide examples, not files.
 _EVEN = 0.01
@@ -62,16 +58,19 @@ def judge(experiment: Experiment, splits: Mapping[str, Counts]) -> list[str]:
 
 def too_many_classes(experiment: Experiment, classes: int) -> Iterator[str]:
     """Baselines that do not take so many classes."""
+    if experiment.task not in NAMED:
+        return
     names = [name for name in experiment.baselines.bqml if name in bqml.TYPES]
-    if names and experiment.task in NAMED and classes > bqml.MOST_CLASSES:
+    if names and classes > bqml.MOST_CLASSES:
         yield (
             f"baselines.bqml: BigQuery ML's models take up to {bqml.MOST_CLASSES} classes, and "
             f"the label has {classes}: leave `bqml` out"
         )
     of_rows = experiment.baselines.automl is not None and experiment.source.automl != "image"
-    if of_rows and classes > MOST_CLASSES_OF_AUTOML:
+    if of_rows and classes > baselines.MOST_CLASSES_OF_ROWS:
+        most = baselines.MOST_CLASSES_OF_ROWS
         yield (
-            f"baselines.automl: AutoML learns up to {MOST_CLASSES_OF_AUTOML} classes from a table, "
+            f"baselines.automl: AutoML learns up to {most} classes from a table, "
             f"and the label has {classes}: leave `automl` out"
         )
 

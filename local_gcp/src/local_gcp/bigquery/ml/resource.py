@@ -22,13 +22,13 @@ _TYPES = {"LINEAR_REG": "LINEAR_REGRESSION", "LOGISTIC_REG": "LOGISTIC_REGRESSIO
 def of(model: Trained, started: str) -> Resource:
     """REST Model without names, times and location. `started`: RFC 3339."""
     evaluation = _evaluation(model)
-    asked = options.rest(model.options)
-    if asked.get("optimizationStrategy") == "AUTO_STRATEGY":
+    used = options.rest(model.options)
+    if used.get("optimizationStrategy") == "AUTO_STRATEGY":
         # REST has the one that was taken. The normal equation has no learning rate.
         exact = model.iterations[-1].learn_rate is None
-        asked["optimizationStrategy"] = "NORMAL_EQUATION" if exact else "BATCH_GRADIENT_DESCENT"
+        used["optimizationStrategy"] = "NORMAL_EQUATION" if exact else "BATCH_GRADIENT_DESCENT"
     run: Resource = {
-        "trainingOptions": asked,
+        "trainingOptions": used,
         "startTime": started,
         "results": [_iteration(i) for i in model.iterations],
         "evaluationMetrics": evaluation,
